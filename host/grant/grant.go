@@ -1,0 +1,40 @@
+// Package grant decides what a plugin may do: the permissions it asks for, as far as the operator said yes.
+//
+// The operator's yes is a consent: recorded in a file that people can read and review, bound to the digest of the plugin and
+// to its permissions. Without one a plugin is pending: nothing of it runs.
+package grant
+
+// Grants is what one plugin may do. What is not in it does not exist for the plugin.
+type Grants struct {
+	HTTP   []HTTPRule
+	Mounts []Mount
+}
+
+// HTTPRule allows requests to what is under one base URL.
+type HTTPRule struct {
+	// Name is the permission's name in the manifest.
+	Name string
+	// URL is the base URL. Its host may start with "*." for any subdomain, or be "*" for any host; without a port the
+	// scheme's own is meant.
+	URL string
+	// Methods are the allowed methods, upper case. Empty allows GET and HEAD.
+	Methods []string
+	// Paths are globs relative to URL's path ("data/**", doublestar syntax), one of which must match. Empty allows all under URL.
+	Paths []string
+	// Private also allows addresses that are not public: private, loopback, link-local. A URL whose host is itself a literal
+	// private address or "localhost" allows that address without it.
+	Private bool
+}
+
+// Mount allows the files below one directory of the host.
+type Mount struct {
+	// Name is the mount's name in the manifest; the guest sees "/" + Name.
+	Name string
+	// Path is the directory on the host.
+	Path  string
+	Write bool
+	// Deny are globs (doublestar syntax, relative to the mount, "**/.git/**") of what does not exist for the guest.
+	Deny []string
+	// Quota is the most bytes that files below the mount may hold together, in bytes. Zero means no quota.
+	Quota int64
+}

@@ -1,0 +1,196 @@
+// Package manifest describes what a plugin offers and which permissions it asks for.
+//
+// A manifest is YAML, beside the plugin (NAME.yaml next to NAME.wasm) or embedded in it as a custom section. It is read
+// without running guest code, strictly: an unknown or repeated key is an error. manifest.schema.json is its published schema.
+package manifest
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+)
+
+// Manifest is one plugin's description of itself.
+type Manifest struct {
+	// Name identifies the plugin: 1 to 40 of a-z, 0-9 and "-", starting with a letter.
+	Name string
+	// Version is a semantic version without "v".
+	Version     string
+	Description Text
+	// License is an SPDX expression.
+	License string
+
+	Tools             []Tool
+	Resources         []Resource
+	ResourceTemplates []ResourceTemplate
+	Prompts           []Prompt
+
+	Permissions Permissions
+	// Config declares the keys that an operator may set, by name.
+	Config map[string]ConfigKey
+	// Limits are the plugin's defaults; an operator's settings override them in either direction.
+	Limits Limits
+}
+
+// Text is a text by language ("en", "ja"). In YAML a plain string stands for English alone.
+type Text map[string]string
+
+// Tool is one tool on offer.
+type Tool struct {
+	// Name is unique within the plugin: 1 to 64 of A-Z, a-z, 0-9, "_" and "-", which every MCP client and LLM accepts.
+	Name        string
+	Title       Text
+	Description Text
+	// InputSchema is a JSON Schema 2020-12 of type object. OutputSchema may be nil.
+	InputSchema  json.RawMessage
+	OutputSchema json.RawMessage
+	Annotations  Annotations
+	Icons        []Icon
+	// Limits override the plugin's for this tool. Of these, Memory, Concurrency and Queue are the plugin's alone.
+	Limits Limits
+}
+
+// Annotations are MCP's hints about a tool's behaviour. A nil hint takes MCP's default: not read-only, destructive, not
+// idempotent, open world.
+type Annotations struct {
+	ReadOnlyHint    *bool
+	DestructiveHint *bool
+	IdempotentHint  *bool
+	OpenWorldHint   *bool
+}
+
+// Icon is an icon for user interfaces. Src is an https or data URI.
+type Icon struct {
+	Src      string
+	MIMEType string
+	Sizes    []string
+}
+
+// Resource is one resource with a fixed URI.
+type Resource struct {
+	URI         string
+	Name        string
+	Title       Text
+	Description Text
+	MIMEType    string
+}
+
+// ResourceTemplate is a family of resources; URITemplate is an RFC 6570 template.
+type ResourceTemplate struct {
+	URITemplate string
+	Name        string
+	Title       Text
+	Description Text
+	MIMEType    string
+}
+
+// Prompt is one prompt template.
+type Prompt struct {
+	Name        string
+	Title       Text
+	Description Text
+	Arguments   []PromptArgument
+}
+
+// PromptArgument is one argument of a prompt; its value is always a string.
+type PromptArgument struct {
+	Name        string
+	Description Text
+	Required    bool
+}
+
+// Permissions is everything a plugin asks for.
+type Permissions struct {
+	HTTP  []HTTPPermission
+	Files []FilePermission
+}
+
+// HTTPPermission asks to send requests to what is under one base URL.
+type HTTPPermission struct {
+	// Name is how grants refer to it: 1 to 40 of a-z, 0-9 and "-".
+	Name string
+	// URL is the base: scheme, host, optional port, and the path under which all requests must lie. The host may start with
+	// "*." for any subdomain; "*" alone is any host, which plugin check reports as over-broad.
+	URL string
+	// ConfigKey names a configuration key of type "url" whose value, where the operator sets one, replaces URL.
+	ConfigKey string
+	// Methods are the methods asked for. Empty means GET and HEAD.
+	Methods []string
+	// Paths narrow what is under URL: globs relative to it ("data/**"). Empty means all.
+	Paths  []string
+	Reason Text
+}
+
+// FilePermission asks for one mount.
+type FilePermission struct {
+	// Mount is the name of the mount; the guest sees it as the directory "/" + Mount.
+	Mount string
+	// Write asks for writing too. YAML: "access: read-only" or "access: read-write".
+	Write  bool
+	Reason Text
+}
+
+// ConfigKey declares one configuration key.
+type ConfigKey struct {
+	// Type is "string", "integer", "number", "boolean", "url" or "array" (of strings).
+	Type        string
+	Description Text
+	// Default is used where the operator sets nothing. Nil means the key is then absent.
+	Default any
+	// Required makes a plugin without a value for the key refuse to load.
+	Required bool
+	// Enum limits the values, if not empty.
+	Enum []any
+}
+
+// Limits bound a call or a plugin. Zero means: not stated here, so the next wider scope decides. The host's own defaults are in
+// DefaultLimits.
+type Limits struct {
+	// Time is the wall time of one call, waiting in the queue not included.
+	Time time.Duration
+	// Memory is the most linear memory of one instance, in bytes.
+	Memory int64
+	// Input and Output bound the arguments and the result of one call, in bytes.
+	Input  int64
+	Output int64
+	// Log bounds what one call may log, in bytes.
+	Log int64
+	// Concurrency is how many calls of the plugin run at once; Queue how many more wait, and QueueWait for how long.
+	Concurrency int
+	Queue       int
+	QueueWait   time.Duration
+	// Rate is how many calls per minute the plugin takes.
+	Rate int
+	// OpenFiles is how many files one call may hold open.
+	OpenFiles int
+}
+
+// DefaultLimits apply where neither the operator nor the manifest says otherwise.
+var DefaultLimits = Limits{
+	Time:        30 * time.Second,
+	Memory:      64 << 20,
+	Input:       4 << 20,
+	Output:      4 << 20,
+	Log:         64 << 10,
+	Concurrency: 16,
+	Queue:       256,
+	QueueWait:   10 * time.Second,
+	Rate:        6000,
+	OpenFiles:   64,
+}
+
+// Or returns l with every zero field taken from wider.
+func (l Limits) Or(wider Limits) Limits {
+	return Limits{
+		Time:        cmp.Or(l.Time, wider.Time),
+		Memory:      cmp.Or(l.Memory, wider.Memory),
+		Input:       cmp.Or(l.Input, wider.Input),
+		Output:      cmp.Or(l.Output, wider.Output),
+		Log:         cmp.Or(l.Log, wider.Log),
+		Concurrency: cmp.Or(l.Concurrency, wider.Concurrency),
+		Queue:       cmp.Or(l.Queue, wider.Queue),
+		QueueWait:   cmp.Or(l.QueueWait, wider.QueueWait),
+		Rate:        cmp.Or(l.Rate, wider.Rate),
+		OpenFiles:   cmp.Or(l.OpenFiles, wider.OpenFiles),
+	}
+}
