@@ -36,6 +36,8 @@ const (
 	ReadResource = "resources/read"
 	GetPrompt    = "prompts/get"
 	Complete     = "completion/complete"
+	// ListHandlers asks which handlers the guest has, to compare them with its manifest. Guests may leave it unserved.
+	ListHandlers = "hako/handlers"
 )
 
 // Request is what the host passes to the entry point. Fields that do not belong to Method are absent.
@@ -88,6 +90,8 @@ type Response struct {
 	Messages    []PromptMessage `json:"messages,omitempty"`
 	// Completion.
 	Completion *Completion `json:"completion,omitempty"`
+	// Handlers answers ListHandlers.
+	Handlers *Handlers `json:"handlers,omitempty"`
 	// Error says that the request itself could not be served, for example an unknown resource.
 	Error *Error `json:"error,omitempty"`
 }
@@ -147,6 +151,14 @@ type Completion struct {
 	Values  []string `json:"values"`
 	Total   int      `json:"total,omitempty"`
 	HasMore bool     `json:"hasMore,omitempty"`
+}
+
+// Handlers names what a guest has handlers for.
+type Handlers struct {
+	Tools             []string `json:"tools,omitempty"`
+	Resources         []string `json:"resources,omitempty"`
+	ResourceTemplates []string `json:"resourceTemplates,omitempty"`
+	Prompts           []string `json:"prompts,omitempty"`
 }
 
 // Codes of an Error, from guest to host or from a host function to the guest.

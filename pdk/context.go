@@ -1,0 +1,137 @@
+package pdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+type requestKey struct{}
+
+// callContext is the context of one call. It asks the host whether the call is still wanted, because nothing can interrupt a guest
+// from outside to tell it.
+type callContext struct {
+	context.Context
+	request  *abi.Request
+	deadline time.Time
+	done     chan struct{}
+}
+
+// NewContext returns the context that handlers of request get. The plugin's entry point calls it; so may a test that calls a
+// handler directly.
+func NewContext(parent context.Context, request *abi.Request) context.Context {
+	ctx := &callContext{Context: parent, request: request, done: make(chan struct{})}
+	if request.DeadlineMS > 0 {
+		ctx.deadline = time.Now().Add(time.Duration(request.DeadlineMS) * time.Millisecond)
+	}
+	return ctx
+}
+
+func (c *callContext) Deadline() (time.Time, bool) {
+	if c.deadline.IsZero() {
+		return c.Context.Deadline()
+	}
+	return c.deadline, true
+}
+
+// Done returns a channel that is closed once Err has seen the end of the call.
+func (c *callContext) Done() <-chan struct{} { return c.done }
+
+func (c *callContext) Err() error {
+	err := c.Context.Err()
+	if err == nil && hostCanceled() {
+		err = context.Canceled
+		if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
+			err = context.DeadlineExceeded
+		}
+	}
+	if err != nil {
+		select {
+		case <-c.done:
+		default:
+			close(c.done)
+		}
+	}
+	return err
+}
+
+func (c *callContext) Value(key any) any {
+	if key == (requestKey{}) {
+		return c.request
+	}
+	return c.Context.Value(key)
+}
+
+func requestOf(ctx context.Context) *abi.Request {
+	if request, ok := ctx.Value(requestKey{}).(*abi.Request); ok {
+		return request
+	}
+	return &abi.Request{}
+}
+
+// Config decodes the plugin's configuration, defaults filled in, into the struct that into points to.
+func Config(ctx context.Context, into any) error {
+	raw := requestOf(ctx).Config
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	return nil
+}
+
+// Locale returns the caller's language as a BCP 47 tag such as "ja", or "" if it is not known.
+func Locale(ctx context.Context) string { return requestOf(ctx).Locale }
+
+// Progress tells the caller how far the call has come; a total of 0 means unknown. The host passes on at most 10 a second.
+func Progress(ctx context.Context, progress, total float64, message string) {
+	hostProgress(progress, total, message)
+}
+
+// Log returns a logger whose records go to the host's log, marked with the plugin. What passes the call's log limit is dropped.
+func Log(ctx context.Context) *slog.Logger {
+	buffer := new(bytes.Buffer)
+	text := slog.NewTextHandler(buffer, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})
+	return slog.New(&logHandler{Handler: text, buffer: buffer})
+}
+
+// logHandler sends each record as its message followed by its attributes; the host adds time and level.
+type logHandler struct {
+	slog.Handler
+	buffer *bytes.Buffer
+}
+
+func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
+	h.buffer.Reset()
+	if err := h.Handler.Handle(ctx, record); err != nil {
+		return err
+	}
+	line := record.Message
+	if attrs := bytes.TrimSpace(h.buffer.Bytes()); len(attrs) > 0 {
+		line += " " + string(attrs)
+	}
+	hostLog(abi.LogLevel(record.Level), line)
+	return nil
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{h.Handler.WithAttrs(attrs), h.buffer}
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{h.Handler.WithGroup(name), h.buffer}
+}

@@ -1,0 +1,98 @@
+package pdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"unsafe"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+//go:wasmimport hako:core/1 take
+func importTake(p unsafe.Pointer)
+
+//go:wasmimport hako:core/1 respond
+func importRespond(p unsafe.Pointer, length uint32)
+
+//go:wasmimport hako:core/1 blob
+func importBlob(p unsafe.Pointer, length uint32) int32
+
+//go:wasmimport hako:core/1 log
+func importLog(level int32, p unsafe.Pointer, length uint32)
+
+//go:wasmimport hako:core/1 progress
+func importProgress(progress, total float64, p unsafe.Pointer, length uint32)
+
+//go:wasmimport hako:core/1 canceled
+func importCanceled() int32
+
+//go:wasmexport hako_abi_1
+func exportMarker() {}
+
+//go:wasmexport hako_call
+func exportCall(length int32) int32 {
+	data := take(uint32(length))
+	var request abi.Request
+	if err := json.Unmarshal(data, &request); err != nil {
+		respond(&abi.Response{Error: &abi.Error{Code: abi.CodeInvalid, Message: "request: " + err.Error()}})
+		return 0
+	}
+	respond(Handle(context.Background(), &request))
+	return 0
+}
+
+func take(length uint32) []byte {
+	data := make([]byte, length)
+	importTake(unsafe.Pointer(unsafe.SliceData(data)))
+	return data
+}
+
+func respond(response *abi.Response) {
+	attachBlobs(response)
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(response); err != nil {
+		panic(err) // the types of package abi always marshal
+	}
+	data := buffer.Bytes()
+	importRespond(unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data)))
+}
+
+func attachBlobs(response *abi.Response) {
+	attachContent := func(content *Content) {
+		content.Blob = attach(content.Data)
+		if content.Resource != nil {
+			content.Resource.Blob = attach(content.Resource.Data)
+		}
+	}
+	for i := range response.Content {
+		attachContent(&response.Content[i])
+	}
+	for i := range response.Messages {
+		attachContent(&response.Messages[i].Content)
+	}
+	for i := range response.Contents {
+		response.Contents[i].Blob = attach(response.Contents[i].Data)
+	}
+}
+
+func attach(data []byte) *int {
+	if data == nil {
+		return nil
+	}
+	index := int(importBlob(unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data))))
+	return &index
+}
+
+func hostCanceled() bool { return importCanceled() != 0 }
+
+func hostLog(level abi.LogLevel, line string) {
+	importLog(int32(level), unsafe.Pointer(unsafe.StringData(line)), uint32(len(line)))
+}
+
+func hostProgress(progress, total float64, message string) {
+	importProgress(progress, total, unsafe.Pointer(unsafe.StringData(message)), uint32(len(message)))
+}
+

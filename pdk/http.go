@@ -1,0 +1,82 @@
+package pdk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// HTTPRequest is a request to send. Method "" means GET.
+type HTTPRequest struct {
+	Method string
+	URL    string
+	Header map[string]string
+	Body   []byte
+	// MaxBody bounds the response body, in bytes. Zero leaves it to the host's limit.
+	MaxBody int64
+}
+
+// HTTPResponse is an answer, whatever its status. Header names are in canonical form ("Content-Type"); of several values the
+// first is given.
+type HTTPResponse struct {
+	Status int
+	Header map[string]string
+	Body   []byte
+	// URL is the one that answered, after redirects.
+	URL string
+}
+
+// Fetch sends a request through the host, which holds it against the plugin's grants. An error is an *abi.Error whose code
+// says whether the request was not granted, timed out or did not get through. A status of 4xx or 5xx is no error.
+// Package pdkhttp has an http.RoundTripper for programs that want net/http.
+func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
+	head := &abi.HTTPRequest{Method: request.Method, URL: request.URL, Headers: map[string][]string{}}
+	if head.Method == "" {
+		head.Method = "GET"
+	}
+	for name, value := range request.Header {
+		head.Headers[name] = []string{value}
+	}
+	answer, body, err := Send(ctx, head, request.Body)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	response := &HTTPResponse{Status: answer.Status, URL: answer.URL, Header: map[string]string{}}
+	for name, values := range answer.Headers {
+		if len(values) > 0 {
+			response.Header[name] = values[0]
+		}
+	}
+	if response.Body, err = readBody(body, request.MaxBody); err != nil {
+		return nil, fmt.Errorf("read %s: %w", withoutQuery(request.URL), err)
+	}
+	return response, nil
+}
+
+// Send is Fetch on the wire's own types, with the body as a stream that the caller must close.
+func Send(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	return hostSend(ctx, head, body)
+}
+
+func readBody(body io.Reader, limit int64) ([]byte, error) {
+	if limit <= 0 {
+		return io.ReadAll(body)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, &abi.Error{Code: abi.CodeLimit, Message: fmt.Sprintf("the answer is larger than %d bytes", limit)}
+	}
+	return data, err
+}
+
+func withoutQuery(url string) string {
+	base, _, _ := strings.Cut(url, "?")
+	return base
+}

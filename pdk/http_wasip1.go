@@ -1,0 +1,71 @@
+package pdk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// These imports are linked only into plugins that use Fetch or Send: the linker drops what is not called, so a plugin without
+// HTTP does not import the module.
+
+//go:wasmimport hako:http/1 request
+func importHTTPRequest(head unsafe.Pointer, headLength uint32, body unsafe.Pointer, bodyLength uint32) uint32
+
+//go:wasmimport hako:http/1 read
+func importHTTPRead(handle int32, p unsafe.Pointer, capacity uint32) int32
+
+//go:wasmimport hako:http/1 close
+func importHTTPClose(handle int32)
+
+func hostSend(_ context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
+	encoded, err := json.Marshal(head)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the request: %w", err)
+	}
+	length := importHTTPRequest(unsafe.Pointer(unsafe.SliceData(encoded)), uint32(len(encoded)),
+		unsafe.Pointer(unsafe.SliceData(body)), uint32(len(body)))
+	var answer abi.HTTPResponse
+	if err := json.Unmarshal(take(length), &answer); err != nil {
+		return nil, nil, fmt.Errorf("decode the response head: %w", err)
+	}
+	if answer.Error != nil {
+		return nil, nil, answer.Error
+	}
+	return &answer, &responseBody{handle: answer.Handle}, nil
+}
+
+// responseBody reads a body from the host.
+type responseBody struct {
+	handle int32
+	err    error
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	n := importHTTPRead(b.handle, unsafe.Pointer(unsafe.SliceData(p)), uint32(len(p)))
+	switch {
+	case n > 0:
+		return int(n), nil
+	case n == 0:
+		b.err = io.EOF
+	default:
+		failure := new(abi.Error)
+		if err := json.Unmarshal(take(uint32(-n)), failure); err != nil {
+			failure = &abi.Error{Code: abi.CodeInternal, Message: "unreadable error from the host"}
+		}
+		b.err = failure
+	}
+	return 0, b.err
+}
+
+func (b *responseBody) Close() error {
+	importHTTPClose(b.handle)
+	return nil
+}

@@ -1,0 +1,37 @@
+//go:build !wasip1
+
+package pdk
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net/http"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Outside of Wasm there is no host: the functions below let handlers run under go test. HTTP goes out directly, log lines go to
+// the standard logger, progress is dropped.
+
+func hostCanceled() bool { return false }
+
+func hostLog(_ abi.LogLevel, line string) { log.Print(line) }
+
+func hostProgress(_, _ float64, _ string) {}
+
+func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, head.Method, head.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
+	}
+	for name, values := range head.Headers {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, nil, &abi.Error{Code: abi.CodeNetwork, Message: err.Error()}
+	}
+	return &abi.HTTPResponse{Status: response.StatusCode, Headers: response.Header, URL: response.Request.URL.String()}, response.Body, nil
+}

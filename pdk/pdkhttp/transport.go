@@ -1,0 +1,60 @@
+// Package pdkhttp lets net/http programs send their requests through the host. It makes a plugin some megabytes larger than
+// pdk.Fetch does, because it links net/http.
+package pdkhttp
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Transport is an http.RoundTripper that sends requests through the host. The zero value is ready; it may be shared.
+type Transport struct{}
+
+var _ http.RoundTripper = Transport{}
+
+// Client returns an http.Client on Transport. Redirects are followed by the host, under the plugin's grants.
+func Client() *http.Client { return &http.Client{Transport: Transport{}} }
+
+// RoundTrip sends one request. The whole request body is read first. An error that comes from the host is an *abi.Error.
+func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	var body []byte
+	if request.Body != nil {
+		var err error
+		body, err = io.ReadAll(request.Body)
+		if err = firstOf(err, request.Body.Close()); err != nil {
+			return nil, fmt.Errorf("read the request body: %w", err)
+		}
+	}
+	head := &abi.HTTPRequest{Method: request.Method, URL: request.URL.String(), Headers: request.Header}
+	if head.Method == "" {
+		head.Method = http.MethodGet
+	}
+	answer, stream, err := pdk.Send(request.Context(), head, body)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status:        fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
+		StatusCode:    answer.Status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header(answer.Headers),
+		Body:          stream,
+		ContentLength: -1,
+		Request:       request,
+	}, nil
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

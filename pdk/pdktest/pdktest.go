@@ -1,0 +1,51 @@
+// Package pdktest calls a plugin's handlers by name from go test, without Wasm and without a host.
+package pdktest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Options are the call's surroundings. The zero value is a call with no configuration and no language.
+type Options struct {
+	// Config is the plugin's configuration; nothing fills in the manifest's defaults here.
+	Config any
+	// Locale is the caller's language.
+	Locale string
+}
+
+// Context returns a context for calling a handler directly.
+func Context(t testing.TB, options Options) context.Context {
+	t.Helper()
+	return pdk.NewContext(t.Context(), request(t, options))
+}
+
+// CallTool calls the tool as the host would, except that no schema is checked.
+func CallTool(t testing.TB, name string, arguments any, options Options) *abi.Response {
+	t.Helper()
+	r := request(t, options)
+	r.Method, r.Name, r.Arguments = abi.CallTool, name, marshal(t, arguments)
+	return pdk.Handle(t.Context(), r)
+}
+
+func request(t testing.TB, options Options) *abi.Request {
+	t.Helper()
+	r := &abi.Request{Locale: options.Locale}
+	if options.Config != nil {
+		r.Config = marshal(t, options.Config)
+	}
+	return r
+}
+
+func marshal(t testing.TB, value any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("pdktest: %v", err)
+	}
+	return data
+}
