@@ -95,4 +95,3 @@ func hostLog(level abi.LogLevel, line string) {
 func hostProgress(progress, total float64, message string) {
 	importProgress(progress, total, unsafe.Pointer(unsafe.StringData(message)), uint32(len(message)))
 }
-
