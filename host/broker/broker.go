@@ -35,6 +35,8 @@ type Function struct {
 	Name   string
 	Params []Type
 	Result *Type
+	// Late lets the guest call the function once more after its time is up; others trap it then.
+	Late bool
 	Do     func(ctx context.Context, call *Call, params []uint64) uint64
 }
 

@@ -1,0 +1,148 @@
+package fuel
+
+import "fmt"
+
+// Opcodes that the rewriter inserts or treats apart; core specification, section 5.4.
+const (
+	opBlock              = 0x02
+	opLoop               = 0x03
+	opIf                 = 0x04
+	opElse               = 0x05
+	opEnd                = 0x0b
+	opBr                 = 0x0c
+	opBrIf               = 0x0d
+	opBrTable            = 0x0e
+	opReturn             = 0x0f
+	opCall               = 0x10
+	opCallIndirect       = 0x11
+	opReturnCall         = 0x12
+	opReturnCallIndirect = 0x13
+	opDrop               = 0x1a
+	opSelect             = 0x1b
+	opSelectTyped        = 0x1c
+	opLocalGet           = 0x20
+	opGlobalGet          = 0x23
+	opGlobalSet          = 0x24
+	opTableSet           = 0x26
+	opLoad               = 0x28
+	opStoreLast          = 0x3e
+	opMemorySize         = 0x3f
+	opMemoryGrow         = 0x40
+	opI32Const           = 0x41
+	opI64Const           = 0x42
+	opF32Const           = 0x43
+	opF64Const           = 0x44
+	opI32Eqz             = 0x45
+	opI64LtS             = 0x53
+	opI64Sub             = 0x7d
+	opI64Extend32S       = 0xc4
+	opRefNull            = 0xd0
+	opRefIsNull          = 0xd1
+	opRefFunc            = 0xd2
+	opPrefixMisc         = 0xfc
+	opPrefixVector       = 0xfd
+)
+
+// instruction copies the instruction at r, with function indexes moved.
+func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
+	start := r.pos
+	switch op := r.byte(); op {
+	case opCall, opReturnCall, opRefFunc:
+		index := r.uint()
+		return appendUint(append(out, op), w.shift(index)), r.err
+	default:
+		if err := skipImmediates(r, op); err != nil {
+			return nil, err
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return append(out, r.data[start:r.pos]...), nil
+}
+
+func skipImmediates(r *reader, op byte) error {
+	switch {
+	case op <= 0x01, op == opElse, op == opEnd, op == opReturn, op == opDrop, op == opSelect, op == opRefIsNull,
+		op >= opI32Eqz && op <= opI64Extend32S:
+	case op == opBlock, op == opLoop, op == opIf:
+		r.int() // block type: a 33-bit number, of which the one-byte forms are types
+	case op == opBr, op == opBrIf, op >= opLocalGet && op <= opTableSet:
+		r.uint()
+	case op == opBrTable:
+		for range r.uint() {
+			r.uint()
+			if r.err != nil {
+				return r.err
+			}
+		}
+		r.uint()
+	case op == opCallIndirect, op == opReturnCallIndirect:
+		r.uint()
+		r.uint()
+	case op == opSelectTyped:
+		r.bytes(r.length())
+	case op >= opLoad && op <= opStoreLast:
+		return skipMemarg(r)
+	case op == opMemorySize, op == opMemoryGrow, op == opRefNull:
+		r.byte()
+	case op == opI32Const, op == opI64Const:
+		r.int()
+	case op == opF32Const:
+		r.bytes(4)
+	case op == opF64Const:
+		r.bytes(8)
+	case op == opPrefixMisc:
+		return skipMisc(r)
+	case op == opPrefixVector:
+		return skipVector(r)
+	default:
+		return &UnsupportedError{fmt.Sprintf("instruction 0x%02x", op)}
+	}
+	return r.err
+}
+
+// skipMemarg skips alignment and offset. Bit 6 of the alignment would announce a memory index (multi-memory).
+func skipMemarg(r *reader) error {
+	if r.uint() >= 1<<6 {
+		return &UnsupportedError{"several memories"}
+	}
+	r.uint()
+	return r.err
+}
+
+// skipMisc skips the immediates of the 0xfc instructions: saturating conversions, bulk memory, tables.
+func skipMisc(r *reader) error {
+	switch sub := r.uint(); {
+	case sub <= 7: // saturating conversions
+	case sub == 9, sub == 11, sub == 13, sub >= 15 && sub <= 17: // data.drop, memory.fill, elem.drop, table.grow, size, fill
+		r.uint()
+	case sub == 8, sub == 10, sub == 12, sub == 14: // memory.init, memory.copy, table.init, table.copy
+		r.uint()
+		r.uint()
+	default:
+		return &UnsupportedError{fmt.Sprintf("instruction 0xfc %d", sub)}
+	}
+	return r.err
+}
+
+// skipVector skips the immediates of the 0xfd instructions (SIMD).
+func skipVector(r *reader) error {
+	switch sub := r.uint(); {
+	case sub <= 11, sub == 92, sub == 93: // loads and stores
+		return skipMemarg(r)
+	case sub == 12, sub == 13: // v128.const, i8x16.shuffle
+		r.bytes(16)
+	case sub >= 21 && sub <= 34: // lane access
+		r.byte()
+	case sub >= 84 && sub <= 91: // lane loads and stores
+		if err := skipMemarg(r); err != nil {
+			return err
+		}
+		r.byte()
+	case sub <= 255:
+	default:
+		return &UnsupportedError{fmt.Sprintf("instruction 0xfd %d", sub)}
+	}
+	return r.err
+}

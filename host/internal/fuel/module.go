@@ -1,0 +1,388 @@
+// Package fuel rewrites a Wasm module so that the host can stop it at any time and knows how much it computed.
+//
+// At the entry of every function and at the head of every loop the rewritten module counts a global down by one; when it
+// passes zero the module calls an imported function, which may refill the global or trap. Between two counts a guest can only
+// run straight-line code, so the initial value of the counter (the quantum) bounds how long it runs without the host
+// having a say. The meaning of the module is otherwise unchanged.
+//
+// The rewriter knows the instructions of the WebAssembly core specification 2.0 and the tail calls; a module with others
+// gives an UnsupportedError.
+package fuel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Names that the rewritten module adds to its imports and exports.
+const (
+	// ImportModule and ImportName name the function () -> () that is called when the counter is used up.
+	ImportModule = "hako:fuel"
+	ImportName   = "spent"
+	// Export names the mutable i64 global that is the counter.
+	Export = "hako_fuel"
+)
+
+// UnsupportedError says why a module cannot be rewritten. The module itself may be fine.
+type UnsupportedError struct{ Feature string }
+
+func (e *UnsupportedError) Error() string { return "cannot meter this module: " + e.Feature }
+
+// Section identifiers of the core specification, section 5.5.2.
+const (
+	sectionCustom   = 0
+	sectionType     = 1
+	sectionImport   = 2
+	sectionFunction = 3
+	sectionTable    = 4
+	sectionMemory   = 5
+	sectionGlobal   = 6
+	sectionExport   = 7
+	sectionStart    = 8
+	sectionElement  = 9
+	sectionCode     = 10
+	sectionData     = 11
+	sectionCount    = 12
+)
+
+const (
+	kindFunction = 0
+	kindTable    = 1
+	kindMemory   = 2
+	kindGlobal   = 3
+)
+
+// sectionOrder is the order in which sections must appear.
+var sectionOrder = []byte{
+	sectionType, sectionImport, sectionFunction, sectionTable, sectionMemory, sectionGlobal,
+	sectionExport, sectionStart, sectionElement, sectionCount, sectionCode, sectionData,
+}
+
+// magic starts every core module of version 1.
+var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+
+// Rewrite returns module with fuel metering. The counter starts at quantum. Custom sections are left out: they name
+// functions by indexes that the rewriting moves. It returns an *UnsupportedError for a module that it does not
+// understand; a malformed module gives another error or is passed on for the compiler to refuse.
+func Rewrite(module []byte, quantum int64) ([]byte, error) {
+	sections, err := split(module)
+	if err != nil {
+		return nil, err
+	}
+	w := &rewriter{sections: sections, quantum: quantum}
+	if err := w.rewrite(); err != nil {
+		return nil, err
+	}
+	out := slices.Clone(magic)
+	for _, id := range sectionOrder {
+		if body, ok := w.sections[id]; ok {
+			out = append(out, id)
+			out = appendUint(out, uint64(len(body)))
+			out = append(out, body...)
+		}
+	}
+	return out, nil
+}
+
+func split(module []byte) (map[byte][]byte, error) {
+	r := &reader{data: module}
+	if string(r.bytes(len(magic))) != string(magic) {
+		return nil, fmt.Errorf("not a core Wasm module of version 1")
+	}
+	sections := map[byte][]byte{}
+	for r.err == nil && !r.done() {
+		id := r.byte()
+		body := r.bytes(r.length())
+		switch {
+		case r.err != nil:
+		case id == sectionCustom:
+		case !slices.Contains(sectionOrder, id):
+			return nil, &UnsupportedError{fmt.Sprintf("section %d", id)}
+		case sections[id] != nil:
+			return nil, fmt.Errorf("section %d stands twice", id)
+		default:
+			sections[id] = body
+		}
+	}
+	return sections, r.err
+}
+
+// rewriter holds the sections as they are replaced one by one.
+type rewriter struct {
+	sections map[byte][]byte
+	quantum  int64
+	// shiftFrom is the index of the new import among the functions: those from there on move up by one.
+	shiftFrom uint64
+	// counter is the index of the new global.
+	counter uint64
+}
+
+func (w *rewriter) rewrite() error {
+	for _, step := range []func() error{w.addType, w.addGlobal, w.exports, w.start, w.elements, w.code} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shift returns the new index of a function.
+func (w *rewriter) shift(index uint64) uint64 {
+	if index >= w.shiftFrom {
+		return index + 1
+	}
+	return index
+}
+
+// addType adds the type () -> () and the import that has it.
+func (w *rewriter) addType() error {
+	types := &reader{data: w.sections[sectionType]}
+	count := uint64(0)
+	if !types.done() {
+		count = types.uint()
+	}
+	section := appendUint(nil, count+1)
+	section = append(section, types.rest()...)
+	w.sections[sectionType] = append(section, 0x60, 0, 0)
+	if types.err != nil {
+		return types.err
+	}
+	return w.addImport(count)
+}
+
+func (w *rewriter) addImport(typeIndex uint64) error {
+	imports := &reader{data: w.sections[sectionImport]}
+	count := uint64(0)
+	if !imports.done() {
+		count = imports.uint()
+	}
+	body := imports.rest()
+	for range count {
+		imports.name()
+		imports.name()
+		switch kind := imports.byte(); kind {
+		case kindFunction:
+			imports.uint()
+			w.shiftFrom++
+		case kindTable:
+			imports.byte()
+			imports.limits()
+		case kindMemory:
+			imports.limits()
+		case kindGlobal:
+			imports.byte()
+			imports.byte()
+			w.counter++
+		default:
+			return &UnsupportedError{fmt.Sprintf("import of kind %d", kind)}
+		}
+		if imports.err != nil {
+			return imports.err
+		}
+	}
+	section := appendUint(nil, count+1)
+	section = append(section, body...)
+	section = appendName(section, ImportModule)
+	section = appendName(section, ImportName)
+	section = append(section, kindFunction)
+	w.sections[sectionImport] = appendUint(section, typeIndex)
+	return nil
+}
+
+func (w *rewriter) addGlobal() error {
+	globals := &reader{data: w.sections[sectionGlobal]}
+	count := uint64(0)
+	if !globals.done() {
+		count = globals.uint()
+	}
+	section := appendUint(nil, count+1)
+	for range count {
+		section = append(section, globals.bytes(2)...)
+		expr, err := w.constant(globals)
+		if err != nil {
+			return err
+		}
+		section = append(section, expr...)
+	}
+	w.counter += count
+	section = append(section, 0x7e, 1, opI64Const) // mutable i64
+	section = appendInt(section, w.quantum)
+	w.sections[sectionGlobal] = append(section, opEnd)
+	return globals.err
+}
+
+func (w *rewriter) exports() error {
+	exports := &reader{data: w.sections[sectionExport]}
+	count := uint64(0)
+	if !exports.done() {
+		count = exports.uint()
+	}
+	section := appendUint(nil, count+1)
+	for range count {
+		name := exports.name()
+		kind := exports.byte()
+		index := exports.uint()
+		if exports.err != nil {
+			return exports.err
+		}
+		if kind == kindFunction {
+			index = w.shift(index)
+		}
+		section = appendName(section, name)
+		section = append(section, kind)
+		section = appendUint(section, index)
+	}
+	section = appendName(section, Export)
+	section = append(section, kindGlobal)
+	w.sections[sectionExport] = appendUint(section, w.counter)
+	return nil
+}
+
+func (w *rewriter) start() error {
+	body, ok := w.sections[sectionStart]
+	if !ok {
+		return nil
+	}
+	r := &reader{data: body}
+	w.sections[sectionStart] = appendUint(nil, w.shift(r.uint()))
+	return r.err
+}
+
+// elements moves the function indexes of element segments; core specification, section 5.5.12.
+func (w *rewriter) elements() error {
+	body, ok := w.sections[sectionElement]
+	if !ok {
+		return nil
+	}
+	r := &reader{data: body}
+	count := r.uint()
+	section := appendUint(nil, count)
+	for range count {
+		var err error
+		if section, err = w.element(section, r); err != nil {
+			return err
+		}
+	}
+	w.sections[sectionElement] = section
+	return r.err
+}
+
+func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
+	flags := r.uint()
+	if flags > 7 {
+		return nil, &UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)}
+	}
+	const passive, explicit, expressions = 1, 2, 4
+	out = appendUint(out, flags)
+	if flags&passive == 0 {
+		if flags&explicit != 0 {
+			out = appendUint(out, r.uint()) // table
+		}
+		offset, err := w.constant(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, offset...)
+	}
+	if flags&(passive|explicit) != 0 {
+		out = append(out, r.byte()) // element kind or reference type
+	}
+	count := r.uint()
+	out = appendUint(out, count)
+	for range count {
+		if r.err != nil {
+			return nil, r.err
+		}
+		if flags&expressions == 0 {
+			out = appendUint(out, w.shift(r.uint()))
+			continue
+		}
+		expr, err := w.constant(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, expr...)
+	}
+	return out, r.err
+}
+
+// constant copies one constant expression, moving the functions that it refers to.
+func (w *rewriter) constant(r *reader) ([]byte, error) {
+	var out []byte
+	for r.err == nil {
+		op := r.data[r.pos:]
+		if len(op) == 0 {
+			return nil, errTruncated
+		}
+		end := op[0] == opEnd
+		var err error
+		if out, err = w.instruction(out, r); err != nil {
+			return nil, err
+		}
+		if end {
+			return out, nil
+		}
+	}
+	return nil, r.err
+}
+
+func (w *rewriter) code() error {
+	body, ok := w.sections[sectionCode]
+	if !ok {
+		return nil
+	}
+	r := &reader{data: body}
+	count := r.uint()
+	section := appendUint(make([]byte, 0, len(body)+len(body)/2), count)
+	counting := w.countdown()
+	var function []byte
+	for range count {
+		code := &reader{data: r.bytes(r.length())}
+		if r.err != nil {
+			return r.err
+		}
+		var err error
+		if function, err = w.function(function[:0], code, counting); err != nil {
+			return err
+		}
+		section = appendUint(section, uint64(len(function)))
+		section = append(section, function...)
+	}
+	w.sections[sectionCode] = section
+	return r.err
+}
+
+func (w *rewriter) function(out []byte, r *reader, countdown []byte) ([]byte, error) {
+	locals := r.uint()
+	for range locals {
+		r.uint()
+		r.byte()
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+	out = append(out, r.data[:r.pos]...)
+	out = append(out, countdown...)
+	for r.err == nil && !r.done() {
+		loop := r.data[r.pos] == opLoop
+		var err error
+		if out, err = w.instruction(out, r); err != nil {
+			return nil, err
+		}
+		if loop {
+			out = append(out, countdown...)
+		}
+	}
+	return out, r.err
+}
+
+// countdown is the inserted sequence: counter -= 1; if counter < 0 { spent() }. It leaves the stack as it was.
+func (w *rewriter) countdown() []byte {
+	seq := appendUint([]byte{opGlobalGet}, w.counter)
+	seq = append(seq, opI64Const, 1, opI64Sub)
+	seq = appendUint(append(seq, opGlobalSet), w.counter)
+	seq = appendUint(append(seq, opGlobalGet), w.counter)
+	seq = append(seq, opI64Const, 0, opI64LtS, opIf, 0x40)
+	seq = appendUint(append(seq, opCall), w.shiftFrom)
+	return append(seq, opEnd)
+}

@@ -1,0 +1,113 @@
+package fuel
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+var (
+	errTruncated = errors.New("the module ends in the middle of something")
+	errNumber    = errors.New("the module has a number that does not fit")
+)
+
+// reader reads the binary format; the first error sticks and every later read gives zero values.
+type reader struct {
+	data []byte
+	pos  int
+	err  error
+}
+
+func (r *reader) done() bool { return r.pos >= len(r.data) }
+
+func (r *reader) rest() []byte { return r.data[min(r.pos, len(r.data)):] }
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.pos = len(r.data)
+}
+
+func (r *reader) byte() byte {
+	if r.pos >= len(r.data) {
+		r.fail(errTruncated)
+		return 0
+	}
+	r.pos++
+	return r.data[r.pos-1]
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n < 0 || n > len(r.data)-r.pos {
+		r.fail(errTruncated)
+		return nil
+	}
+	r.pos += n
+	return r.data[r.pos-n : r.pos]
+}
+
+// uint reads an unsigned LEB128 number of at most 64 bits.
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.data[min(r.pos, len(r.data)):])
+	if n <= 0 {
+		r.fail(leb128Error(n))
+		return 0
+	}
+	r.pos += n
+	return v
+}
+
+// int skips a signed LEB128 number: nothing here needs its value.
+func (r *reader) int() {
+	for range binary.MaxVarintLen64 {
+		if r.byte()&0x80 == 0 {
+			return
+		}
+	}
+	r.fail(errNumber)
+}
+
+// length reads the length of something that must still follow.
+func (r *reader) length() int {
+	n := r.uint()
+	if n > uint64(len(r.data)-r.pos) {
+		r.fail(errTruncated)
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) name() string { return string(r.bytes(r.length())) }
+
+func (r *reader) limits() {
+	flags := r.byte()
+	r.uint()
+	if flags&1 != 0 {
+		r.uint()
+	}
+}
+
+func leb128Error(n int) error {
+	if n == 0 {
+		return errTruncated
+	}
+	return errNumber
+}
+
+func appendUint(out []byte, v uint64) []byte { return binary.AppendUvarint(out, v) }
+
+// appendInt appends a signed LEB128 number.
+func appendInt(out []byte, v int64) []byte {
+	for {
+		b := byte(v & 0x7f)
+		v >>= 7
+		if (v == 0 && b&0x40 == 0) || (v == -1 && b&0x40 != 0) {
+			return append(out, b)
+		}
+		out = append(out, b|0x80)
+	}
+}
+
+func appendName(out []byte, name string) []byte {
+	return append(appendUint(out, uint64(len(name))), name...)
+}

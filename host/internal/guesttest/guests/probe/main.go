@@ -1,0 +1,217 @@
+// Command probe is a guest for tests: it does what the tests ask for, good and bad.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/hako-run/hako/pdk"
+)
+
+//go:wasmimport hako:core/1 respond
+func rawRespond(p, length uint32)
+
+//go:wasmimport hako:core/1 blob
+func rawBlob(p, length uint32) int32
+
+//go:wasmimport hako:core/1 take
+func rawTake(p uint32)
+
+type echo struct {
+	Text string `json:"text"`
+}
+
+type fileArgs struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+type number struct {
+	N int `json:"n"`
+}
+
+type none struct{}
+
+var counter int
+
+var sink any
+
+func init() {
+	pdk.HandleTool("echo", func(_ context.Context, in echo) (string, error) { return in.Text, nil })
+	pdk.HandleTool("structured", func(_ context.Context, in echo) (echo, error) { return in, nil })
+	pdk.HandleTool("fail", func(_ context.Context, in echo) (string, error) { return "", fmt.Errorf("no: %s", in.Text) })
+	pdk.HandleTool("count", func(context.Context, none) (string, error) {
+		counter++
+		return fmt.Sprint(counter), nil
+	})
+	pdk.HandleTool("image", func(context.Context, none) (*pdk.Result, error) {
+		return new(pdk.Result).AddImage("image/png", []byte("\x89PNG\r\n\x1a\n")).AddTextBytes([]byte("caption")).
+			AddLink("file:///x", "x", "text/plain").AddResource(pdk.ResourceContents{URI: "probe://r", Data: []byte{0, 1}}), nil
+	})
+	pdk.HandleTool("config", func(ctx context.Context, _ none) (*pdk.Result, error) {
+		var config json.RawMessage
+		err := pdk.Config(ctx, &config)
+		return pdk.Text(string(config) + " " + pdk.Locale(ctx)), err
+	})
+	pdk.HandleTool("log", func(ctx context.Context, in echo) (string, error) {
+		pdk.Log(ctx).Info(in.Text, "key", "value")
+		fmt.Println("to stdout")
+		return "", nil
+	})
+	pdk.HandleTool("log_flood", func(ctx context.Context, in number) (string, error) {
+		for range in.N {
+			pdk.Log(ctx).Info(strings.Repeat("x", 1000))
+			fmt.Println(strings.Repeat("y", 1000))
+		}
+		return "done", nil
+	})
+	pdk.HandleTool("progress", func(ctx context.Context, in number) (string, error) {
+		for i := range in.N {
+			pdk.Progress(ctx, float64(i+1), float64(in.N), fmt.Sprint("step ", i+1))
+		}
+		return "done", nil
+	})
+	pdk.HandleTool("clock", func(context.Context, none) (string, error) { return time.Now().UTC().Format(time.RFC3339), nil })
+	pdk.HandleTool("random", func(context.Context, none) (string, error) {
+		data := make([]byte, 16)
+		file, err := os.Open("/dev/urandom")
+		if err == nil {
+			file.Close()
+			return "", fmt.Errorf("there is a /dev")
+		}
+		randomGet(unsafe.Pointer(&data[0]), 16)
+		return fmt.Sprintf("%x", data), nil
+	})
+	pdk.HandleTool("environment", func(context.Context, none) (string, error) {
+		return fmt.Sprint(os.Environ(), os.Args), nil
+	})
+	pdk.HandleTool("fetch", func(ctx context.Context, in echo) (string, error) {
+		answer, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: in.Text})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%d %s", answer.Status, answer.Body), nil
+	})
+	files()
+	hostile()
+	offers()
+}
+
+//go:wasmimport wasi_snapshot_preview1 random_get
+func randomGet(p unsafe.Pointer, length uint32) uint32
+
+func files() {
+	pdk.HandleTool("read", func(_ context.Context, in fileArgs) (string, error) {
+		data, err := os.ReadFile(in.Path)
+		return string(data), err
+	})
+	pdk.HandleTool("write", func(_ context.Context, in fileArgs) (string, error) {
+		return "written", os.WriteFile(in.Path, []byte(in.Content), 0o755)
+	})
+	pdk.HandleTool("list", func(_ context.Context, in fileArgs) (string, error) {
+		entries, err := filepath.Glob(in.Path)
+		return strings.Join(entries, "\n"), err
+	})
+}
+
+func hostile() {
+	pdk.HandleTool("loop", func(context.Context, none) (string, error) {
+		for n := 0; ; n++ {
+			sink = n
+		}
+	})
+	pdk.HandleTool("recurse", func(_ context.Context, in number) (string, error) { return fmt.Sprint(fib(in.N)), nil })
+	pdk.HandleTool("recurse_forever", func(context.Context, none) (string, error) { return fmt.Sprint(deep(0)), nil })
+	pdk.HandleTool("sleep", func(_ context.Context, in number) (string, error) {
+		time.Sleep(time.Duration(in.N) * time.Millisecond)
+		return "slept", nil
+	})
+	pdk.HandleTool("poll", func(ctx context.Context, _ none) (string, error) {
+		for ctx.Err() == nil {
+		}
+		return "", ctx.Err()
+	})
+	pdk.HandleTool("eat_memory", func(_ context.Context, in number) (string, error) {
+		var hoard [][]byte
+		for range in.N {
+			block := make([]byte, 1<<20)
+			block[0] = 1
+			hoard = append(hoard, block)
+		}
+		return fmt.Sprint(len(hoard)), nil
+	})
+	pdk.HandleTool("panic", func(context.Context, none) (string, error) { panic("on purpose") })
+	pdk.HandleTool("exit", func(_ context.Context, in number) (string, error) {
+		os.Exit(in.N)
+		return "", nil
+	})
+	pdk.HandleTool("trap", func(context.Context, none) (string, error) {
+		rawTake(0xffff_fff0)
+		rawBlob(0xffff_fff0, 100)
+		return "", nil
+	})
+	pdk.HandleTool("garbage", func(_ context.Context, in echo) (string, error) {
+		rawRespond(uint32(uintptr(unsafe.Pointer(unsafe.StringData(in.Text)))), uint32(len(in.Text)))
+		os.Exit(0)
+		return "", nil
+	})
+	pdk.HandleTool("lie", func(_ context.Context, in number) (string, error) {
+		rawRespond(16, uint32(in.N))
+		return "", nil
+	})
+	pdk.HandleTool("big", func(_ context.Context, in number) (string, error) { return strings.Repeat("x", in.N), nil })
+	pdk.HandleTool("host_flood", func(context.Context, none) (string, error) {
+		for {
+			rawTake(0)
+		}
+	})
+	pdk.HandleTool("blob_flood", func(context.Context, none) (string, error) {
+		for {
+			rawBlob(0, 1)
+		}
+	})
+}
+
+func fib(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fib(n-1) + fib(n-2)
+}
+
+//go:noinline
+func deep(n int) int {
+	if n < 0 {
+		return n
+	}
+	return deep(n+1) + 1
+}
+
+func offers() {
+	pdk.HandleResource("probe://fixed", func(_ context.Context, uri string) ([]pdk.ResourceContents, error) {
+		return []pdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: "fixed"}}, nil
+	})
+	pdk.HandleResourceTemplate("probe://item/{id}", func(_ context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
+		return []pdk.ResourceContents{{URI: uri, MIMEType: "application/octet-stream", Data: []byte(variables["id"])}}, nil
+	})
+	pdk.HandlePrompt("ask", func(_ context.Context, arguments map[string]string) (*pdk.Prompt, error) {
+		return &pdk.Prompt{Description: "asks", Messages: []pdk.PromptMessage{{Role: "user", Content: pdk.Content{Type: "text", Text: "about " + arguments["topic"]}}}}, nil
+	})
+	pdk.CompletePrompt("ask", "topic", func(_ context.Context, value string, _ map[string]string) ([]string, error) {
+		var hits []string
+		for _, topic := range []string{"weather", "wind", "work"} {
+			if strings.HasPrefix(topic, value) {
+				hits = append(hits, topic)
+			}
+		}
+		return hits, nil
+	})
+}
+
+func main() {}

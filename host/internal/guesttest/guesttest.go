@@ -1,0 +1,117 @@
+// Package guesttest builds the guests that tests run.
+package guesttest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var building sync.Map // directory -> *sync.Mutex
+
+// Build returns the bytes of the guest in the directory dir, relative to the repository's root
+// ("host/internal/guesttest/guests/probe"). The result is kept in the user's cache directory until a source file changes.
+func Build(t testing.TB, dir string) []byte {
+	t.Helper()
+	lock, _ := building.LoadOrStore(dir, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	root := Root()
+	cached := filepath.Join(cacheDir(t), filepath.Base(dir)+"-"+stamp(t, root, dir)+".wasm")
+	if data, err := os.ReadFile(cached); err == nil {
+		return data
+	}
+	temp := filepath.Join(t.TempDir(), "guest.wasm")
+	build := exec.Command("go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", temp, "./"+dir)
+	build.Dir = root
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build guest %s: %v\n%s", dir, err, output)
+	}
+	data, err := os.ReadFile(temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, cached, data)
+	return data
+}
+
+// keep writes the cache file in one step, because other test processes may do the same.
+func keep(t testing.TB, path string, data []byte) {
+	t.Helper()
+	temp, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Root is the repository's root directory.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}
+
+// CacheDir is a compilation cache that all tests share.
+func CacheDir(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(cacheDir(t), "compiled")
+}
+
+func cacheDir(t testing.TB) string {
+	t.Helper()
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = os.TempDir()
+	}
+	dir := filepath.Join(base, "hako-test")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// stamp changes when a source of the guest or of the PDK, or the compiler, does.
+func stamp(t testing.TB, root, dir string) string {
+	t.Helper()
+	hash := sha256.New()
+	fmt.Fprintln(hash, runtime.Version())
+	for _, tree := range []string{"pdk", dir} {
+		err := filepath.WalkDir(filepath.Join(root, tree), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			fmt.Fprintln(hash, path)
+			_, err = io.Copy(hash, file)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16]
+}

@@ -1,0 +1,220 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sys"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	wasys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/internal/fuel"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Call is one request to a plugin.
+type Call struct {
+	Request abi.Request
+	// Limits override the plugin's for this call where they are not zero: Time, Input, Output and Log.
+	Limits manifest.Limits
+	// Progress receives the guest's reports, one at a time, during the call. It may be nil.
+	Progress func(Progress)
+}
+
+// Progress is one report of a guest. Total is 0 if unknown.
+type Progress struct {
+	Progress, Total float64
+	Message         string
+}
+
+// Outcome is what a call gave.
+type Outcome struct {
+	// Response is the guest's, checked for form: blobs resolved into Data, text valid UTF-8.
+	Response *abi.Response
+	// Replayed says that an HTTP answer in it came from a recording.
+	Replayed bool
+}
+
+// Call runs one request in an instance of its own.
+//
+// It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
+// contract, ErrClosed when the plugin has been closed, and ctx's own error when the caller went away. What the guest itself
+// calls a failure is a Response with IsError or Error.
+func (p *Plugin) Call(ctx context.Context, request *Call) (*Outcome, error) {
+	if err := p.begin(); err != nil {
+		return nil, err
+	}
+	defer p.calls.Done()
+	if err := p.gate.enter(ctx, p.spec.Name); err != nil {
+		return nil, err
+	}
+	defer p.gate.leave()
+	code, err := p.compiled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limits := request.Limits.Or(p.spec.Limits)
+	c := &call{plugin: p, limits: limits, progress: request.Progress}
+	c.Call = broker.Call{Plugin: p.spec.Name, Tool: request.Request.Name}
+	c.log = &logSink{logger: p.logger.With("tool", request.Request.Name), left: limits.Log}
+	payload, err := c.payload(request.Request)
+	if err != nil {
+		return nil, err
+	}
+	timed, cancel := context.WithTimeout(ctx, limits.Time)
+	defer cancel()
+	response, err := c.run(context.WithValue(timed, callKey{}, c), code, payload)
+	if err != nil {
+		return nil, c.explain(ctx, timed, err)
+	}
+	return &Outcome{Response: response, Replayed: c.Replayed}, nil
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// call is the state of one call. Only the goroutine that runs it touches it.
+type call struct {
+	broker.Call
+	plugin   *Plugin
+	module   api.Module
+	limits   manifest.Limits
+	log      *logSink
+	progress func(Progress)
+
+	lastProgress time.Time
+	memory       *linearMemory
+	response     []byte
+	blobs        [][]byte
+	output       int64
+}
+
+func (c *call) payload(request abi.Request) ([]byte, error) {
+	request.DeadlineMS = c.limits.Time.Milliseconds()
+	payload, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: encode the request: %w", c.Plugin, err)
+	}
+	if int64(len(request.Arguments)) > c.limits.Input {
+		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
+	}
+	return payload, nil
+}
+
+// run instantiates, calls, and closes the instance whatever happens.
+func (c *call) run(ctx context.Context, code *code, payload []byte) (response *abi.Response, err error) {
+	defer func() { err = errors.Join(err, c.Close()) }()
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(c.allocate))
+	instance, err := code.runtime.InstantiateModule(ctx, code.module, c.config(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	defer instance.Close(context.WithoutCancel(ctx))
+	entry := instance.ExportedFunction(abi.Entry)
+	if entry == nil {
+		return nil, &GuestError{Plugin: c.Plugin, Reason: "does not export " + abi.Entry}
+	}
+	c.Give(payload)
+	results, err := entry.Call(ctx, uint64(len(payload)))
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != 1 || uint32(results[0]) != 0 {
+		return nil, &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("reported failure %d instead of answering", results)}
+	}
+	return decode(c.Plugin, c.response, c.blobs)
+}
+
+func (c *call) config(ctx context.Context) wazero.ModuleConfig {
+	mounts := wazero.NewFSConfig()
+	for guestPath, open := range c.plugin.spec.Mounts {
+		fs := broker.State(&c.Call, guestPath, func() mounted { return mounted{open()} })
+		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(fs.FS, guestPath)
+	}
+	config := wazero.NewModuleConfig().
+		WithName("").
+		WithStartFunctions("_initialize").
+		WithArgs(c.Plugin).
+		WithFSConfig(mounts).
+		WithStdout(c.log.lines(abi.LogInfo)).
+		WithStderr(c.log.lines(abi.LogWarn)).
+		WithRandSource(rand.Reader).
+		WithSysNanotime().
+		WithSysWalltime().
+		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) })
+	if clock := c.plugin.engine.clock; clock != nil {
+		config = config.WithWalltime(func() (int64, int32) {
+			now := clock()
+			return now.Unix(), int32(now.Nanosecond())
+		}, 1)
+	}
+	return config
+}
+
+// mounted is a mount of one call.
+type mounted struct{ sys.FS }
+
+func (m mounted) Close() error {
+	if closer, ok := m.FS.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// sleep ends with the call.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		panic(ctx.Err())
+	}
+}
+
+func (c *call) refuel() {
+	c.module.ExportedGlobal(fuel.Export).(api.MutableGlobal).Set(quantum)
+}
+
+func (c *call) allocate(_, _ uint64) experimental.LinearMemory {
+	c.memory = &linearMemory{limit: uint64(c.limits.Memory)}
+	return c.memory
+}
+
+func (c *call) limitError(limit, value, remedy string) *LimitError {
+	return &LimitError{Plugin: c.Plugin, Limit: limit, Value: value, Remedy: remedy}
+}
+
+// explain turns what ended a call into the error that the caller gets.
+func (c *call) explain(caller, timed context.Context, err error) error {
+	var limit *LimitError
+	var guest *GuestError
+	var exit *wasys.ExitError
+	switch {
+	case caller.Err() != nil:
+		return fmt.Errorf("plugin %s: %w", c.Plugin, caller.Err())
+	case errors.As(err, &limit):
+		return limit
+	case timed.Err() != nil:
+		return c.limitError(LimitTime, c.limits.Time.String(), "ask for less at once, or raise limits.time")
+	case c.memory != nil && c.memory.refused:
+		return c.limitError(LimitMemory, bytesText(c.limits.Memory), "ask for less at once, or raise limits.memory")
+	case errors.As(err, &guest):
+		return guest
+	case errors.As(err, &exit):
+		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of answering", exit.ExitCode()), err}
+	}
+	c.plugin.logger.Debug("the guest trapped", "tool", c.Tool, "err", err)
+	return &GuestError{c.Plugin, "stopped: " + firstLine(err), err}
+}

@@ -1,0 +1,114 @@
+// Package sandbox runs guests. It is the only package that knows the Wasm runtime.
+//
+// A plugin is compiled once; every call runs in an instance of its own, with the import modules and mounts it was granted and
+// nothing else, inside hard limits. The native contract (docs/abi.md) lives here; what the host does for a guest lives in
+// the brokers.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Options configures an Engine. A nil *Options means all defaults.
+type Options struct {
+	// CacheDir keeps compiled code between runs. It is made if missing. Empty keeps it in memory only, so that every start
+	// compiles anew (seconds per plugin).
+	CacheDir string
+	// Clock is the guests' wall clock. Nil means the real one.
+	Clock func() time.Time
+	// Logger receives what guests log and why instances were thrown away. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Engine compiles plugins and holds what they share. It is safe for concurrent use.
+type Engine struct {
+	cache  wazero.CompilationCache
+	clock  func() time.Time
+	logger *slog.Logger
+}
+
+// New returns an Engine. It fails if the cache directory cannot be made or written.
+func New(options *Options) (*Engine, error) {
+	if options == nil {
+		options = &Options{}
+	}
+	e := &Engine{clock: options.Clock, logger: options.Logger}
+	if e.logger == nil {
+		e.logger = slog.New(slog.DiscardHandler)
+	}
+	if options.CacheDir == "" {
+		e.cache = wazero.NewCompilationCache()
+		return e, nil
+	}
+	if err := os.MkdirAll(options.CacheDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the compilation cache: %w", err)
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
+	if err != nil {
+		return nil, fmt.Errorf("open the compilation cache %s: %w", options.CacheDir, err)
+	}
+	e.cache = cache
+	return e, nil
+}
+
+// Close frees the compiled code. Plugins must be closed before.
+func (e *Engine) Close() error { return e.cache.Close(context.Background()) }
+
+// Spec is one plugin as it may run: its code, what is linked, and its limits.
+type Spec struct {
+	// Name is the plugin's, for logs and errors.
+	Name string
+	// Wasm is the plugin file. It must not change.
+	Wasm []byte
+	// Modules are the import modules of the granted permissions; the core module is always there.
+	Modules []broker.Module
+	// Mounts give, by guest path ("/workspace"), the file system for one call. It is closed with the call if it is an io.Closer.
+	Mounts map[string]func() sys.FS
+	// Limits are in force with every zero filled from manifest.DefaultLimits.
+	Limits manifest.Limits
+}
+
+// features are what guests may use: the core specification 2.0 and tail calls.
+const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
+
+// Load makes a Plugin of spec. Nothing is compiled yet: the first call does that, or Prepare.
+func (e *Engine) Load(spec Spec) *Plugin {
+	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
+	return &Plugin{
+		engine: e,
+		spec:   spec,
+		logger: e.logger.With("plugin", spec.Name),
+		gate:   newGate(spec.Limits),
+	}
+}
+
+func (e *Engine) runtime(ctx context.Context, metered bool) wazero.Runtime {
+	config := wazero.NewRuntimeConfig().
+		WithCompilationCache(e.cache).
+		WithCoreFeatures(features).
+		WithDebugInfoEnabled(false).
+		WithCloseOnContextDone(!metered)
+	return wazero.NewRuntimeWithConfig(ctx, config)
+}
+
+// compileContext lets the compiler use all processors.
+func compileContext(ctx context.Context) context.Context {
+	return experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
+}
+
+// ErrClosed is returned by calls on a closed plugin.
+var ErrClosed = errors.New("the plugin has been removed")

@@ -1,0 +1,4 @@
+package sandbox
+
+// Decode is for tests.
+var Decode = decode

@@ -1,0 +1,149 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/internal/fuel"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// quantum is how many function entries and loop iterations a guest runs before the host looks at its deadline: 1 to 3 ms. It
+// is also the longest that a guest holds up a garbage collection of the process.
+const quantum = 1 << 20
+
+var valueTypes = map[broker.Type]api.ValueType{
+	broker.I32: api.ValueTypeI32,
+	broker.I64: api.ValueTypeI64,
+	broker.F64: api.ValueTypeF64,
+}
+
+// instantiate makes imports linkable in runtime.
+func instantiate(ctx context.Context, runtime wazero.Runtime, imports broker.Module) error {
+	builder := runtime.NewHostModuleBuilder(imports.Name)
+	for _, function := range imports.Functions {
+		params := make([]api.ValueType, len(function.Params))
+		for i, t := range function.Params {
+			params[i] = valueTypes[t]
+		}
+		var results []api.ValueType
+		if function.Result != nil {
+			results = []api.ValueType{valueTypes[*function.Result]}
+		}
+		builder.NewFunctionBuilder().WithGoModuleFunction(hostFunction(function), params, results).Export(function.Name)
+	}
+	_, err := builder.Instantiate(ctx)
+	return err
+}
+
+// hostFunction wraps function so that a call whose time is up goes no further.
+func hostFunction(function broker.Function) api.GoModuleFunc {
+	return func(ctx context.Context, module api.Module, stack []uint64) {
+		c := callOf(ctx)
+		if err := ctx.Err(); err != nil && !function.Late {
+			panic(err)
+		}
+		c.module = module
+		c.Memory = module.Memory()
+		for i, t := range function.Params {
+			if t == broker.I32 { // the runtime leaves the upper half undefined
+				stack[i] = uint64(uint32(stack[i]))
+			}
+		}
+		result := function.Do(ctx, &c.Call, stack[:len(function.Params)])
+		if function.Result != nil {
+			stack[0] = result
+		}
+	}
+}
+
+// meter is what a rewritten guest calls when its counter is used up. hostFunction has then looked at the deadline.
+var meter = broker.Module{Name: fuel.ImportModule, Functions: []broker.Function{{
+	Name: fuel.ImportName,
+	Do: func(ctx context.Context, _ *broker.Call, _ []uint64) uint64 {
+		callOf(ctx).refuel()
+		return 0
+	},
+}}}
+
+var i32 = broker.I32
+
+// coreModule is hako:core/1 of docs/abi.md.
+var coreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Function{
+	{Name: "take", Params: []broker.Type{broker.I32}, Do: func(_ context.Context, c *broker.Call, p []uint64) uint64 {
+		c.Put("take", p[0], c.Take())
+		return 0
+	}},
+	{Name: "respond", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+		callOf(ctx).respond(p[0], p[1])
+		return 0
+	}},
+	{Name: "blob", Params: []broker.Type{broker.I32, broker.I32}, Result: &i32, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+		return callOf(ctx).attach(p[0], p[1])
+	}},
+	{Name: "log", Params: []broker.Type{broker.I32, broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+		call := callOf(ctx)
+		if n := int64(p[2]); call.log.admit(n) {
+			call.log.emit(abi.LogLevel(int32(p[0])), string(c.Bytes("log", p[1], p[2])))
+		}
+		return 0
+	}},
+	{Name: "progress", Params: []broker.Type{broker.F64, broker.F64, broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+		callOf(ctx).report(api.DecodeF64(p[0]), api.DecodeF64(p[1]), p[2], p[3])
+		return 0
+	}},
+	{Name: "canceled", Result: &i32, Late: true, Do: func(ctx context.Context, _ *broker.Call, _ []uint64) uint64 {
+		if ctx.Err() != nil {
+			return 1
+		}
+		return 0
+	}},
+}}
+
+// progressInterval is the least time between two progress reports that are passed on; the last one (progress = total) always is.
+const progressInterval = 100 * time.Millisecond
+
+// maxProgressMessage bounds the text of a progress report, in bytes.
+const maxProgressMessage = 1 << 10
+
+func (c *call) report(progress, total float64, p, length uint64) {
+	now := time.Now()
+	if c.progress == nil || (now.Sub(c.lastProgress) < progressInterval && progress != total) {
+		return
+	}
+	c.lastProgress = now
+	c.progress(Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
+}
+
+func (c *call) respond(p, length uint64) {
+	if c.response != nil {
+		panic(fmt.Errorf("it answered twice"))
+	}
+	c.spend(length)
+	c.response = c.Bytes("respond", p, length)
+}
+
+// maxBlobs bounds how many blobs one response may have.
+const maxBlobs = 256
+
+func (c *call) attach(p, length uint64) uint64 {
+	if len(c.blobs) == maxBlobs {
+		panic(fmt.Errorf("it attached more than %d blobs", maxBlobs))
+	}
+	c.spend(length)
+	c.blobs = append(c.blobs, c.Bytes("blob", p, length))
+	return uint64(len(c.blobs) - 1)
+}
+
+// spend counts bytes of the response against the output limit.
+func (c *call) spend(n uint64) {
+	c.output += int64(n)
+	if c.output > c.limits.Output {
+		panic(c.limitError(LimitOutput, bytesText(c.limits.Output), "ask for less at once, or raise limits.output"))
+	}
+}

@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/hako-run/hako/host/internal/fuel"
+)
+
+// Plugin is one plugin ready to be called. It is safe for concurrent use: every call has an instance of its own.
+type Plugin struct {
+	engine *Engine
+	spec   Spec
+	logger *slog.Logger
+	gate   *gate
+
+	// calls counts calls in flight, which Close waits for. closing guards adding to it.
+	calls   sync.WaitGroup
+	closing sync.RWMutex
+	closed  bool
+
+	// mu guards code, which is nil until the first compilation succeeds.
+	mu   sync.Mutex
+	code *code
+}
+
+// code is the compiled plugin in a runtime that links its grants.
+type code struct {
+	runtime wazero.Runtime
+	module  wazero.CompiledModule
+	metered bool
+}
+
+// Prepare compiles the plugin and links its imports, unless that has been done. It fails if the code is not valid Wasm or imports
+// what was not granted.
+func (p *Plugin) Prepare(ctx context.Context) error {
+	_, err := p.compiled(ctx)
+	return err
+}
+
+// Metered reports whether the plugin's code could be rewritten for metering. If not, it runs the slow way: the runtime's own
+// checks stop it, and a recursion without loops only ends with the guest's stack. It is true until the plugin is prepared.
+func (p *Plugin) Metered() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.code == nil || p.code.metered
+}
+
+func (p *Plugin) compiled(ctx context.Context) (*code, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.code != nil {
+		return p.code, nil
+	}
+	wasm, err := fuel.Rewrite(p.spec.Wasm, quantum)
+	var unsupported *fuel.UnsupportedError
+	metered := !errors.As(err, &unsupported)
+	if err != nil && metered {
+		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+	}
+	if !metered {
+		p.logger.Warn("the plugin runs the slow way", "err", err)
+		wasm = p.spec.Wasm
+	}
+	// The runtime outlives the call that happens to come first.
+	ctx = compileContext(context.WithoutCancel(ctx))
+	runtime := p.engine.runtime(ctx, metered)
+	module, err := p.link(ctx, runtime, wasm)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
+	}
+	p.code = &code{runtime: runtime, module: module, metered: metered}
+	return p.code, nil
+}
+
+func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
+	module, err := runtime.CompileModule(ctx, wasm)
+	if err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
+		return nil, err
+	}
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
+		return nil, fmt.Errorf("link WASI: %w", err)
+	}
+	for _, imports := range append(p.spec.Modules, coreModule, meter) {
+		if err := instantiate(ctx, runtime, imports); err != nil {
+			return nil, fmt.Errorf("link %s: %w", imports.Name, err)
+		}
+	}
+	return module, nil
+}
+
+func checkMemory(module wazero.CompiledModule, limit int64) error {
+	for _, memory := range module.ExportedMemories() {
+		if need := int64(memory.Min()) << 16; need > limit {
+			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory", bytesText(need), bytesText(limit))
+		}
+	}
+	return nil
+}
+
+// begin counts a call in, unless the plugin is closed.
+func (p *Plugin) begin() error {
+	p.closing.RLock()
+	defer p.closing.RUnlock()
+	if p.closed {
+		return fmt.Errorf("plugin %s: %w", p.spec.Name, ErrClosed)
+	}
+	p.calls.Add(1)
+	return nil
+}
+
+// Close waits for the calls in flight and frees the compiled code. Calls that come later get ErrClosed. It may be called twice.
+func (p *Plugin) Close() error {
+	p.closing.Lock()
+	p.closed = true
+	p.closing.Unlock()
+	p.calls.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.code == nil {
+		return nil
+	}
+	runtime := p.code.runtime
+	p.code = nil
+	return runtime.Close(context.Background())
+}

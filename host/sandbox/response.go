@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// decode reads a guest's response and puts the blobs in place. Everything in it is checked for form here and nowhere else.
+func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
+	broken := func(format string, args ...any) error {
+		return &GuestError{Plugin: plugin, Reason: "gave an answer that breaks ABI 1: " + fmt.Sprintf(format, args...)}
+	}
+	if data == nil {
+		return nil, broken("it called no respond")
+	}
+	if !utf8.Valid(data) {
+		return nil, broken("the response is not UTF-8")
+	}
+	response := new(abi.Response)
+	if err := json.Unmarshal(data, response); err != nil {
+		return nil, broken("the response is not the JSON expected: %v", err)
+	}
+	for i := range response.Content {
+		if err := block(&response.Content[i], blobs); err != nil {
+			return nil, broken("content[%d]: %v", i, err)
+		}
+	}
+	for i := range response.Messages {
+		message := &response.Messages[i]
+		if message.Role != "user" && message.Role != "assistant" {
+			return nil, broken("messages[%d]: role %q is neither user nor assistant", i, message.Role)
+		}
+		if err := block(&message.Content, blobs); err != nil {
+			return nil, broken("messages[%d]: %v", i, err)
+		}
+	}
+	for i := range response.Contents {
+		if err := contents(&response.Contents[i], blobs); err != nil {
+			return nil, broken("contents[%d]: %v", i, err)
+		}
+	}
+	return response, nil
+}
+
+func block(content *abi.Content, blobs [][]byte) error {
+	data, err := blob(content.Blob, blobs)
+	if err != nil {
+		return err
+	}
+	if a := content.Annotations; a != nil && a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
+		return fmt.Errorf("priority %v is not between 0 and 1", *a.Priority)
+	}
+	switch content.Type {
+	case abi.Text:
+		if data == nil {
+			return nil
+		}
+		if !utf8.Valid(data) {
+			return fmt.Errorf("the text in blob %d is not UTF-8", *content.Blob)
+		}
+		content.Text = string(data)
+	case abi.Image, abi.Audio:
+		if data == nil || content.MIMEType == "" {
+			return fmt.Errorf("a block of type %s needs a blob and a mimeType", content.Type)
+		}
+		content.Data = data
+	case abi.ResourceLink:
+		if content.URI == "" || content.Name == "" {
+			return fmt.Errorf("a resource_link needs a uri and a name")
+		}
+	case abi.Embedded:
+		if content.Resource == nil {
+			return fmt.Errorf("a block of type resource needs a resource")
+		}
+		return contents(content.Resource, blobs)
+	default:
+		return fmt.Errorf("type %q is none of text, image, audio, resource_link, resource", content.Type)
+	}
+	return nil
+}
+
+func contents(resource *abi.ResourceContents, blobs [][]byte) error {
+	if resource.URI == "" {
+		return fmt.Errorf("a resource needs a uri")
+	}
+	data, err := blob(resource.Blob, blobs)
+	resource.Data = data
+	return err
+}
+
+func blob(index *int, blobs [][]byte) ([]byte, error) {
+	if index == nil {
+		return nil, nil
+	}
+	if *index < 0 || *index >= len(blobs) {
+		return nil, fmt.Errorf("blob %d was not attached", *index)
+	}
+	data := blobs[*index]
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}

@@ -1,0 +1,422 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+func newPlugin(t *testing.T, options sandbox.Options, spec sandbox.Spec) *sandbox.Plugin {
+	t.Helper()
+	options.CacheDir = guesttest.CacheDir(t)
+	engine, err := sandbox.New(&options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Name = "probe"
+	spec.Wasm = guesttest.Build(t, "host/internal/guesttest/guests/probe")
+	spec.Modules = append(spec.Modules, deniedHTTP)
+	plugin := engine.Load(spec)
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := plugin.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return plugin
+}
+
+func call(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) (*abi.Response, error) {
+	t.Helper()
+	raw, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := plugin.Call(t.Context(), &sandbox.Call{Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}})
+	if err != nil {
+		return nil, err
+	}
+	return outcome.Response, nil
+}
+
+func text(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) string {
+	t.Helper()
+	response, err := call(t, plugin, tool, arguments)
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	if len(response.Content) == 0 {
+		return ""
+	}
+	return response.Content[0].Text
+}
+
+type object map[string]any
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	if !plugin.Metered() {
+		t.Error("a Go guest should be metered")
+	}
+	if got := text(t, plugin, "echo", object{"text": "日本語 <&>"}); got != "日本語 <&>" {
+		t.Errorf("echo = %q", got)
+	}
+	if response, err := call(t, plugin, "fail", object{"text": "why"}); err != nil || !response.IsError || response.Content[0].Text != "no: why" {
+		t.Errorf("fail = %+v, %v", response, err)
+	}
+	if response, err := call(t, plugin, "structured", object{"text": "x"}); err != nil || string(response.StructuredContent) != `{"text":"x"}` {
+		t.Errorf("structured = %+v, %v", response, err)
+	}
+	if response, err := call(t, plugin, "absent", object{}); err != nil || response.Error == nil || response.Error.Code != abi.CodeNotFound {
+		t.Errorf("absent = %+v, %v", response, err)
+	}
+	if response, err := call(t, plugin, "panic", object{}); err != nil || !response.IsError || !strings.Contains(response.Content[0].Text, "on purpose") {
+		t.Errorf("panic = %+v, %v", response, err)
+	}
+	response, err := call(t, plugin, "image", object{})
+	if err != nil || len(response.Content) != 4 || string(response.Content[0].Data) != "\x89PNG\r\n\x1a\n" ||
+		response.Content[1].Text != "caption" || string(response.Content[3].Resource.Data) != "\x00\x01" {
+		t.Errorf("image = %+v, %v", response, err)
+	}
+}
+
+func TestCallsShareNothing(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	random := map[string]bool{}
+	for range 3 {
+		if got := text(t, plugin, "count", object{}); got != "1" {
+			t.Errorf("count = %s: something of an earlier call is left", got)
+		}
+		random[text(t, plugin, "random", object{})] = true
+	}
+	if len(random) != 3 {
+		t.Errorf("random numbers repeat: %v", random)
+	}
+	if got := text(t, plugin, "environment", object{}); got != "[] [probe]" {
+		t.Errorf("environment = %s", got)
+	}
+}
+
+func TestClock(t *testing.T) {
+	t.Parallel()
+	pinned := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
+	plugin := newPlugin(t, sandbox.Options{Clock: func() time.Time { return pinned }}, sandbox.Spec{})
+	if got := text(t, plugin, "clock", object{}); got != pinned.Format(time.RFC3339) {
+		t.Errorf("clock = %s", got)
+	}
+}
+
+// anyLimit stands for guests that pass whichever limit comes first.
+const anyLimit = "any"
+
+// TestHostileGuests holds every limit against a guest that tries to pass it.
+func TestHostileGuests(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{
+		Limits: manifest.Limits{Time: 300 * time.Millisecond, Memory: 32 << 20, Output: 1 << 20, Input: 1 << 20},
+	})
+	for _, test := range []struct {
+		name, tool string
+		arguments  any
+		limit      string // of a LimitError
+		reason     string // of a GuestError
+	}{
+		{"endless loop", "loop", object{}, sandbox.LimitTime, ""},
+		{"recursion without a loop", "recurse", object{"n": 60}, sandbox.LimitTime, ""},
+		{"endless recursion", "recurse_forever", object{}, anyLimit, ""},
+		{"long sleep", "sleep", object{"n": 60_000}, sandbox.LimitTime, ""},
+		{"host call flood", "host_flood", object{}, sandbox.LimitTime, ""},
+		{"blob flood", "blob_flood", object{}, "", "attached more than 256 blobs"},
+		{"memory flood", "eat_memory", object{"n": 4096}, sandbox.LimitMemory, ""},
+		{"output too large", "big", object{"n": 2 << 20}, sandbox.LimitOutput, ""},
+		{"input too large", "echo", object{"text": strings.Repeat("x", 1<<20)}, sandbox.LimitInput, ""},
+		{"exit", "exit", object{"n": 7}, "", "exited with code 7"},
+		{"exit with success", "exit", object{"n": 0}, "", "exited with code 0"},
+		{"pointer outside memory", "trap", object{}, "", "outside the guest's memory"},
+		{"length of 1 GiB", "lie", object{"n": 1 << 30}, sandbox.LimitOutput, ""},
+		{"length outside memory", "lie", object{"n": 1<<32 - 1}, sandbox.LimitOutput, ""},
+		{"answered twice", "lie", object{"n": 2}, "", "answered twice"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := call(t, plugin, test.tool, test.arguments)
+			var limit *sandbox.LimitError
+			var guest *sandbox.GuestError
+			switch {
+			case test.limit == anyLimit:
+				if err == nil {
+					t.Error("it ended well")
+				}
+				return
+			case test.limit != "" && (!errors.As(err, &limit) || limit.Limit != test.limit):
+				t.Errorf("error = %v, want the %s limit", err, test.limit)
+			case test.limit == "" && (!errors.As(err, &guest) || !strings.Contains(guest.Error(), test.reason)):
+				t.Errorf("error = %v, want a guest that %s", err, test.reason)
+			}
+			if errors.Is(err, context.DeadlineExceeded) != (test.limit == sandbox.LimitTime) {
+				t.Errorf("%v: is it a deadline?", err)
+			}
+			if got := text(t, plugin, "echo", object{"text": "still here"}); got != "still here" {
+				t.Errorf("the next call gives %q", got)
+			}
+		})
+	}
+}
+
+func TestCancelStopsTheGuest(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	for _, tool := range []string{"loop", "sleep", "poll", "recurse"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(50*time.Millisecond, cancel)
+			_, err := plugin.Call(ctx, &sandbox.Call{Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(`{"n":60000}`)}})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error = %v, want context.Canceled", err)
+			}
+		})
+	}
+}
+
+// TestGarbage sends answers that are no response.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, data, want string }{
+		{"nothing", "", "no respond"},
+		{"not JSON", "hello", "not the JSON expected"},
+		{"not UTF-8", "\"\xff\"", "not UTF-8"},
+		{"wrong type", `{"content":"x"}`, "not the JSON expected"},
+		{"unknown block", `{"content":[{"type":"video"}]}`, `type "video" is none of`},
+		{"image without data", `{"content":[{"type":"image","mimeType":"image/png"}]}`, "needs a blob"},
+		{"blob not attached", `{"content":[{"type":"image","mimeType":"image/png","blob":3}]}`, "blob 3 was not attached"},
+		{"negative blob", `{"content":[{"type":"text","blob":-1}]}`, "blob -1 was not attached"},
+		{"link without name", `{"content":[{"type":"resource_link","uri":"x:"}]}`, "needs a uri and a name"},
+		{"empty resource", `{"content":[{"type":"resource"}]}`, "needs a resource"},
+		{"role", `{"messages":[{"role":"system","content":{"type":"text","text":"x"}}]}`, `role "system"`},
+		{"priority", `{"content":[{"type":"text","text":"x","annotations":{"priority":2}}]}`, "priority 2"},
+		{"resource without uri", `{"contents":[{"text":"x"}]}`, "needs a uri"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var data []byte
+			if test.data != "" {
+				data = []byte(test.data)
+			}
+			_, err := sandbox.Decode("p", data, nil)
+			var guest *sandbox.GuestError
+			if !errors.As(err, &guest) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"content":[{"type":"text","blob":0},{"type":"resource","resource":{"uri":"a:b","blob":1}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		response, err := sandbox.Decode("p", data, [][]byte{[]byte("text"), {0xff}})
+		if (response == nil) == (err == nil) {
+			t.Errorf("response %v, error %v", response, err)
+		}
+	})
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{
+		Limits: manifest.Limits{Concurrency: 2, Queue: 3, QueueWait: 20 * time.Second, Rate: 100_000},
+	})
+	const callers = 200
+	var busy, done int
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			_, err := call(t, plugin, "sleep", object{"n": 20})
+			mu.Lock()
+			defer mu.Unlock()
+			var limit *sandbox.LimitError
+			switch {
+			case err == nil:
+				done++
+			case errors.As(err, &limit) && limit.Limit == sandbox.LimitQueue:
+				busy++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if done+busy != callers || done < 5 || busy == 0 {
+		t.Errorf("%d done, %d busy of %d", done, busy, callers)
+	}
+}
+
+func TestRate(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{Limits: manifest.Limits{Rate: 2}})
+	var limit *sandbox.LimitError
+	for i := range 3 {
+		_, err := call(t, plugin, "echo", object{"text": "x"})
+		if limited := errors.As(err, &limit); limited != (i == 2) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	var buffer syncBuffer
+	logger := slog.New(slog.NewTextHandler(&buffer, nil))
+	plugin := newPlugin(t, sandbox.Options{Logger: logger}, sandbox.Spec{Limits: manifest.Limits{Log: 10_000}})
+	text(t, plugin, "log", object{"text": "hello\nworld"})
+	for _, want := range []string{`msg="hello\nworld key=value" plugin=probe tool=log`, `msg="to stdout"`} {
+		if !strings.Contains(buffer.String(), want) {
+			t.Errorf("no %s in\n%s", want, buffer.String())
+		}
+	}
+	before := len(buffer.String())
+	text(t, plugin, "log_flood", object{"n": 1000})
+	if n := len(buffer.String()) - before; n > 20_000 {
+		t.Errorf("a flood of 2 MB left %d bytes in the log", n)
+	}
+	if n := strings.Count(buffer.String(), "passed its log limit"); n != 1 {
+		t.Errorf("the limit is mentioned %d times", n)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	var reports []sandbox.Progress
+	_, err := plugin.Call(t.Context(), &sandbox.Call{
+		Request:  abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000}`)},
+		Progress: func(p sandbox.Progress) { reports = append(reports, p) },
+	})
+	if err != nil || len(reports) < 2 || len(reports) > 500 {
+		t.Fatalf("%d reports, %v", len(reports), err)
+	}
+	if last := reports[len(reports)-1]; last != (sandbox.Progress{Progress: 1000, Total: 1000, Message: "step 1000"}) {
+		t.Errorf("last = %+v", last)
+	}
+}
+
+func TestCloseWaitsForCalls(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+		Modules: []brokerModule{deniedHTTP}})
+	started := make(chan struct{})
+	result := make(chan error)
+	go func() {
+		once := sync.OnceFunc(func() { close(started) })
+		_, err := plugin.Call(t.Context(), &sandbox.Call{
+			Request:  abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":100000}`)},
+			Progress: func(sandbox.Progress) { once() },
+		})
+		result <- err
+	}()
+	<-started
+	closed := make(chan error)
+	go func() { closed <- plugin.Close() }()
+	if err := <-result; err != nil {
+		t.Errorf("the call in flight: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if _, err := call(t, plugin, "echo", object{"text": "x"}); !errors.Is(err, sandbox.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestSpinningGuestDoesNotStopTheProcess collects garbage while guests spin: without metering it would wait for them.
+func TestSpinningGuestDoesNotStopTheProcess(t *testing.T) {
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			plugin.Call(ctx, &sandbox.Call{Request: abi.Request{Method: abi.CallTool, Name: "loop"}})
+		})
+	}
+	for range 10 {
+		runtime.GC()
+	}
+	cancel()
+	group.Wait()
+}
+
+type syncBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+func TestOffers(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	for _, test := range []struct {
+		request abi.Request
+		want    string
+	}{
+		{abi.Request{Method: abi.ReadResource, URI: "probe://fixed"}, "fixed"},
+		{abi.Request{Method: abi.ReadResource, URI: "probe://item/7", Template: "probe://item/{id}", Variables: map[string]string{"id": "7"}}, "7"},
+		{abi.Request{Method: abi.GetPrompt, Name: "ask", Arguments: json.RawMessage(`{"topic":"rain"}`)}, "about rain"},
+		{abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "ask"}, Argument: &abi.Argument{Name: "topic", Value: "w"}}, "[weather wind work]"},
+		{abi.Request{Method: abi.ListHandlers}, "ask"},
+	} {
+		outcome, err := plugin.Call(t.Context(), &sandbox.Call{Request: test.request})
+		if err != nil {
+			t.Errorf("%+v: %v", test.request, err)
+			continue
+		}
+		var got string
+		switch r := outcome.Response; {
+		case r.Contents != nil:
+			got = r.Contents[0].Text + string(r.Contents[0].Data)
+		case r.Messages != nil:
+			got = r.Messages[0].Content.Text
+		case r.Completion != nil:
+			got = fmt.Sprint(r.Completion.Values)
+		case r.Handlers != nil:
+			got = strings.Join(r.Handlers.Prompts, ",")
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", test.request.Method, got, test.want)
+		}
+	}
+}
