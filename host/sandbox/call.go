@@ -22,35 +22,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Call is one request to a plugin.
-type Call struct {
-	Request abi.Request
-	// Limits override the plugin's for this call where they are not zero: Time, Input, Output and Log.
-	Limits manifest.Limits
-	// Progress receives the guest's reports, one at a time, during the call. It may be nil.
-	Progress func(Progress)
-}
-
-// Progress is one report of a guest. Total is 0 if unknown.
-type Progress struct {
-	Progress, Total float64
-	Message         string
-}
-
-// Outcome is what a call gave.
-type Outcome struct {
-	// Response is the guest's, checked for form: blobs resolved into Data, text valid UTF-8.
-	Response *abi.Response
-	// Replayed says that an HTTP answer in it came from a recording.
-	Replayed bool
-}
-
-// Call runs one request in an instance of its own.
+// Call runs one request in an instance of its own. What limits states of Time, Input, Output and Log holds instead of the plugin's.
+// progress, if not nil, receives the guest's reports, one at a time, during the call.
 //
 // It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
 // contract, ErrClosed when the plugin has been closed, and ctx's own error when the caller went away. What the guest itself
-// calls a failure is a Response with IsError or Error.
-func (p *Plugin) Call(ctx context.Context, request *Call) (*Outcome, error) {
+// calls a failure is a response with IsError or Error. The response is checked for form: blobs are resolved into Data, text is
+// valid UTF-8.
+func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest.Limits, progress func(abi.Progress)) (*abi.Response, error) {
 	if err := p.begin(); err != nil {
 		return nil, err
 	}
@@ -63,11 +42,11 @@ func (p *Plugin) Call(ctx context.Context, request *Call) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := request.Limits.Or(p.spec.Limits)
-	c := &call{plugin: p, limits: limits, progress: request.Progress}
-	c.Call = broker.Call{Plugin: p.spec.Name, Tool: request.Request.Name}
-	c.log = &logSink{logger: p.logger.With("tool", request.Request.Name), left: limits.Log}
-	payload, err := c.payload(request.Request)
+	limits = limits.Or(p.spec.Limits)
+	c := &call{plugin: p, limits: limits, progress: progress}
+	c.Call = broker.Call{Plugin: p.spec.Name, Tool: request.Name}
+	c.log = &logSink{logger: p.logger.With("tool", request.Name), left: limits.Log}
+	payload, err := c.payload(*request)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +56,8 @@ func (p *Plugin) Call(ctx context.Context, request *Call) (*Outcome, error) {
 	if err != nil {
 		return nil, c.explain(ctx, timed, err)
 	}
-	return &Outcome{Response: response, Replayed: c.Replayed}, nil
+	response.Replayed = c.Replayed
+	return response, nil
 }
 
 type callKey struct{}
@@ -91,7 +71,7 @@ type call struct {
 	module   api.Module
 	limits   manifest.Limits
 	log      *logSink
-	progress func(Progress)
+	progress func(abi.Progress)
 
 	lastProgress time.Time
 	memory       *linearMemory

@@ -117,7 +117,7 @@ func (c *call) report(progress, total float64, p, length uint64) {
 		return
 	}
 	c.lastProgress = now
-	c.progress(Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
+	c.progress(abi.Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
 }
 
 func (c *call) respond(p, length uint64) {

@@ -47,11 +47,7 @@ func call(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) (*ab
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := plugin.Call(t.Context(), &sandbox.Call{Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}})
-	if err != nil {
-		return nil, err
-	}
-	return outcome.Response, nil
+	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, manifest.Limits{}, nil)
 }
 
 func text(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) string {
@@ -188,7 +184,7 @@ func TestCancelStopsTheGuest(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
-			_, err := plugin.Call(ctx, &sandbox.Call{Request: abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(`{"n":60000}`)}})
+			_, err := plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(`{"n":60000}`)}, manifest.Limits{}, nil)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want context.Canceled", err)
 			}
@@ -306,15 +302,13 @@ func TestLog(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
-	var reports []sandbox.Progress
-	_, err := plugin.Call(t.Context(), &sandbox.Call{
-		Request:  abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000}`)},
-		Progress: func(p sandbox.Progress) { reports = append(reports, p) },
-	})
+	var reports []abi.Progress
+	_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000}`)},
+		manifest.Limits{}, func(p abi.Progress) { reports = append(reports, p) })
 	if err != nil || len(reports) < 2 || len(reports) > 500 {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
-	if last := reports[len(reports)-1]; last != (sandbox.Progress{Progress: 1000, Total: 1000, Message: "step 1000"}) {
+	if last := reports[len(reports)-1]; last != (abi.Progress{Progress: 1000, Total: 1000, Message: "step 1000"}) {
 		t.Errorf("last = %+v", last)
 	}
 }
@@ -332,10 +326,8 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	result := make(chan error)
 	go func() {
 		once := sync.OnceFunc(func() { close(started) })
-		_, err := plugin.Call(t.Context(), &sandbox.Call{
-			Request:  abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":100000}`)},
-			Progress: func(sandbox.Progress) { once() },
-		})
+		_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":100000}`)},
+			manifest.Limits{}, func(abi.Progress) { once() })
 		result <- err
 	}()
 	<-started
@@ -359,7 +351,7 @@ func TestSpinningGuestDoesNotStopTheProcess(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			plugin.Call(ctx, &sandbox.Call{Request: abi.Request{Method: abi.CallTool, Name: "loop"}})
+			plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "loop"}, manifest.Limits{}, nil)
 		})
 	}
 	for range 10 {
@@ -399,13 +391,13 @@ func TestOffers(t *testing.T) {
 		{abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "ask"}, Argument: &abi.Argument{Name: "topic", Value: "w"}}, "[weather wind work]"},
 		{abi.Request{Method: abi.ListHandlers}, "ask"},
 	} {
-		outcome, err := plugin.Call(t.Context(), &sandbox.Call{Request: test.request})
+		r, err := plugin.Call(t.Context(), &test.request, manifest.Limits{}, nil)
 		if err != nil {
 			t.Errorf("%+v: %v", test.request, err)
 			continue
 		}
 		var got string
-		switch r := outcome.Response; {
+		switch {
 		case r.Contents != nil:
 			got = r.Contents[0].Text + string(r.Contents[0].Data)
 		case r.Messages != nil:

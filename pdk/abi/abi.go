@@ -63,6 +63,12 @@ type Request struct {
 	DeadlineMS int64 `json:"deadlineMs,omitempty"`
 }
 
+// Progress is one report of how far a call has come. Total is 0 if unknown.
+type Progress struct {
+	Progress, Total float64
+	Message         string
+}
+
 // Ref names what a completion is for: a prompt (Type "ref/prompt", Name) or a resource template (Type "ref/resource", URI).
 type Ref struct {
 	Type string `json:"type"`
@@ -92,6 +98,8 @@ type Response struct {
 	Completion *Completion `json:"completion,omitempty"`
 	// Handlers answers ListHandlers.
 	Handlers *Handlers `json:"handlers,omitempty"`
+	// Replayed says that an HTTP answer behind the result came from a recording. The host knows; guests do not say it.
+	Replayed bool `json:"-"`
 	// Error says that the request itself could not be served, for example an unknown resource.
 	Error *Error `json:"error,omitempty"`
 }

@@ -1,0 +1,133 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// argumentsError says that arguments do not match a tool's input schema.
+type argumentsError struct {
+	tool string
+	err  error
+}
+
+func (e *argumentsError) Error() string {
+	return fmt.Sprintf("the arguments of %s are not valid: %v. Correct them and call it again", e.tool, e.err)
+}
+
+// resultError says that a result does not match its tool's output schema.
+type resultError struct {
+	tool string
+	err  error
+}
+
+func (e *resultError) Error() string {
+	return fmt.Sprintf("%s gave a result that does not match its own output schema: %v. Report this to the plugin's author", e.tool, e.err)
+}
+
+// finish checks a tool's result and completes it: structured content is repeated as text where the tool gave no blocks
+// (MCP 2026-07-28, tools, structured content), and a replayed result says so.
+func finish(tool *catalog.Tool, response *abi.Response, locale string) error {
+	if tool.Output != nil && !response.IsError {
+		if len(response.StructuredContent) == 0 {
+			return &resultError{tool.Name, errors.New("it has no structured content")}
+		}
+		if err := tool.Output.Validate(response.StructuredContent); err != nil {
+			return &resultError{tool.Name, err}
+		}
+	}
+	if len(response.Content) == 0 && len(response.StructuredContent) > 0 {
+		response.Content = []abi.Content{{Type: abi.Text, Text: string(response.StructuredContent)}}
+	}
+	if response.Replayed {
+		response.Content = append(response.Content, abi.Content{Type: abi.Text, Text: replayNote(locale)})
+	}
+	return nil
+}
+
+func replayNote(locale string) string {
+	if strings.HasPrefix(locale, "ja") {
+		return "注意: これは記録された応答の再生です(MOCK_MODE)。実際のデータではありません。"
+	}
+	return "Note: replayed from recordings (MOCK_MODE). This is not live data."
+}
+
+// asToolError makes of an error a result that a model can act on, unless the request itself was at fault.
+func asToolError(ctx context.Context, err error) (*abi.Response, error) {
+	var missing *NotFoundError
+	var denied *NotAllowedError
+	var invalid *InvalidError
+	if errors.As(err, &missing) || errors.As(err, &denied) || errors.As(err, &invalid) || ctx.Err() != nil {
+		return nil, err
+	}
+	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: err.Error()}}}, nil
+}
+
+var limitOutcomes = map[string]Outcome{
+	sandbox.LimitTime:   Timeout,
+	sandbox.LimitMemory: Memory,
+	sandbox.LimitInput:  Size,
+	sandbox.LimitOutput: Size,
+	sandbox.LimitQueue:  Busy,
+	sandbox.LimitRate:   Busy,
+}
+
+func outcomeOf(response *abi.Response, err error) Outcome {
+	var (
+		limit     *sandbox.LimitError
+		guest     *sandbox.GuestError
+		missing   *NotFoundError
+		denied    *NotAllowedError
+		invalid   *InvalidError
+		arguments *argumentsError
+		result    *resultError
+		wire      *abi.Error
+	)
+	switch {
+	case err == nil && response.IsError:
+		return ToolError
+	case err == nil:
+		return OK
+	case errors.As(err, &limit):
+		return limitOutcomes[limit.Limit]
+	case errors.As(err, &guest):
+		return Trap
+	case errors.As(err, &missing):
+		return NotFound
+	case errors.As(err, &denied):
+		return NotAllowed
+	case errors.As(err, &invalid), errors.As(err, &arguments):
+		return InvalidArguments
+	case errors.As(err, &result):
+		return InvalidResult
+	case errors.As(err, &wire):
+		if wire.Code == abi.CodeNotFound {
+			return NotFound
+		}
+		return ToolError
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Canceled
+	}
+	return Internal
+}
+
+// size is how large a response is, in bytes, without what JSON adds.
+func size(response *abi.Response) int {
+	n := len(response.StructuredContent)
+	for _, block := range response.Content {
+		n += len(block.Text) + len(block.Data)
+	}
+	for _, contents := range response.Contents {
+		n += len(contents.Text) + len(contents.Data)
+	}
+	for _, message := range response.Messages {
+		n += len(message.Content.Text) + len(message.Content.Data)
+	}
+	return n
+}

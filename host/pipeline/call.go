@@ -1,0 +1,111 @@
+// Package pipeline is the one way that every call takes, whichever door it comes through.
+package pipeline
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Doors, in Caller.
+const (
+	DoorStdio    = "mcp-stdio"
+	DoorHTTP     = "mcp-http"
+	DoorTerminal = "terminal"
+)
+
+// Caller is who asks.
+type Caller struct {
+	// Door is where the call came in, one of the constants above.
+	Door string
+	// Tenant and User are empty where the door knows none. Session is the door's own, for logs.
+	Tenant, User, Session string
+	// Locale is the caller's language, a BCP 47 tag; empty means the host's.
+	Locale string
+}
+
+// Call is one request on its way.
+type Call struct {
+	Caller Caller
+	// Request says what is asked: Method with Name, Arguments, URI, Ref or Argument. Name is the one at the doors.
+	Request abi.Request
+	// Progress receives reports during the call, one at a time. It may be nil.
+	Progress func(abi.Progress)
+}
+
+// Outcome sorts results for metrics and logs. The set is fixed.
+type Outcome string
+
+// Outcomes.
+const (
+	OK               Outcome = "ok"
+	ToolError        Outcome = "tool_error"        // the tool says it failed
+	InvalidArguments Outcome = "invalid_arguments" // they do not match the input schema
+	InvalidResult    Outcome = "invalid_result"    // it does not match the output schema, or is no response at all
+	NotFound         Outcome = "not_found"         // no such tool, resource or prompt
+	NotAllowed       Outcome = "not_allowed"       // it exists, but the caller may not use it
+	Timeout          Outcome = "timeout"           // the time limit
+	Memory           Outcome = "memory"            // the memory limit
+	Size             Outcome = "size"              // the input or output limit
+	Busy             Outcome = "busy"              // the queue or the rate limit
+	Trap             Outcome = "trap"              // the guest broke
+	Canceled         Outcome = "canceled"          // the caller went away
+	Internal         Outcome = "internal"          // the host failed
+)
+
+// Outcomes lists them all.
+var Outcomes = []Outcome{
+	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Timeout, Memory, Size, Busy, Trap, Canceled, Internal,
+}
+
+// Result is the answer to a Call.
+type Result struct {
+	Response *abi.Response
+	Outcome  Outcome
+}
+
+// Record is what is known of a call when it has ended.
+type Record struct {
+	Caller Caller
+	// Method is MCP's ("tools/call"). Name and Source are the catalog's, empty if the name is not in it.
+	Method, Name, Source string
+	Outcome              Outcome
+	Started              time.Time
+	Duration             time.Duration
+	// Input and Output are the sizes of arguments and result, in bytes.
+	Input, Output int
+}
+
+// Observer sees every call, refused ones included. Its methods are called concurrently and must be quick.
+type Observer interface {
+	CallStarted(method string)
+	CallEnded(Record)
+}
+
+// NotFoundError says that nothing in the catalog has the name. It is a fault of the request, not of a tool.
+type NotFoundError struct {
+	// Kind is "tool", "prompt" or "resource".
+	Kind, Name string
+	// Hint says what to do; it may be empty.
+	Hint string
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Hint != "" {
+		return fmt.Sprintf("unknown %s %q: %s", e.Kind, e.Name, e.Hint)
+	}
+	return fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
+}
+
+// NotAllowedError says that the caller may not use what it asked for, and how that can change.
+type NotAllowedError struct{ Name, Reason string }
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("%s is not allowed: %s", e.Name, e.Reason)
+}
+
+// InvalidError says that a request breaks a rule before any tool is involved, for example a prompt without a required argument.
+type InvalidError struct{ Reason string }
+
+func (e *InvalidError) Error() string { return e.Reason }

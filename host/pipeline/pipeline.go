@@ -1,0 +1,243 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Options configures a Pipeline. A nil *Options means all defaults.
+type Options struct {
+	// Missing explains a name that is not in the catalog: a *NotAllowedError for one that waits for consent, or nil. It may be nil.
+	Missing func(kind, name string) error
+	// Locale is used for callers without one. Empty means "en".
+	Locale string
+	// Observer sees every call. It may be nil.
+	Observer Observer
+	// Logger receives faults of the host. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Pipeline takes calls from the doors to the backends and back. It is safe for concurrent use.
+type Pipeline struct {
+	catalog *catalog.Catalog
+	options Options
+}
+
+// New returns a Pipeline on the catalog.
+func New(c *catalog.Catalog, options *Options) *Pipeline {
+	p := &Pipeline{catalog: c}
+	if options != nil {
+		p.options = *options
+	}
+	if p.options.Locale == "" {
+		p.options.Locale = "en"
+	}
+	if p.options.Logger == nil {
+		p.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return p
+}
+
+// Call takes one call the whole way.
+//
+// What goes wrong with a tool, its arguments and its limits included, is a Result with IsError and a text that a model can act
+// on. An error says that there was no tool to ask, or that the request is none: *NotFoundError, *NotAllowedError, *InvalidError,
+// *abi.Error from a resource or prompt, or ctx's error when the caller has gone.
+func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
+	record := Record{
+		Caller: call.Caller, Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments),
+	}
+	if observer := p.options.Observer; observer != nil {
+		observer.CallStarted(record.Method)
+		defer func() {
+			record.Duration = time.Since(record.Started)
+			observer.CallEnded(record)
+		}()
+	}
+	response, err := p.guarded(ctx, call, &record)
+	record.Outcome = outcomeOf(response, err)
+	if err != nil && record.Method == abi.CallTool {
+		response, err = asToolError(ctx, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	record.Output = size(response)
+	return &Result{response, record.Outcome}, nil
+}
+
+// guarded turns a panic of the host into an error, so that it costs one call and not the process.
+func (p *Pipeline) guarded(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.options.Logger.Error("a call failed inside the host", "method", record.Method, "name", record.Name,
+				"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			response, err = nil, errInternal
+		}
+	}()
+	switch call.Request.Method {
+	case abi.CallTool:
+		return p.callTool(ctx, call, record)
+	case abi.ReadResource:
+		return p.readResource(ctx, call, record)
+	case abi.GetPrompt:
+		return p.getPrompt(ctx, call, record)
+	case abi.Complete:
+		return p.complete(ctx, call, record)
+	}
+	return nil, &InvalidError{fmt.Sprintf("method %q is none of the pipeline's", call.Request.Method)}
+}
+
+var errInternal = errors.New("the host failed inside: its log has the details")
+
+func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+	tool, ok := p.catalog.View().Tool(call.Request.Name)
+	if !ok {
+		return nil, p.missing("tool", call.Request.Name)
+	}
+	record.Name, record.Source = tool.Name, tool.Source.Name
+	request := call.Request
+	request.Name = tool.Spec.Name
+	if len(request.Arguments) == 0 {
+		request.Arguments = json.RawMessage("{}")
+	}
+	if err := tool.Input.Validate(request.Arguments); err != nil {
+		return nil, &argumentsError{tool.Name, err}
+	}
+	response, err := p.run(ctx, tool.Source, call, &request, tool.Spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return response, finish(tool, response, p.locale(call))
+}
+
+func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+	view := p.catalog.View()
+	request := call.Request
+	var source *catalog.Source
+	if resource, ok := view.Resource(request.URI); ok {
+		source, record.Name = resource.Source, resource.Spec.URI
+	} else if template, variables, ok := view.Template(request.URI); ok {
+		source, record.Name = template.Source, template.Spec.URITemplate
+		request.Template, request.Variables = template.Spec.URITemplate, variables
+	} else {
+		return nil, p.missing("resource", request.URI)
+	}
+	record.Source = source.Name
+	return p.run(ctx, source, call, &request, manifest.Limits{})
+}
+
+func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+	prompt, ok := p.catalog.View().Prompt(call.Request.Name)
+	if !ok {
+		return nil, p.missing("prompt", call.Request.Name)
+	}
+	record.Name, record.Source = prompt.Name, prompt.Source.Name
+	request := call.Request
+	request.Name = prompt.Spec.Name
+	if err := checkPrompt(prompt.Spec, request.Arguments); err != nil {
+		return nil, err
+	}
+	return p.run(ctx, prompt.Source, call, &request, manifest.Limits{})
+}
+
+func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
+	var given map[string]string
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &given); err != nil {
+			return &InvalidError{"the arguments of a prompt are an object of strings"}
+		}
+	}
+	for _, argument := range spec.Arguments {
+		if _, ok := given[argument.Name]; argument.Required && !ok {
+			return &InvalidError{fmt.Sprintf("prompt %s needs the argument %s", spec.Name, argument.Name)}
+		}
+		delete(given, argument.Name)
+	}
+	for name := range given {
+		return &InvalidError{fmt.Sprintf("prompt %s has no argument %s", spec.Name, name)}
+	}
+	return nil
+}
+
+func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+	request := call.Request
+	if request.Ref == nil || request.Argument == nil {
+		return nil, &InvalidError{"a completion needs a ref and an argument"}
+	}
+	source, ref, err := p.referred(*request.Ref)
+	if err != nil {
+		return nil, err
+	}
+	record.Name, record.Source = request.Ref.Name+request.Ref.URI, source.Name
+	request.Ref = &ref
+	response, err := p.run(ctx, source, call, &request, manifest.Limits{})
+	if err == nil && response.Completion == nil {
+		response.Completion = &abi.Completion{Values: []string{}}
+	}
+	return response, err
+}
+
+// referred finds what a completion is for, and the reference with the source's own name.
+func (p *Pipeline) referred(ref abi.Ref) (*catalog.Source, abi.Ref, error) {
+	view := p.catalog.View()
+	switch ref.Type {
+	case "ref/prompt":
+		prompt, ok := view.Prompt(ref.Name)
+		if !ok {
+			return nil, ref, p.missing("prompt", ref.Name)
+		}
+		ref.Name = prompt.Spec.Name
+		return prompt.Source, ref, nil
+	case "ref/resource":
+		for _, template := range view.Templates {
+			if template.Spec.URITemplate == ref.URI {
+				return template.Source, ref, nil
+			}
+		}
+		return nil, ref, p.missing("resource", ref.URI)
+	}
+	return nil, ref, &InvalidError{fmt.Sprintf("a completion is for ref/prompt or ref/resource, not %q", ref.Type)}
+}
+
+// run passes the request on to who serves it.
+func (p *Pipeline) run(ctx context.Context, source *catalog.Source, call *Call, request *abi.Request, limits manifest.Limits) (*abi.Response, error) {
+	request.Config = source.Config
+	request.Locale = p.locale(call)
+	response, err := source.Backend.Call(ctx, request, limits, call.Progress)
+	if err != nil {
+		return nil, err
+	}
+	if response.Error != nil {
+		return nil, response.Error
+	}
+	return response, nil
+}
+
+func (p *Pipeline) locale(call *Call) string {
+	if call.Caller.Locale != "" {
+		return call.Caller.Locale
+	}
+	return p.options.Locale
+}
+
+func (p *Pipeline) missing(kind, name string) error {
+	if p.options.Missing != nil {
+		if err := p.options.Missing(kind, name); err != nil {
+			return err
+		}
+	}
+	return &NotFoundError{Kind: kind, Name: name}
+}
+
+var _ catalog.Backend = (*sandbox.Plugin)(nil)
