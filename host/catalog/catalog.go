@@ -39,8 +39,6 @@ type Tool struct {
 	// Name is the one at the doors: the source's prefix and the tool's own name, which is in Spec.
 	Name string
 	Spec *manifest.Tool
-	// Input and Output are the compiled schemas. Output may be nil.
-	Input, Output *manifest.Schema
 }
 
 // Resource is one resource on offer.
@@ -150,8 +148,7 @@ type offer struct {
 }
 
 // Put offers what m describes, instead of what a source of the same name offered before. It fails with a *ConflictError if
-// another source has one of the names, or with an error about a schema or template that does not compile; then nothing
-// changes. m must not change afterwards.
+// another source has one of the names; then nothing changes. m must be valid and must not change afterwards.
 func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	added, err := newOffer(&source, m)
 	if err != nil {
@@ -214,17 +211,7 @@ func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
 	o := new(offer)
 	for i := range m.Tools {
 		spec := &m.Tools[i]
-		tool := &Tool{Source: source, Name: source.Prefix + spec.Name, Spec: spec}
-		var err error
-		if tool.Input, err = manifest.CompileSchema(spec.InputSchema); err != nil {
-			return nil, fmt.Errorf("tool %s: inputSchema: %w", spec.Name, err)
-		}
-		if spec.OutputSchema != nil {
-			if tool.Output, err = manifest.CompileSchema(spec.OutputSchema); err != nil {
-				return nil, fmt.Errorf("tool %s: outputSchema: %w", spec.Name, err)
-			}
-		}
-		o.tools = append(o.tools, tool)
+		o.tools = append(o.tools, &Tool{source, source.Prefix + spec.Name, spec})
 	}
 	for i := range m.Resources {
 		o.resources = append(o.resources, &Resource{source, &m.Resources[i]})

@@ -34,11 +34,11 @@ func (e *resultError) Error() string {
 // finish checks a tool's result and completes it: structured content is repeated as text where the tool gave no blocks
 // (MCP 2026-07-28, tools, structured content), and a replayed result says so.
 func finish(tool *catalog.Tool, response *abi.Response, locale string) error {
-	if tool.Output != nil && !response.IsError {
+	if schema := tool.Spec.Output(); schema != nil && !response.IsError {
 		if len(response.StructuredContent) == 0 {
 			return &resultError{tool.Name, errors.New("it has no structured content")}
 		}
-		if err := tool.Output.Validate(response.StructuredContent); err != nil {
+		if err := schema.Validate(response.StructuredContent); err != nil {
 			return &resultError{tool.Name, err}
 		}
 	}

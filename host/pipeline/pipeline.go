@@ -111,7 +111,7 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 	if len(request.Arguments) == 0 {
 		request.Arguments = json.RawMessage("{}")
 	}
-	if err := tool.Input.Validate(request.Arguments); err != nil {
+	if err := tool.Spec.Input().Validate(request.Arguments); err != nil {
 		return nil, &argumentsError{tool.Name, err}
 	}
 	response, err := p.run(ctx, tool.Source, call, &request, tool.Spec.Limits)

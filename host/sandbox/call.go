@@ -6,17 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/experimental/sys"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	wasys "github.com/tetratelabs/wazero/sys"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/internal/fuel"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
@@ -117,10 +116,11 @@ func (c *call) run(ctx context.Context, code *code, payload []byte) (response *a
 }
 
 func (c *call) config(ctx context.Context) wazero.ModuleConfig {
+	open := broker.State(&c.Call, openFiles{}, func() openFiles { return openFiles{file.NewHandles(c.limits.OpenFiles)} })
+	open.Begin(ctx)
 	mounts := wazero.NewFSConfig()
-	for guestPath, open := range c.plugin.spec.Mounts {
-		fs := broker.State(&c.Call, guestPath, func() mounted { return mounted{open()} })
-		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(fs.FS, guestPath)
+	for _, mount := range c.plugin.spec.Mounts {
+		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(open.Handles), mount.GuestPath())
 	}
 	config := wazero.NewModuleConfig().
 		WithName("").
@@ -142,13 +142,12 @@ func (c *call) config(ctx context.Context) wazero.ModuleConfig {
 	return config
 }
 
-// mounted is a mount of one call.
-type mounted struct{ sys.FS }
+// openFiles are those of one call.
+type openFiles struct{ *file.Handles }
 
-func (m mounted) Close() error {
-	if closer, ok := m.FS.(io.Closer); ok {
-		return closer.Close()
-	}
+// Close closes what the guest left open.
+func (o openFiles) Close() error {
+	o.End()
 	return nil
 }
 

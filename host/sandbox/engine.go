@@ -17,9 +17,9 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/experimental/sys"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -72,12 +72,12 @@ func (e *Engine) Close() error { return e.cache.Close(context.Background()) }
 type Spec struct {
 	// Name is the plugin's, for logs and errors.
 	Name string
-	// Wasm is the plugin file. It must not change.
-	Wasm []byte
+	// Wasm gives the plugin file when it is to be compiled.
+	Wasm func() ([]byte, error)
 	// Modules are the import modules of the granted permissions; the core module is always there.
 	Modules []broker.Module
-	// Mounts give, by guest path ("/workspace"), the file system for one call. It is closed with the call if it is an io.Closer.
-	Mounts map[string]func() sys.FS
+	// Mounts are the granted directories. They must stay open until the plugin is closed.
+	Mounts []*file.Mount
 	// Limits are in force with every zero filled from manifest.DefaultLimits.
 	Limits manifest.Limits
 }

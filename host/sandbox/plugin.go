@@ -58,7 +58,11 @@ func (p *Plugin) compiled(ctx context.Context) (*code, error) {
 	if p.code != nil {
 		return p.code, nil
 	}
-	wasm, err := fuel.Rewrite(p.spec.Wasm, quantum)
+	original, err := p.spec.Wasm()
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
+	}
+	wasm, err := fuel.Rewrite(original, quantum)
 	var unsupported *fuel.UnsupportedError
 	metered := !errors.As(err, &unsupported)
 	if err != nil && metered {
@@ -66,7 +70,7 @@ func (p *Plugin) compiled(ctx context.Context) (*code, error) {
 	}
 	if !metered {
 		p.logger.Warn("the plugin runs the slow way", "err", err)
-		wasm = p.spec.Wasm
+		wasm = original
 	}
 	// The runtime outlives the call that happens to come first.
 	ctx = compileContext(context.WithoutCancel(ctx))

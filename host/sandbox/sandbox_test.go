@@ -27,7 +27,7 @@ func newPlugin(t *testing.T, options sandbox.Options, spec sandbox.Spec) *sandbo
 		t.Fatal(err)
 	}
 	spec.Name = "probe"
-	spec.Wasm = guesttest.Build(t, "host/internal/guesttest/guests/probe")
+	spec.Wasm = probe(t)
 	spec.Modules = append(spec.Modules, deniedHTTP)
 	plugin := engine.Load(spec)
 	t.Cleanup(func() {
@@ -39,6 +39,11 @@ func newPlugin(t *testing.T, options sandbox.Options, spec sandbox.Spec) *sandbo
 		t.Fatal(err)
 	}
 	return plugin
+}
+
+func probe(t *testing.T) func() ([]byte, error) {
+	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
+	return func() ([]byte, error) { return wasm, nil }
 }
 
 func call(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) (*abi.Response, error) {
@@ -320,8 +325,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: guesttest.Build(t, "host/internal/guesttest/guests/probe"),
-		Modules: []brokerModule{deniedHTTP}})
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}})
 	started := make(chan struct{})
 	result := make(chan error)
 	go func() {

@@ -1,0 +1,200 @@
+// Package host runs plugins: it finds them, holds them against the operator's consent, and takes calls to their tools.
+//
+// A Host is made with New, filled once with Load or kept up to date with Watch, called with Call, and closed with Close. The
+// packages below it do one thing each; the doors (mcpserver, ...) stand in front of it.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// Options configures a Host. A nil *Options means all defaults: no plugins at all.
+type Options struct {
+	// Folders are watched for plugins, not recursively. A missing one is an error of Load and Watch.
+	Folders []string
+	// Shipped are plugins that are part of the program and so need no consent. One in a folder with the same name takes its
+	// place.
+	Shipped []Shipped
+	// ShippedMounts maps the mounts that shipped plugins ask for to directories, which are made if missing. A shipped plugin with
+	// a mount that is not in it is pending.
+	ShippedMounts map[string]string
+	// Consents is the file with the operator's consents. It need not exist. Empty means none: only shipped plugins run.
+	Consents string
+	// Updates says what happens to a new version of a plugin with consent that asks for no more than the old one.
+	Updates grant.UpdateRule
+	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
+	CacheDir string
+	// Settings are the operator's for single plugins, by name.
+	Settings map[string]Settings
+	// Limits override every manifest's; Settings override them.
+	Limits manifest.Limits
+	// MaxPluginSize is the largest plugin file, in bytes. Zero means 64 MiB.
+	MaxPluginSize int64
+	// Mock answers HTTP requests from the recordings that plugins ship with and never touches the network.
+	Mock bool
+	// Clock is the guests' wall clock. Nil means the real one, or with Mock that of the recordings.
+	Clock func() time.Time
+	// Locale is for callers without one, a BCP 47 tag. Empty means "en".
+	Locale string
+	// Observer sees every call. It may be nil.
+	Observer pipeline.Observer
+	// Logger receives what happens. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Settings are what an operator sets for one plugin.
+type Settings struct {
+	// Prefix is put in front of the names of its tools and prompts.
+	Prefix string
+	// Config holds its configuration, as its manifest declares it.
+	Config map[string]any
+	// Limits override the manifest's.
+	Limits manifest.Limits
+}
+
+// Shipped is one plugin that is part of the program.
+type Shipped struct {
+	// File is its file name, for messages.
+	File string
+	Wasm []byte
+}
+
+// Host runs plugins. It is safe for concurrent use.
+type Host struct {
+	options  Options
+	logger   *slog.Logger
+	engine   *sandbox.Engine
+	catalog  *catalog.Catalog
+	pipeline *pipeline.Pipeline
+	store    store
+
+	// retired counts services that are being closed.
+	retired sync.WaitGroup
+
+	// mu guards the plugins and serialises changes to them.
+	mu      sync.Mutex
+	plugins map[string]*plugin // by path
+	consent consentFile
+	closed  bool
+}
+
+// New returns a Host without plugins; Load or Watch brings them. It fails if the cache directory cannot be used.
+func New(options *Options) (*Host, error) {
+	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}}
+	if options != nil {
+		h.options = *options
+	}
+	if h.logger = h.options.Logger; h.logger == nil {
+		h.logger = slog.New(slog.DiscardHandler)
+	}
+	if h.options.MaxPluginSize == 0 {
+		h.options.MaxPluginSize = manifest.MaxModuleSize
+	}
+	engineOptions := &sandbox.Options{Clock: h.options.Clock, Logger: h.logger}
+	if dir := h.options.CacheDir; dir != "" {
+		engineOptions.CacheDir = filepath.Join(dir, "compiled")
+		h.store.dir = filepath.Join(dir, "plugins")
+	}
+	var err error
+	if h.engine, err = sandbox.New(engineOptions); err != nil {
+		return nil, err
+	}
+	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
+		Missing: h.missing, Locale: h.options.Locale, Observer: h.options.Observer, Logger: h.logger,
+	})
+	return h, nil
+}
+
+// Catalog is what is on offer. It changes while Watch runs.
+func (h *Host) Catalog() *catalog.Catalog { return h.catalog }
+
+// Call takes one call to a plugin and back; see pipeline.Pipeline.Call for its errors.
+func (h *Host) Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+	return h.pipeline.Call(ctx, call)
+}
+
+// Close takes all plugins out of the catalog, waits for the calls in flight and frees everything. It may be called twice.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	h.closed = true
+	for _, p := range h.plugins {
+		h.retire(p)
+	}
+	h.mu.Unlock()
+	h.retired.Wait()
+	return h.engine.Close()
+}
+
+// missing explains a tool that exists but waits for consent.
+func (h *Host) missing(kind, name string) error {
+	if kind != "tool" {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugins {
+		if p.status.State != Active && p.offers(name, h.options.Settings) {
+			return &pipeline.NotAllowedError{Name: name, Reason: fmt.Sprintf("plugin %s is %s: %s", p.status.Name, p.status.State, p.status.Reason)}
+		}
+	}
+	return nil
+}
+
+// State says how a plugin stands.
+type State string
+
+// States.
+const (
+	Active   State = "active"   // its tools can be called
+	Pending  State = "pending"  // waits for the operator's consent
+	Revoked  State = "revoked"  // the operator took the consent back
+	Broken   State = "broken"   // the file is not a usable plugin
+	Conflict State = "conflict" // another plugin has its name or one of its tools
+)
+
+// Status is one plugin as an operator sees it.
+type Status struct {
+	// Path is the file; Name, Version and Digest are what is in it, as far as it could be read.
+	Path, Name, Version, Digest string
+	State                       State
+	// Reason says why the plugin is not active, and the remedy. An active one may have a warning here.
+	Reason string
+	// Serving is the digest in service; it differs from Digest while an update is pending or broken, and is empty if none is.
+	Serving string
+	// Manifest is the file's. Nil if it could not be read. It must not be changed.
+	Manifest *manifest.Manifest
+	// Grants are those in force for what is in service.
+	Grants grant.Grants
+	// Tools are the names in service, as the doors show them.
+	Tools []string
+}
+
+// Plugins lists all plugins found, active or not, by name and path.
+func (h *Host) Plugins() []Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]Status, 0, len(h.plugins))
+	for _, p := range h.plugins {
+		list = append(list, p.status)
+	}
+	sortStatus(list)
+	return list
+}
+
+var errClosed = errors.New("the host is closed")
