@@ -1,0 +1,53 @@
+package file
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// globs are deny globs, folded.
+type globs []string
+
+func parseGlobs(patterns []string) (globs, error) {
+	var g globs
+	for _, p := range patterns {
+		clean := strings.Trim(strings.TrimPrefix(p, "./"), "/")
+		if clean == "" || !doublestar.ValidatePattern(clean) {
+			return nil, fmt.Errorf("deny glob %q is malformed: use doublestar syntax relative to the mount, such as **/.git/**", p)
+		}
+		g = append(g, fold(clean))
+	}
+	return g, nil
+}
+
+// match reports whether a path relative to the mount is hidden. Its parents must have been asked for as well, because a glob
+// for a directory hides all below it.
+func (g globs) match(path string) bool {
+	if len(g) == 0 {
+		return false
+	}
+	path = fold(path)
+	for _, p := range g {
+		if doublestar.MatchUnvalidated(p, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// fold gives all names that some file system takes for the same one form: it drops case, Unicode composition, and what
+// HFS+ and ext4 ignore. On a file system that tells such names apart, a glob hides them all.
+func fold(s string) string {
+	visible := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return r
+	}, s)
+	return norm.NFD.String(cases.Fold().String(norm.NFD.String(visible)))
+}

@@ -1,0 +1,69 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
+
+func TestToErrno(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		want   sys.Errno
+		beyond wasiErrno
+	}{
+		"the end of a file":       {io.EOF, 0, 0},
+		"of this package":         {errReadOnly, sys.EROFS, 0},
+		"wrapped":                 {fmt.Errorf("what: %w", errHidden), sys.ENOENT, 0},
+		"only known to WASI":      {wasiEDQUOT, sys.EIO, wasiEDQUOT},
+		"of the system":           {&fs.PathError{Op: "open", Path: "/host/path", Err: syscall.ENOTDIR}, sys.ENOTDIR, 0},
+		"of two paths":            {&os.LinkError{Op: "rename", Old: "/a", New: "/b", Err: syscall.ENOENT}, sys.ENOENT, 0},
+		"closed":                  {&fs.PathError{Op: "read", Path: "/host/path", Err: fs.ErrClosed}, sys.EBADF, 0},
+		"a path that changes":     {errChanged, sys.EAGAIN, 0},
+		"a call whose time is up": {context.DeadlineExceeded, sys.EINTR, 0},
+		"unknown":                 {errors.New("something else"), sys.EIO, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, beyond := toErrno(c.err); got != c.want || beyond != c.beyond {
+				t.Errorf("%v (%d), want %v (%d)", got, beyond, c.want, c.beyond)
+			}
+		})
+	}
+	for host, beyond := range beyondWazero {
+		if got, number := toErrno(os.NewSyscallError("write", host)); got != sys.EIO || number != beyond {
+			t.Errorf("%v: %v (%d), want EIO (%d)", host, got, number, beyond)
+		}
+	}
+}
+
+func TestWaitingForTheMeasurementEndsWithTheCall(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	u, err := shareUsage(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := u.wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v before the measurement", err)
+	}
+	u.startMeasuring()
+	if err := u.wait(t.Context()); err != nil {
+		t.Errorf("error %v after it", err)
+	}
+}

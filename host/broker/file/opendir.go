@@ -1,0 +1,134 @@
+package file
+
+import (
+	"io"
+	"os"
+	"path"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+)
+
+// openDir is a directory that a guest has open. It holds the host's directory open only from the first entry read
+// to the last; wazero itself resolves paths below it by name.
+type openDir struct {
+	sys.DirFile
+	g    *guestFS
+	path string
+	file *os.File // nil while no listing is under way
+	done bool     // the listing has come to its end
+}
+
+// Stat implements sys.File.
+func (d *openDir) Stat() (wsys.Stat_t, sys.Errno) { return d.g.Lstat(d.path) }
+
+// Dev implements sys.File.
+func (d *openDir) Dev() (uint64, sys.Errno) {
+	st, errno := d.Stat()
+	return st.Dev, errno
+}
+
+// Ino implements sys.File.
+func (d *openDir) Ino() (wsys.Inode, sys.Errno) {
+	st, errno := d.Stat()
+	return st.Ino, errno
+}
+
+// Seek implements sys.File: the only place to go is the start, for a new listing.
+func (d *openDir) Seek(to offset, whence int) (int64, sys.Errno) {
+	if to != 0 || whence != io.SeekStart {
+		return 0, sys.EINVAL
+	}
+	return 0, d.g.h.errno(d.release())
+}
+
+// Readdir implements sys.File. Hidden names are left out; inode numbers are not told.
+func (d *openDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
+	var dirents []sys.Dirent
+	for n <= 0 || len(dirents) < n {
+		batch, err := d.next(n - len(dirents))
+		dirents = append(dirents, batch...)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, d.g.h.errno(err)
+		}
+	}
+	return dirents, 0
+}
+
+// next lists up to n more names, or all if n is not positive, less the hidden ones. The last time it returns io.EOF.
+func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
+	if d.done {
+		return nil, io.EOF
+	}
+	if d.file == nil {
+		if d.file, err = d.start(); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := d.file.ReadDir(n)
+	for _, e := range entries {
+		if !d.g.m.deny.match(path.Join(d.path, e.Name())) {
+			dirents = append(dirents, sys.Dirent{Name: e.Name(), Type: e.Type()})
+		}
+	}
+	if err == nil && n <= 0 {
+		err = io.EOF
+	}
+	if err == io.EOF {
+		_ = d.release() // All has been read.
+		d.done = true
+	}
+	return dirents, err
+}
+
+// start opens the host's directory.
+func (d *openDir) start() (f *os.File, err error) {
+	err = d.g.m.at(d.path, false, func(p *place) error {
+		switch {
+		case p.info == nil:
+			return sys.ENOENT
+		case !p.isDir():
+			return sys.ENOTDIR
+		}
+		if f, err = p.dir.OpenFile(p.name, os.O_RDONLY|nonblock, 0); err != nil {
+			return changed(err)
+		}
+		info, err := f.Stat()
+		if err == nil && !os.SameFile(info, p.info) {
+			err = errChanged
+		}
+		if err != nil {
+			_ = f.Close() // Nothing was read.
+		}
+		return err
+	})
+	return f, err
+}
+
+// Utimens implements sys.File.
+func (d *openDir) Utimens(atim, mtim int64) sys.Errno { return d.g.Utimens(d.path, atim, mtim) }
+
+// Sync implements sys.File. A directory has nothing of its own to wait for.
+func (d *openDir) Sync() sys.Errno { return 0 }
+
+// Datasync implements sys.File.
+func (d *openDir) Datasync() sys.Errno { return 0 }
+
+// Close implements sys.File.
+func (d *openDir) Close() sys.Errno {
+	d.g.h.remove(d)
+	return d.g.h.errno(d.release())
+}
+
+// release ends a listing; the next one starts anew.
+func (d *openDir) release() error {
+	f := d.file
+	d.file, d.done = nil, false
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}

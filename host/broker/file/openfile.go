@@ -1,0 +1,201 @@
+package file
+
+import (
+	"io"
+	"math"
+	"os"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+)
+
+// openFile is a regular file that a guest has open. It keeps the position itself and passes it with every read and
+// write, so that appending and the quota see where a write ends.
+type openFile struct {
+	sys.UnimplementedFile
+	g      *guestFS
+	path   string // where it was opened
+	file   *os.File
+	node   *node
+	read   bool
+	write  bool
+	append bool
+	pos    int64
+}
+
+// offset is a number of bytes. The alias keeps go vet from taking Seek for a wrong io.Seeker: wazero's has another error type.
+type offset = int64
+
+// Stat implements sys.File.
+func (o *openFile) Stat() (wsys.Stat_t, sys.Errno) {
+	info, err := o.file.Stat()
+	if err != nil {
+		return wsys.Stat_t{}, o.g.h.errno(err)
+	}
+	return o.g.m.stat(info), 0
+}
+
+// Dev implements sys.File.
+func (o *openFile) Dev() (uint64, sys.Errno) {
+	st, errno := o.Stat()
+	return st.Dev, errno
+}
+
+// Ino implements sys.File.
+func (o *openFile) Ino() (wsys.Inode, sys.Errno) {
+	st, errno := o.Stat()
+	return st.Ino, errno
+}
+
+// IsAppend implements sys.File.
+func (o *openFile) IsAppend() bool { return o.append }
+
+// SetAppend implements sys.File.
+func (o *openFile) SetAppend(enable bool) sys.Errno {
+	o.append = enable
+	return 0
+}
+
+// Read implements sys.File.
+func (o *openFile) Read(buf []byte) (int, sys.Errno) {
+	n, errno := o.Pread(buf, o.pos)
+	o.pos += int64(n)
+	return n, errno
+}
+
+// Pread implements sys.File.
+func (o *openFile) Pread(buf []byte, off int64) (int, sys.Errno) {
+	switch {
+	case !o.read:
+		return 0, sys.EBADF
+	case off < 0:
+		return 0, sys.EINVAL
+	case len(buf) == 0:
+		return 0, 0
+	}
+	n, err := o.file.ReadAt(buf, off)
+	return n, o.g.h.errno(err)
+}
+
+// Seek implements sys.File.
+func (o *openFile) Seek(by offset, whence int) (int64, sys.Errno) {
+	var from int64
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		from = o.pos
+	case io.SeekEnd:
+		end, err := size(o.file)
+		if err != nil {
+			return 0, o.g.h.errno(err)
+		}
+		from = end
+	default:
+		return 0, sys.EINVAL
+	}
+	to := from + by
+	if to < 0 || by > 0 && to < from {
+		return 0, sys.EINVAL
+	}
+	o.pos = to
+	return to, 0
+}
+
+// Write implements sys.File.
+func (o *openFile) Write(buf []byte) (n int, errno sys.Errno) {
+	if !o.append {
+		n, errno = o.Pwrite(buf, o.pos)
+		o.pos += int64(n)
+		return n, errno
+	}
+	err := o.writable()
+	if err == nil && len(buf) > 0 {
+		err = o.change(func(size int64) int64 { return size + int64(len(buf)) }, func(size int64) (err error) {
+			n, err = o.file.WriteAt(buf, size)
+			o.pos = size + int64(n)
+			return err
+		})
+	}
+	return n, o.g.h.errno(err)
+}
+
+// Pwrite implements sys.File.
+func (o *openFile) Pwrite(buf []byte, off int64) (n int, errno sys.Errno) {
+	err := o.writable()
+	switch {
+	case err != nil:
+	case off < 0:
+		err = sys.EINVAL
+	case off > math.MaxInt64-int64(len(buf)):
+		err = wasiEFBIG
+	case len(buf) > 0:
+		err = o.change(func(int64) int64 { return off + int64(len(buf)) }, func(int64) (err error) {
+			n, err = o.file.WriteAt(buf, off)
+			return err
+		})
+	}
+	return n, o.g.h.errno(err)
+}
+
+// Truncate implements sys.File.
+func (o *openFile) Truncate(size int64) sys.Errno {
+	err := o.writable()
+	switch {
+	case err != nil:
+	case size < 0:
+		err = sys.EINVAL
+	default:
+		err = o.resize(size)
+	}
+	return o.g.h.errno(err)
+}
+
+func (o *openFile) resize(size int64) error {
+	return o.change(func(int64) int64 { return size }, func(int64) error { return o.file.Truncate(size) })
+}
+
+// change is quota.change for this file.
+func (o *openFile) change(end func(size int64) int64, do func(size int64) error) error {
+	return o.g.m.quota.change(o.g.h.ctx, o.node, o.file, end, do)
+}
+
+// writable is an error unless the file was opened for writing.
+func (o *openFile) writable() error {
+	switch {
+	case !o.g.m.write:
+		return errReadOnly
+	case !o.write:
+		return sys.EBADF
+	}
+	return nil
+}
+
+// Sync implements sys.File.
+func (o *openFile) Sync() sys.Errno { return o.g.h.errno(o.file.Sync()) }
+
+// Datasync implements sys.File.
+func (o *openFile) Datasync() sys.Errno { return o.Sync() }
+
+// Utimens implements sys.File. The file must still be where it was opened, or the error is ENOENT.
+func (o *openFile) Utimens(atim, mtim int64) sys.Errno {
+	return o.g.modify(o.path, false, func(p *place) error {
+		info, err := o.file.Stat()
+		switch {
+		case err != nil:
+			return err
+		case p.info == nil || !os.SameFile(info, p.info):
+			return sys.ENOENT
+		}
+		return p.chtimes(atim, mtim)
+	})
+}
+
+// Close closes the file, once.
+func (o *openFile) Close() sys.Errno {
+	if !o.g.h.remove(o) {
+		return 0
+	}
+	return o.g.h.errno(o.release())
+}
+
+func (o *openFile) release() error { return o.g.m.quota.usage.closed(o.node, o.file) }

@@ -1,0 +1,111 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"math"
+	"os"
+	"time"
+
+	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/grant"
+)
+
+// quota bounds what the files below a mount hold together: the sum of their sizes, holes included, by name. It is
+// exact for what guests of this process do; what others do counts from the next measurement on.
+type quota struct {
+	limit     int64 // bytes; math.MaxInt64 for none
+	remeasure time.Duration
+	usage     *usage
+}
+
+func newQuota(m grant.Mount, root *os.Root, opts *Options) (quota, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	u, err := shareUsage(root)
+	if err != nil {
+		return quota{}, err
+	}
+	q := quota{limit: cmp.Or(m.Quota, math.MaxInt64), remeasure: cmp.Or(opts.Remeasure, time.Minute), usage: u}
+	if q.limited() && m.Write {
+		u.startMeasuring()
+	}
+	return q, nil
+}
+
+func (q quota) limited() bool { return q.limit != math.MaxInt64 }
+
+func (q quota) close() { q.usage.release() }
+
+// change runs do, which leaves f with at most the size that end returns for its size before. Growth that the quota has no room for
+// is EDQUOT, and nothing is done. Changes below one directory happen one at a time, so concurrent guests cannot
+// together exceed what each alone may.
+func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size int64) int64, do func(size int64) error) error {
+	u := q.usage
+	if q.limited() {
+		if err := u.wait(ctx); err != nil {
+			return err
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	before, err := size(f)
+	if err != nil {
+		return err
+	}
+	if growth := end(before) - before; growth > 0 && q.limited() {
+		u.remeasureLocked(q.remeasure)
+		if growth > q.limit-u.named-u.orphaned {
+			return wasiEDQUOT
+		}
+	}
+	err = do(before)
+	if after, sizeErr := size(f); sizeErr == nil {
+		u.countLocked(n, after-before)
+	}
+	return err
+}
+
+// replace runs do, which takes the name away from the file that lstat finds, if there is one.
+func (q quota) replace(lstat func() (fs.FileInfo, error), do func() error) error {
+	u := q.usage
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	victim, lstatErr := lstat()
+	if err := do(); err != nil {
+		return err
+	}
+	if lstatErr == nil && victim.Mode().IsRegular() {
+		u.forgetLocked(victim)
+	}
+	return nil
+}
+
+func size(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// fileID tells files apart. It is zero where the system gives no inode numbers.
+type fileID struct{ dev, ino uint64 }
+
+func idOf(info fs.FileInfo) fileID {
+	st := wsys.NewStat_t(info)
+	if st.Ino == 0 {
+		return fileID{}
+	}
+	return fileID{st.Dev, st.Ino}
+}
+
+// node is a file that guests have open. Its bytes stay in use without a name until the last of them closes it.
+type node struct {
+	id       fileID
+	handles  int
+	orphaned bool
+}

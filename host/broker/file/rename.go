@@ -1,0 +1,57 @@
+package file
+
+import (
+	"io/fs"
+	"path"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
+
+// Rename implements sys.FS. Both names are held by their directories while one becomes the other, so neither can be led
+// elsewhere meanwhile.
+func (g *guestFS) Rename(from, to string) sys.Errno {
+	return g.modify(from, false, func(source *place) error {
+		if err := source.exists(); err != nil {
+			return err
+		}
+		return g.m.at(to, false, func(target *place) error { return g.rename(source, target) })
+	})
+}
+
+func (g *guestFS) rename(source, target *place) error {
+	for _, p := range []*place{source, target} {
+		if err := p.changeable(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case source.isLink():
+		return errThrough // Elsewhere it would point elsewhere.
+	case source.isDir():
+		if err := g.hidesNothing(source); err != nil {
+			return err
+		}
+	}
+	return g.m.quota.replace(target.lstat, func() error { return rename(source, target) })
+}
+
+// hidesNothing is an error if a deny glob hides something below a directory: under another name it would come to light.
+func (g *guestFS) hidesNothing(p *place) error {
+	if len(g.m.deny) == 0 {
+		return nil
+	}
+	dir, err := p.dir.OpenRoot(p.name)
+	if err != nil {
+		return changed(err)
+	}
+	defer dir.Close()
+	return fs.WalkDir(dir.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case g.m.deny.match(path.Join(p.path, name)):
+			return sys.EACCES
+		}
+		return g.h.ctx.Err()
+	})
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package file_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	"golang.org/x/sys/unix"
+)
+
+func TestSpecialFilesAreNotOpened(t *testing.T) {
+	t.Parallel()
+	g := open(t)
+	must(t, unix.Mkfifo(filepath.Join(g.dir, "pipe"), 0o644))
+	socket, err := net.Listen("unix", filepath.Join(g.dir, "socket"))
+	must(t, err)
+	defer socket.Close()
+	for _, path := range []string{"pipe", "socket"} {
+		for _, flag := range []sys.Oflag{sys.O_RDONLY, sys.O_WRONLY, sys.O_RDWR | sys.O_CREAT, sys.O_RDWR | sys.O_TRUNC} {
+			_, errno := g.OpenFile(path, flag, 0)
+			want(t, path, errno, sys.EACCES)
+		}
+		_, errno := g.OpenFile(path, sys.O_RDONLY|sys.O_DIRECTORY, 0)
+		want(t, path, errno, sys.ENOTDIR)
+		want(t, "utimens", g.Utimens(path, 0, 0), sys.EACCES)
+		if _, errno := g.Stat(path); errno != 0 {
+			t.Errorf("stat of a %s: %v", path, errno)
+		}
+	}
+	if names, _ := list(g, "."); !slices.Equal(names, []string{"pipe", "socket"}) {
+		t.Errorf("listed %v", names)
+	}
+	want(t, "unlink", g.Unlink("pipe"), 0)
+}
+
+func TestDevicesAreNotOpened(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/dev/null"); err != nil {
+		t.Skip("no /dev/null here")
+	}
+	g := open(t, at("/dev"))
+	for _, flag := range []sys.Oflag{sys.O_RDONLY, sys.O_WRONLY, sys.O_RDWR} {
+		_, errno := g.OpenFile("null", flag, 0)
+		want(t, "open", errno, sys.EACCES)
+	}
+}
+
+// TestSwappedFile opens a name that is a pipe one moment and a file the next: the guest gets the file or an error, at once.
+func TestSwappedFile(t *testing.T) {
+	t.Parallel()
+	g := open(t)
+	pipe, real, name := filepath.Join(g.dir, "pipe"), filepath.Join(g.dir, "real"), filepath.Join(g.dir, "name")
+	must(t, unix.Mkfifo(pipe, 0o644))
+	must(t, os.WriteFile(real, []byte("file"), 0o644))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 3000 {
+			_ = os.Rename(real, name)
+			_ = os.Rename(name, real)
+			_ = os.Rename(pipe, name)
+			_ = os.Rename(name, pipe)
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		for _, flag := range []sys.Oflag{sys.O_RDONLY, sys.O_WRONLY} {
+			f, errno := g.OpenFile("name", flag, 0)
+			if errno != 0 {
+				continue
+			}
+			if st, errno := f.Stat(); errno != 0 || !st.Mode.IsRegular() {
+				t.Fatalf("opened %v, %v", st.Mode, errno)
+			}
+			f.Close()
+		}
+	}
+}

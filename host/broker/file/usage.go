@@ -1,0 +1,203 @@
+package file
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	wsys "github.com/tetratelabs/wazero/sys"
+)
+
+// usage counts what the files below one directory hold.
+type usage struct {
+	info   fs.FileInfo // of the directory
+	root   *os.Root    // to measure it
+	refs   int         // guarded by usages.mu
+	stop   context.CancelFunc
+	ctx    context.Context // ends with the last mount, to stop the goroutine
+	walker sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows, and is held over changes of size
+	named    int64      // bytes in files with a name
+	orphaned int64      // bytes in open files without one
+	nodes    map[fileID]*node
+	walking  bool
+	grown    int64         // bytes added to named since the walk began
+	ready    chan struct{} // closed after the first measurement
+	at       time.Time     // of the last measurement
+}
+
+// usages are those of all open mounts: two mounts of one directory hold the same files.
+var usages struct {
+	mu   sync.Mutex
+	open []*usage
+}
+
+// shareUsage returns the usage of a directory, which release gives back.
+func shareUsage(root *os.Root) (*usage, error) {
+	info, err := root.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	usages.mu.Lock()
+	defer usages.mu.Unlock()
+	for _, u := range usages.open {
+		if os.SameFile(u.info, info) {
+			u.refs++
+			return u, nil
+		}
+	}
+	own, err := root.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	u := &usage{info: info, root: own, refs: 1, nodes: map[fileID]*node{}, ready: make(chan struct{})}
+	u.ctx, u.stop = context.WithCancel(context.Background())
+	usages.open = append(usages.open, u)
+	return u, nil
+}
+
+// release gives the usage back; after the last it waits for the measurement to stop.
+func (u *usage) release() {
+	usages.mu.Lock()
+	defer usages.mu.Unlock()
+	if u.refs--; u.refs != 0 {
+		return
+	}
+	usages.open = slices.DeleteFunc(usages.open, func(o *usage) bool { return o == u })
+	u.stop()
+	u.walker.Wait()
+	_ = u.root.Close() // Only a descriptor.
+}
+
+// wait returns once the directory has been measured.
+func (u *usage) wait(ctx context.Context) error {
+	select {
+	case <-u.ready:
+		return nil
+	default:
+	}
+	select {
+	case <-u.ready:
+		return nil
+	case <-u.ctx.Done():
+		return u.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// startMeasuring measures for the first time.
+func (u *usage) startMeasuring() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at.IsZero() {
+		u.walkLocked()
+	}
+}
+
+// remeasureLocked measures again if the last time is longer ago than age.
+func (u *usage) remeasureLocked(age time.Duration) {
+	if time.Since(u.at) > age {
+		u.walkLocked()
+	}
+}
+
+// walkLocked starts a walk unless one is under way. What guests add meanwhile counts on top of what it finds, so a file
+// it sees half-written may count twice until the next time, but nothing is missed.
+func (u *usage) walkLocked() {
+	if u.walking {
+		return
+	}
+	u.walking, u.grown = true, 0
+	u.walker.Go(func() {
+		total, err := u.walk()
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.walking = false
+		if err != nil {
+			return
+		}
+		first := u.at.IsZero()
+		u.named, u.at = total+u.grown, time.Now()
+		if first {
+			close(u.ready)
+		}
+	})
+}
+
+// walk adds up the files below the directory. What cannot be read does not count. It fails only when the last mount closes.
+func (u *usage) walk() (total int64, err error) {
+	err = fs.WalkDir(u.root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+		if u.ctx.Err() != nil {
+			return u.ctx.Err()
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total, err
+}
+
+// countLocked adds a change of a file's size.
+func (u *usage) countLocked(n *node, change int64) {
+	if n.orphaned {
+		u.orphaned += change
+		return
+	}
+	u.named += change
+	u.grown += max(change, 0)
+}
+
+// forgetLocked counts a file that lost its name.
+func (u *usage) forgetLocked(info fs.FileInfo) {
+	u.named -= info.Size()
+	if n, ok := u.nodes[idOf(info)]; ok {
+		n.orphaned = true
+		u.orphaned += info.Size()
+	}
+}
+
+// opened returns the node of a file that a guest opened; closed gives it back.
+func (u *usage) opened(f *os.File) (*node, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	id := idOf(info)
+	n := u.nodes[id]
+	if n == nil {
+		n = &node{id: id}
+		if wsys.NewStat_t(info).Nlink == 0 { // removed since it was opened
+			n.orphaned = true
+			u.orphaned += info.Size()
+		}
+	}
+	if id != (fileID{}) {
+		u.nodes[id] = n
+	}
+	n.handles++
+	return n, nil
+}
+
+// closed closes a guest's file.
+func (u *usage) closed(n *node, f *os.File) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if n.handles--; n.handles == 0 {
+		delete(u.nodes, n.id)
+		if left, err := size(f); err == nil && n.orphaned {
+			u.orphaned -= left
+		}
+	}
+	return f.Close()
+}
