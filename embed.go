@@ -1,0 +1,10 @@
+// Package hako holds what the hako command carries with it: the sources of the Go PDK, so that a new plugin builds without
+// a network. The host is in package host, the PDK in package pdk.
+package hako
+
+import "embed"
+
+// PDK holds the sources of the Go PDK and their licence, at their paths in this module.
+//
+//go:embed LICENSE pdk/*.go pdk/abi/*.go pdk/pdkhttp/*.go pdk/pdktest/*.go
+var PDK embed.FS

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+const greeterManifest = `name: greeter
+version: 1.0.0
+description: Greets.
+license: Apache-2.0
+tools:
+  - name: greet
+    description: Greets.
+    inputSchema: {type: object}
+`
+
+// tree is a repository with one plugin.
+func tree(t *testing.T, manifest string) string {
+	t.Helper()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "plugins/greeter/main.go"), "package main\n\nfunc main() {}\n")
+	write(t, filepath.Join(root, "plugins/greeter/recordings.json"), `{"version":1}`)
+	write(t, filepath.Join(root, "go.mod"), "module example.com/tree\n\ngo 1.26\n")
+	write(t, filepath.Join(root, "manifests/greeter.yaml"), manifest)
+	return root
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	root := tree(t, greeterManifest)
+	var first, second bytes.Buffer
+	if err := run(t.Context(), root, log.New(&first, "", 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"dist/plugins", "cmd/hako/shipped"} {
+		wasm, err := os.ReadFile(filepath.Join(root, dir, "greeter.wasm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		module, err := manifest.Read(wasm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(module.Manifest) != greeterManifest || string(module.Recordings) != `{"version":1}` {
+			t.Errorf("%s: embedded %q and %q", dir, module.Manifest, module.Recordings)
+		}
+		if !strings.Contains(first.String(), filepath.Join(root, dir, "greeter.wasm")) {
+			t.Errorf("the output does not name the file in %s:\n%s", dir, first.String())
+		}
+	}
+	if err := run(t.Context(), root, log.New(&second, "", 0)); err != nil || second.Len() > 0 {
+		t.Errorf("a second run wrote again (%v):\n%s", err, second.String())
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		root string
+		want []string
+	}{
+		"elsewhere":      {t.TempDir(), []string{"root of the repository"}},
+		"bad manifest":   {tree(t, strings.Replace(greeterManifest, "version", "verison", 1)), []string{"greeter.yaml", "2:1", `did you mean "version"`}},
+		"another's name": {tree(t, strings.Replace(greeterManifest, "greeter", "other", 1)), []string{`"other"`, `"greeter"`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), test.root, log.Default())
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
