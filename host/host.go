@@ -6,7 +6,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -83,24 +82,28 @@ type Host struct {
 	// retired counts services that are being closed.
 	retired sync.WaitGroup
 
-	// mu guards the plugins and serialises changes to them.
+	// added wakes the compiler.
+	added chan struct{}
+
+	// scanning is held while plugins are looked at, which may take long, and guards consents. Whoever changes a plugin holds it and,
+	// for the moment of the change, mu.
+	scanning sync.Mutex
+	consents consents
+
+	// mu guards what follows.
 	mu      sync.Mutex
 	plugins map[string]*plugin // by path
-	consent consentFile
 	closed  bool
 }
 
 // New returns a Host without plugins; Load or Watch brings them. It fails if the cache directory cannot be used.
 func New(options *Options) (*Host, error) {
-	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}}
+	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}, added: make(chan struct{}, 1)}
 	if options != nil {
 		h.options = *options
 	}
 	if h.logger = h.options.Logger; h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
-	}
-	if h.options.MaxPluginSize == 0 {
-		h.options.MaxPluginSize = manifest.MaxModuleSize
 	}
 	engineOptions := &sandbox.Options{Clock: h.options.Clock, Logger: h.logger}
 	if dir := h.options.CacheDir; dir != "" {
@@ -127,6 +130,8 @@ func (h *Host) Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result,
 
 // Close takes all plugins out of the catalog, waits for the calls in flight and frees everything. It may be called twice.
 func (h *Host) Close() error {
+	h.scanning.Lock()
+	defer h.scanning.Unlock()
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -168,6 +173,9 @@ const (
 	Conflict State = "conflict" // another plugin has its name or one of its tools
 )
 
+// States lists them all.
+var States = []State{Active, Pending, Revoked, Broken, Conflict}
+
 // Status is one plugin as an operator sees it.
 type Status struct {
 	// Path is the file; Name, Version and Digest are what is in it, as far as it could be read.
@@ -183,6 +191,8 @@ type Status struct {
 	Grants grant.Grants
 	// Tools are the names in service, as the doors show them.
 	Tools []string
+	// Running and Waiting count its calls now: those in an instance and those that wait for one.
+	Running, Waiting int
 }
 
 // Plugins lists all plugins found, active or not, by name and path.
@@ -191,10 +201,12 @@ func (h *Host) Plugins() []Status {
 	defer h.mu.Unlock()
 	list := make([]Status, 0, len(h.plugins))
 	for _, p := range h.plugins {
-		list = append(list, p.status)
+		status := p.status
+		if p.service != nil {
+			status.Running, status.Waiting = p.service.sandbox.Load()
+		}
+		list = append(list, status)
 	}
 	sortStatus(list)
 	return list
 }
-
-var errClosed = errors.New("the host is closed")

@@ -133,7 +133,7 @@ func (c *call) config(ctx context.Context) wazero.ModuleConfig {
 		WithSysNanotime().
 		WithSysWalltime().
 		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) })
-	if clock := c.plugin.engine.clock; clock != nil {
+	if clock := c.plugin.spec.Clock; clock != nil {
 		config = config.WithWalltime(func() (int64, int32) {
 			now := clock()
 			return now.Unix(), int32(now.Nanosecond())

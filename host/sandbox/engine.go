@@ -28,8 +28,6 @@ type Options struct {
 	// CacheDir keeps compiled code between runs. It is made if missing. Empty keeps it in memory only, so that every start
 	// compiles anew (seconds per plugin).
 	CacheDir string
-	// Clock is the guests' wall clock. Nil means the real one.
-	Clock func() time.Time
 	// Logger receives what guests log and why instances were thrown away. Nil discards it.
 	Logger *slog.Logger
 }
@@ -37,7 +35,6 @@ type Options struct {
 // Engine compiles plugins and holds what they share. It is safe for concurrent use.
 type Engine struct {
 	cache  wazero.CompilationCache
-	clock  func() time.Time
 	logger *slog.Logger
 }
 
@@ -46,7 +43,7 @@ func New(options *Options) (*Engine, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	e := &Engine{clock: options.Clock, logger: options.Logger}
+	e := &Engine{logger: options.Logger}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
@@ -78,6 +75,8 @@ type Spec struct {
 	Modules []broker.Module
 	// Mounts are the granted directories. They must stay open until the plugin is closed.
 	Mounts []*file.Mount
+	// Clock is the guest's wall clock. Nil means the real one.
+	Clock func() time.Time
 	// Limits are in force with every zero filled from manifest.DefaultLimits.
 	Limits manifest.Limits
 }

@@ -44,12 +44,24 @@ func (p *Plugin) Prepare(ctx context.Context) error {
 	return err
 }
 
+// Prepared reports whether the plugin has been compiled.
+func (p *Plugin) Prepared() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.code != nil
+}
+
 // Metered reports whether the plugin's code could be rewritten for metering. If not, it runs the slow way: the runtime's own
 // checks stop it, and a recursion without loops only ends with the guest's stack. It is true until the plugin is prepared.
 func (p *Plugin) Metered() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.code == nil || p.code.metered
+}
+
+// Load says how many calls run in an instance now and how many wait for one.
+func (p *Plugin) Load() (running, waiting int) {
+	return len(p.gate.slots), int(p.gate.waiting.Load())
 }
 
 func (p *Plugin) compiled(ctx context.Context) (*code, error) {

@@ -118,7 +118,7 @@ func TestCallsShareNothing(t *testing.T) {
 func TestClock(t *testing.T) {
 	t.Parallel()
 	pinned := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
-	plugin := newPlugin(t, sandbox.Options{Clock: func() time.Time { return pinned }}, sandbox.Spec{})
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{Clock: func() time.Time { return pinned }})
 	if got := text(t, plugin, "clock", object{}); got != pinned.Format(time.RFC3339) {
 		t.Errorf("clock = %s", got)
 	}

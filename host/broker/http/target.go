@@ -1,0 +1,279 @@
+package httpbroker
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// maxURL is the longest URL taken from a guest or a redirect, in bytes.
+const maxURL = 8 << 10
+
+// target is a URL in the one form that is checked against the rules, compared and sent. What a server could read in two
+// ways is either brought into one form or refused.
+type target struct {
+	scheme string // "http" or "https"
+	host   string // lower-case ASCII name without trailing dot, or an IP address in canonical form without brackets
+	port   string // decimal, never empty
+	path   string // percent-encoded, starts with "/"; no dot segments, no empty segments
+	query  string // percent-encoded, without "?"
+
+	// readings are the decoded forms in which servers may understand path; see readings.
+	readings []string
+}
+
+// parseTarget normalises a URL: RFC 3986 section 6.2.2 for case, percent-encoding and dot segments, UTS 46 for the host, and
+// repeated slashes as one. The fragment is dropped. User names, passwords and schemes other than http and https are
+// refused, and so is what has no single meaning: numeric hosts such as "0x7f.1", zones, hidden dot segments.
+func parseTarget(raw string) (target, error) {
+	if len(raw) > maxURL {
+		return target{}, fmt.Errorf("the URL is longer than %d bytes", maxURL)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return target{}, fmt.Errorf("malformed URL: %w", errors.Unwrap(err))
+	}
+	if err := checkForm(u); err != nil {
+		return target{}, err
+	}
+	t := target{scheme: u.Scheme, query: escapeQuery(u.RawQuery)}
+	if t.host, err = canonicalHost(u.Hostname()); err != nil {
+		return target{}, err
+	}
+	if t.port, err = canonicalPort(u); err != nil {
+		return target{}, err
+	}
+	t.path = cleanPath(u.EscapedPath())
+	t.readings, err = readings(t.path)
+	return t, err
+}
+
+func checkForm(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("the scheme is %q: only http and https are served", u.Scheme)
+	case u.User != nil:
+		return errors.New("a user name or password in the URL: send an Authorization header instead")
+	case u.Host == "" || u.Opaque != "":
+		return errors.New("the URL has no host")
+	}
+	return nil
+}
+
+// canonicalHost returns host as a lower-case ASCII name without trailing dot, or as an IP address in canonical form.
+func canonicalHost(host string) (string, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Zone() != "" {
+			return "", fmt.Errorf("host %q has a zone", host)
+		}
+		return a.Unmap().String(), nil
+	}
+	name, err := asciiName(host)
+	if err != nil {
+		return "", err
+	}
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.String(), nil
+	}
+	// Some resolvers read "127.1" and "0x7f000001" as addresses.
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+		return "", fmt.Errorf("host %q is neither a name nor an IP address", host)
+	}
+	return name, nil
+}
+
+// asciiName maps a host name to lower-case ASCII. ASCII names keep their underscores, which IDNA knows nothing of.
+func asciiName(host string) (string, error) {
+	name := strings.ToLower(host)
+	if strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f }) || strings.Contains(name, "xn--") {
+		var err error
+		if name, err = idna.Lookup.ToASCII(name); err != nil {
+			return "", fmt.Errorf("host %q is not a valid name: %w", host, err)
+		}
+	}
+	name = strings.TrimSuffix(name, ".")
+	if len(name) > 253 || !validLabels(name) {
+		return "", fmt.Errorf("host %q is not a valid name", host)
+	}
+	return name, nil
+}
+
+func validLabels(name string) bool {
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func canonicalPort(u *url.URL) (string, error) {
+	port := u.Port()
+	if port == "" {
+		return defaultPort(u.Scheme), nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", fmt.Errorf("port %q is not between 1 and 65535", port)
+	}
+	return strconv.FormatUint(n, 10), nil
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// cleanPath normalises a percent-encoded path; a slash at the end stays.
+func cleanPath(escaped string) string {
+	p := normalizeEscapes(escaped)
+	clean := path.Clean("/" + p)
+	if clean != "/" && (strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..")) {
+		clean += "/"
+	}
+	return clean
+}
+
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+// normalizeEscapes decodes the escapes of unreserved characters, writes the others in upper case and escapes what a path
+// may not hold unescaped.
+func normalizeEscapes(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		c, escaped := unescapeAt(p, i)
+		if escaped {
+			i += 2
+		}
+		if strings.IndexByte(unreserved, c) >= 0 || !escaped && strings.IndexByte("/:@!$&'()*+,;=", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// unescapeAt returns the byte at s[i], decoded if an escape starts there.
+func unescapeAt(s string, i int) (c byte, escaped bool) {
+	if s[i] == '%' && i+2 < len(s) {
+		if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+			return byte(n), true
+		}
+	}
+	return s[i], false
+}
+
+// unescape decodes the escapes in s once, but for those of the bytes in keep. What is no escape stays.
+func unescape(s, keep string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c, escaped := unescapeAt(s, i)
+		switch {
+		case escaped && strings.IndexByte(keep, c) >= 0:
+			b.WriteString(s[i : i+3])
+			i += 2
+		case escaped:
+			i += 2
+			fallthrough
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// maxDecodings is how often a path may decode into something new.
+const maxDecodings = 3
+
+// readings returns the decoded forms of a normalised path: with encoded slashes as data, then as separators, then decoded
+// again, as servers and the proxies before them are known to do. A rule must allow all of them. A path that hides dot
+// segments or control characters in one of them is refused.
+func readings(escaped string) ([]string, error) {
+	all := []string{unescape(escaped, `/\`)}
+	for p := escaped; ; {
+		next := unescape(p, "")
+		if reading := strings.ReplaceAll(next, `\`, "/"); !slices.Contains(all, reading) {
+			all = append(all, reading)
+		}
+		if next == p {
+			break
+		}
+		if len(all) > maxDecodings {
+			return nil, errors.New("the path is percent-encoded several times over")
+		}
+		p = next
+	}
+	for _, p := range all {
+		if hidesSegments(p) {
+			return nil, errors.New("the path hides dot segments, separators or control characters behind its encoding")
+		}
+	}
+	return all, nil
+}
+
+// hidesSegments reports dot segments, also with parameters ("..;x", which some servers drop), empty segments inside the
+// path, and control characters.
+func hidesSegments(p string) bool {
+	for segment := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
+		name, _, _ := strings.Cut(segment, ";")
+		if name == "." || name == ".." {
+			return true
+		}
+	}
+	control := func(r rune) bool { return r < 0x20 || r == 0x7f }
+	return strings.Contains(p, "//") || strings.ContainsFunc(p, control)
+}
+
+// escapeQuery escapes what a query may not hold unescaped.
+func escapeQuery(q string) string {
+	var b strings.Builder
+	for i := range len(q) {
+		if c := q[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// url returns t for net/http.
+func (t *target) url() *url.URL {
+	return &url.URL{Scheme: t.scheme, Host: t.authority(), Path: unescape(t.path, ""), RawPath: t.path, RawQuery: t.query}
+}
+
+// authority is host and port as in a URL: without the scheme's own port.
+func (t *target) authority() string {
+	host := t.host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if t.port != defaultPort(t.scheme) {
+		host += ":" + t.port
+	}
+	return host
+}
+
+// origin is the scheme, host and port (RFC 6454).
+func (t *target) origin() string { return t.scheme + "://" + t.authority() }
+
+// shown is t for messages and logs: without the query, which may hold secrets.
+func (t *target) shown() string { return t.origin() + t.path }
+
+func (t *target) String() string {
+	if t.query == "" {
+		return t.shown()
+	}
+	return t.shown() + "?" + t.query
+}

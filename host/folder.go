@@ -1,0 +1,207 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Load looks at the folders once and brings the plugins found into service. What is wrong with a single plugin is in its Status; an
+// error means that a folder or the consents could not be read.
+func (h *Host) Load(ctx context.Context) error {
+	h.scanning.Lock()
+	defer h.scanning.Unlock()
+	sources, err := h.sources()
+	if err != nil {
+		return err
+	}
+	changed, err := h.consents.refresh()
+	if err != nil {
+		return err
+	}
+	h.forget(sources)
+	for _, source := range sources {
+		h.look(ctx, source, changed)
+	}
+	return ctx.Err()
+}
+
+// sources lists what should be there: shipped plugins first, so that one in a folder can take its place.
+func (h *Host) sources() ([]source, error) {
+	var sources []source
+	for _, shipped := range h.options.Shipped {
+		sources = append(sources, source{path: shipped.File, wasm: shipped.Wasm})
+	}
+	for _, folder := range h.options.Folders {
+		entries, err := os.ReadDir(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("plugin folder %s does not exist: make it, or name another with --plugins", folder)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("plugin folder %s: %w", folder, err)
+		}
+		for _, entry := range entries {
+			if filepath.Ext(entry.Name()) == ".wasm" && !entry.IsDir() {
+				sources = append(sources, source{path: filepath.Join(folder, entry.Name())})
+			}
+		}
+	}
+	return sources, nil
+}
+
+// forget retires the plugins whose files are gone. Others that were in their way are looked at again.
+func (h *Host) forget(sources []source) {
+	present := map[string]bool{}
+	for _, source := range sources {
+		present[source.path] = true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	gone := false
+	for path, p := range h.plugins {
+		if present[path] {
+			continue
+		}
+		h.logger.Info("plugin removed", "plugin", p.status.Name, "path", path)
+		h.retire(p)
+		delete(h.plugins, path)
+		gone = true
+	}
+	if gone {
+		h.reconsider()
+	}
+}
+
+// reconsider has plugins that were in conflict looked at again. h.mu is held.
+func (h *Host) reconsider() {
+	for _, p := range h.plugins {
+		if p.status.State == Conflict {
+			p.stamp = stamp{}
+		}
+	}
+}
+
+const (
+	// quiet is how long a folder must be still before it is read: files are copied in pieces.
+	quiet = 100 * time.Millisecond
+	// impatience bounds the waiting for quiet.
+	impatience = 500 * time.Millisecond
+	// pollInterval is how often the folders are looked at anyway, for file systems that do not tell.
+	pollInterval = 2 * time.Second
+)
+
+// Watch keeps the plugins up to date with the folders and the consents until ctx ends, and compiles those that are not yet in
+// the background. Load must have been called. It returns nil when ctx ends, or an error if watching is impossible here.
+func (h *Host) Watch(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch the plugin folders: %w", err)
+	}
+	defer watcher.Close()
+	for _, dir := range h.watched() {
+		if err := watcher.Add(dir); err != nil {
+			h.logger.Warn("this folder tells nothing of changes: it is looked at every two seconds", "path", dir, "err", err)
+		}
+	}
+	compiling := make(chan struct{})
+	go func() {
+		defer close(compiling)
+		h.compile(ctx)
+	}()
+	defer func() { <-compiling }()
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Events:
+			settle(ctx, watcher.Events)
+		case <-watcher.Errors:
+		case <-poll.C:
+		}
+		if err := h.Load(ctx); err != nil && ctx.Err() == nil {
+			h.logger.Error("look at the plugin folders", "err", err)
+		}
+	}
+}
+
+// watched are the directories whose changes matter.
+func (h *Host) watched() []string {
+	dirs := append([]string(nil), h.options.Folders...)
+	if h.options.Consents != "" {
+		dirs = append(dirs, filepath.Dir(h.options.Consents))
+	}
+	return dirs
+}
+
+// settle waits until events have stopped coming.
+func settle(ctx context.Context, events <-chan fsnotify.Event) {
+	limit := time.NewTimer(impatience)
+	defer limit.Stop()
+	for {
+		still := time.NewTimer(quiet)
+		select {
+		case <-events:
+			still.Stop()
+		case <-still.C:
+			return
+		case <-limit.C:
+			still.Stop()
+			return
+		case <-ctx.Done():
+			still.Stop()
+			return
+		}
+	}
+}
+
+// compile prepares one plugin after the other, the newest state of things first, so that a first call does not have to wait.
+func (h *Host) compile(ctx context.Context) {
+	for {
+		for _, s := range h.unprepared() {
+			if ctx.Err() != nil {
+				return
+			}
+			if err := s.sandbox.Prepare(ctx); err != nil {
+				h.fail(s, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.added:
+		}
+	}
+}
+
+func (h *Host) unprepared() []*service {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []*service
+	for _, p := range h.plugins {
+		if s := p.service; s != nil && !s.sandbox.Prepared() {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// fail takes a service out whose code turned out not to compile.
+func (h *Host) fail(s *service, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugins {
+		if p.service == s {
+			h.retire(p)
+			p.status.State, p.status.Reason, p.status.Serving, p.status.Tools = Broken, err.Error(), "", nil
+			h.logger.Error("plugin is broken", "plugin", s.name, "err", err)
+		}
+	}
+}

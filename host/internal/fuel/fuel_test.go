@@ -1,0 +1,206 @@
+package fuel_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/internal/fuel"
+	"github.com/hako-run/hako/host/internal/guesttest"
+)
+
+const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
+
+// command builds a WASI command with the Go compiler.
+func command(t *testing.T, dir string) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "command.wasm")
+	build := exec.Command("go", "build", "-trimpath", "-o", out, "./"+dir)
+	build.Dir = guesttest.Root()
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	wasm, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// run runs a command and returns what it printed, its exit code, and how often it asked for fuel.
+func run(t *testing.T, wasm []byte, quantum int64) (output string, exit uint32, refills int) {
+	t.Helper()
+	ctx := experimental.WithCompilationWorkers(t.Context(), 2)
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(features)
+	runtime := wazero.NewRuntimeWithConfig(ctx, config)
+	defer runtime.Close(ctx)
+	wasi_snapshot_preview1.MustInstantiate(ctx, runtime)
+	_, err := runtime.NewHostModuleBuilder(fuel.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(func(_ context.Context, module api.Module, _ []uint64) {
+			refills++
+			module.ExportedGlobal(fuel.Export).(api.MutableGlobal).Set(uint64(quantum))
+		}), nil, nil).Export(fuel.ImportName).Instantiate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buffer bytes.Buffer
+	_, err = runtime.InstantiateWithConfig(ctx, wasm, wazero.NewModuleConfig().WithStdout(&buffer).WithStderr(&buffer))
+	var exitError *sys.ExitError
+	if errors.As(err, &exitError) {
+		exit = exitError.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return buffer.String(), exit, refills
+}
+
+// TestSameMeaning runs a program of the Go compiler as it is and rewritten, and compares everything it prints, its panic included.
+func TestSameMeaning(t *testing.T) {
+	t.Parallel()
+	original := command(t, "host/internal/guesttest/guests/compute")
+	const quantum = 1000
+	rewritten, err := fuel.Rewrite(original, quantum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, wantExit, _ := run(t, original, quantum)
+	got, exit, refills := run(t, rewritten, quantum)
+	if got != want || exit != wantExit {
+		t.Errorf("rewritten: exit %d\n%s\noriginal: exit %d\n%s", exit, got, wantExit, want)
+	}
+	if wantExit != 2 || refills < 100 {
+		t.Errorf("exit %d, %d refills: the program should panic in the end and run out of fuel often", wantExit, refills)
+	}
+}
+
+func TestIndexesMove(t *testing.T) {
+	t.Parallel()
+	module := assemble()
+	rewritten, err := fuel.Rewrite(module, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wasm := range map[string][]byte{"original": module, "rewritten": rewritten} {
+		ctx := t.Context()
+		runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features))
+		defer runtime.Close(ctx)
+		var called, refilled int
+		count := func(counter *int) api.GoModuleFunction {
+			return api.GoModuleFunc(func(_ context.Context, module api.Module, _ []uint64) {
+				*counter++
+				if global := module.ExportedGlobal(fuel.Export); global != nil && counter == &refilled {
+					global.(api.MutableGlobal).Set(3)
+				}
+			})
+		}
+		for module, host := range map[string]struct {
+			name string
+			f    api.GoModuleFunction
+		}{"e": {"f", count(&called)}, fuel.ImportModule: {fuel.ImportName, count(&refilled)}} {
+			if _, err := runtime.NewHostModuleBuilder(module).NewFunctionBuilder().WithGoModuleFunction(host.f, nil, nil).
+				Export(host.name).Instantiate(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		instance, err := runtime.Instantiate(ctx, wasm)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		results, err := instance.ExportedFunction("sum").Call(ctx, 5, 9)
+		if err != nil || results[0] != 45 {
+			t.Errorf("%s: 9 times 5 = %v, %v", name, results, err)
+		}
+		if called != 1 {
+			t.Errorf("%s: the start function called its import %d times", name, called)
+		}
+		if (refilled > 0) != (name == "rewritten") {
+			t.Errorf("%s: refilled %d times", name, refilled)
+		}
+	}
+}
+
+// assemble makes a small module in which every kind of section refers to functions by index: an import, a start function, a table
+// with active, passive and expression segments, a global with ref.func, indirect and tail calls, and a loop.
+func assemble() []byte {
+	section := func(id byte, body ...byte) []byte { return append([]byte{id, byte(len(body))}, body...) }
+	function := func(body ...byte) []byte { return append([]byte{byte(len(body))}, body...) }
+	code := []byte{3}
+	code = append(code, function(0, 0x10, 0, 0x41, 1, 0x24, 0, 0x0b)...)
+	code = append(code, function(0, 0x20, 0, 0x20, 1, 0x6a, 0x0b)...)
+	code = append(code, function(1, 1, 0x7f,
+		0x03, 0x40, // loop
+		0x20, 2, 0x20, 0, 0x41, 1, 0x11, 1, 0, 0x21, 2, // local 2 = table[1](local 2, a)
+		0x20, 1, 0x41, 1, 0x6b, 0x22, 1, 0x0d, 0, // b -= 1; br_if 0
+		0x0b,
+		0x20, 2, 0x41, 0, 0x41, 2, 0x13, 1, 0, // return_call_indirect table[2](local 2, 0)
+		0x0b)...)
+	out := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+	for _, s := range [][]byte{
+		section(1, 2, 0x60, 0, 0, 0x60, 2, 0x7f, 0x7f, 1, 0x7f),       // ()->(), (i32,i32)->i32
+		section(2, 1, 1, 'e', 1, 'f', 0, 0),                           // e.f
+		section(3, 3, 0, 1, 1),                                        // functions 1, 2, 3
+		section(4, 1, 0x70, 0, 4),                                     // a table of 4
+		section(6, 2, 0x7f, 1, 0x41, 0, 0x0b, 0x70, 0, 0xd2, 3, 0x0b), // i32 0; ref.func 3
+		section(7, 2, 3, 'a', 'd', 'd', 0, 2, 3, 's', 'u', 'm', 0, 3), // add, sum
+		section(8, 1), // start: function 1
+		section(9, 3, 0, 0x41, 0, 0x0b, 2, 1, 2, 1, 0, 1, 3, 4, 0x41, 2, 0x0b, 1, 0xd2, 2, 0x0b), // active, passive, expressions
+		section(10, code...),
+	} {
+		out = append(out, s...)
+	}
+	return out
+}
+
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	header := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+	for _, test := range []struct {
+		name      string
+		module    []byte
+		supported bool // the error is about the form, not about a feature
+	}{
+		{"nothing", nil, true},
+		{"truncated section", append(header[:8:8], 1, 50), true},
+		{"exception section", append(header[:8:8], 13, 1, 0), false},
+		{"section twice", append(header[:8:8], 1, 1, 0, 1, 1, 0), true},
+		{"unknown instruction", append(header[:8:8], 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 5, 1, 3, 0, 0xfe, 0x0b), false},
+	} {
+		_, err := fuel.Rewrite(test.module, 1)
+		var unsupported *fuel.UnsupportedError
+		if err == nil || errors.As(err, &unsupported) == test.supported {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// FuzzRewrite holds that whatever compiles still compiles when it has been rewritten.
+func FuzzRewrite(f *testing.F) {
+	f.Add(assemble())
+	f.Fuzz(func(t *testing.T, module []byte) {
+		rewritten, err := fuel.Rewrite(module, 1000)
+		if err != nil {
+			return
+		}
+		ctx := t.Context()
+		config := wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).WithMemoryLimitPages(16)
+		runtime := wazero.NewRuntimeWithConfig(ctx, config)
+		defer runtime.Close(ctx)
+		if _, err := runtime.CompileModule(ctx, module); err != nil {
+			return
+		}
+		if _, err := runtime.CompileModule(ctx, rewritten); err != nil {
+			t.Errorf("the rewritten module does not compile: %v", err)
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/file"
+	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// plugin is one plugin file and what is in service for it.
+type plugin struct {
+	source source
+	stamp  stamp
+	status Status
+	// service is what answers calls; nil if nothing does.
+	service *service
+}
+
+// service is one version of a plugin under one set of grants.
+type service struct {
+	name     string
+	digest   string
+	identity string
+	sandbox  *sandbox.Plugin
+	closers  []io.Closer
+}
+
+// close waits for the calls in flight and gives everything up.
+func (s *service) close() error {
+	err := s.sandbox.Close()
+	for _, closer := range s.closers {
+		err = errors.Join(err, closer.Close())
+	}
+	return err
+}
+
+// build makes a service of what was read, under its grants. Nothing of the plugin runs.
+func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error) {
+	settings := h.options.Settings[p.manifest.Name]
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings)}
+	defer func() {
+		if err != nil {
+			for _, closer := range s.closers {
+				err = errors.Join(err, closer.Close())
+			}
+		}
+	}()
+	spec := sandbox.Spec{
+		Name:   s.name,
+		Limits: settings.Limits.Or(h.options.Limits).Or(p.manifest.Limits),
+		Clock:  h.clock(p),
+	}
+	if spec.Modules, err = h.modules(s, p, grants); err != nil {
+		return nil, err
+	}
+	for _, granted := range grants.Mounts {
+		mount, err := file.New(granted, nil)
+		if err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, mount)
+		spec.Mounts = append(spec.Mounts, mount)
+	}
+	key, err := h.store.keep(p.wasm)
+	if err != nil {
+		return nil, err
+	}
+	spec.Wasm = func() ([]byte, error) { return h.store.open(key) }
+	s.sandbox = h.engine.Load(spec)
+	return s, nil
+}
+
+// modules makes the import modules of the granted permissions.
+func (h *Host) modules(s *service, p *pluginFile, grants grant.Grants) ([]broker.Module, error) {
+	if len(p.manifest.Permissions.HTTP) == 0 {
+		return nil, nil
+	}
+	options := &httpbroker.Options{Logger: h.logger}
+	if h.options.Mock {
+		options.Replay = p.recordings
+		if options.Replay == nil {
+			options.Replay = new(httpbroker.Recordings)
+		}
+	}
+	client, err := httpbroker.New(grants.HTTP, options)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, client)
+	return []broker.Module{client.Module()}, nil
+}
+
+// clock is the wall clock for a plugin: the operator's, or that of the recordings that it lives in.
+func (h *Host) clock(p *pluginFile) func() time.Time {
+	if h.options.Clock != nil || !h.options.Mock || p.recordings == nil || p.recordings.Clock.IsZero() {
+		return h.options.Clock
+	}
+	return func() time.Time { return p.recordings.Clock }
+}
+
+// identity changes whenever a service has to be made anew.
+func identity(p *pluginFile, grants grant.Grants, settings Settings) string {
+	hash := sha256.New()
+	// The parts are plain data, so encoding them cannot fail.
+	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, settings})
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// source describes the service to the catalog.
+func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
+	settings := h.options.Settings[s.name]
+	config, err := p.manifest.Configure(settings.Config)
+	if err != nil {
+		return catalog.Source{}, fmt.Errorf("plugin.%s.config in hako.yaml: %w", s.name, err)
+	}
+	return catalog.Source{Name: s.name, Prefix: settings.Prefix, Config: config, Backend: s.sandbox}, nil
+}
+
+// replace puts the new service in the place of p's old one. An old one stays until the new one is ready, so that no call falls
+// between them. If it fails, the old one stays.
+func (h *Host) replace(ctx context.Context, p *plugin, content *pluginFile, s *service) error {
+	offered, err := h.offer(content, s)
+	if err != nil {
+		return err
+	}
+	if p.service != nil {
+		if err := s.sandbox.Prepare(ctx); err != nil {
+			return err
+		}
+	}
+	if err := h.catalog.Put(offered, content.manifest); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	old := p.service
+	p.service = s
+	h.mu.Unlock()
+	if old != nil && old.name != s.name {
+		h.catalog.Remove(old.name)
+	}
+	h.dispose(old)
+	return nil
+}
+
+// retire takes p out of service.
+func (h *Host) retire(p *plugin) {
+	if p.service == nil {
+		return
+	}
+	h.catalog.Remove(p.service.name)
+	h.dispose(p.service)
+	p.service = nil
+}
+
+// dispose closes a service when its calls have ended.
+func (h *Host) dispose(s *service) {
+	if s == nil {
+		return
+	}
+	h.retired.Go(func() {
+		if err := s.close(); err != nil {
+			h.logger.Warn("close a plugin", "plugin", s.name, "err", err)
+		}
+	})
+}
+
+// offers reports whether the plugin's file describes a tool that the doors would call name.
+func (p *plugin) offers(name string, settings map[string]Settings) bool {
+	if p.status.Manifest == nil {
+		return false
+	}
+	local, ok := strings.CutPrefix(name, settings[p.status.Name].Prefix)
+	return ok && slices.ContainsFunc(p.status.Manifest.Tools, func(tool manifest.Tool) bool { return tool.Name == local })
+}
+
+func sortStatus(list []Status) {
+	slices.SortFunc(list, func(a, b Status) int {
+		return strings.Compare(a.Name+"\x00"+a.Path, b.Name+"\x00"+b.Path)
+	})
+}

@@ -1,0 +1,111 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// store keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at any time,
+// also while an update waits for consent or this program is not running. The zero value keeps them in memory.
+type store struct {
+	dir string
+
+	mu     sync.Mutex
+	memory map[string][]byte
+}
+
+// storeAge is how long an unused copy is kept.
+const storeAge = 30 * 24 * time.Hour
+
+func sum(wasm []byte) string {
+	digest := sha256.Sum256(wasm)
+	return hex.EncodeToString(digest[:])
+}
+
+// keep stores wasm and returns its sum.
+func (s *store) keep(wasm []byte) (string, error) {
+	key := sum(wasm)
+	if s.dir == "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.memory == nil {
+			s.memory = map[string][]byte{}
+		}
+		s.memory[key] = wasm
+		return key, nil
+	}
+	path := s.path(key)
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err == nil {
+		return key, nil
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return "", fmt.Errorf("keep a copy of the plugin: %w", err)
+	}
+	return key, writeFile(path, wasm)
+}
+
+// open returns the copy with this sum. It fails with fs.ErrNotExist if there is none, or it is not what it was.
+func (s *store) open(key string) ([]byte, error) {
+	if s.dir == "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if wasm, ok := s.memory[key]; ok {
+			return wasm, nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	wasm, err := os.ReadFile(s.path(key))
+	if err != nil {
+		return nil, fmt.Errorf("the copy of the plugin: %w", err)
+	}
+	if sum(wasm) != key {
+		return nil, errors.Join(fmt.Errorf("%s has been changed: %w", s.path(key), fs.ErrNotExist), os.Remove(s.path(key)))
+	}
+	return wasm, nil
+}
+
+func (s *store) path(key string) string { return filepath.Join(s.dir, key+".wasm") }
+
+// prune removes copies that have not been used for long.
+func (s *store) prune() error {
+	if s.dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		info, infoErr := entry.Info()
+		if infoErr == nil && strings.HasSuffix(entry.Name(), ".wasm") && time.Since(info.ModTime()) > storeAge {
+			err = errors.Join(err, os.Remove(filepath.Join(s.dir, entry.Name())))
+		}
+	}
+	return err
+}
+
+// writeFile writes a whole file or nothing.
+func writeFile(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
