@@ -3,6 +3,7 @@
 package pdkhttp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,7 +26,7 @@ func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		var err error
 		body, err = io.ReadAll(request.Body)
-		if err = firstOf(err, request.Body.Close()); err != nil {
+		if err = errors.Join(err, request.Body.Close()); err != nil {
 			return nil, fmt.Errorf("read the request body: %w", err)
 		}
 	}
@@ -48,13 +49,4 @@ func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		ContentLength: -1,
 		Request:       request,
 	}, nil
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

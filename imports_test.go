@@ -1,0 +1,115 @@
+package hako_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/hako-run/hako"
+
+// wrapped says which packages may import a dependency, tests aside: its types stay inside them.
+var wrapped = map[string][]string{
+	"github.com/tetratelabs/wazero":          {"host/sandbox", "host/broker/file"},
+	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "bench"},
+	"github.com/coreos/go-oidc":              {"host/mcpserver"},
+	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
+	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
+	"github.com/prometheus/client_golang":    {"host/metrics"},
+	"github.com/spf13/cobra":                 {"cmd/hako"},
+	"github.com/spf13/viper":                 {"cmd/hako"},
+	"github.com/fsnotify/fsnotify":           {"host"},
+	"go.yaml.in/yaml":                        {"internal/strictyaml", "host/grant"},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// TestImportRules holds the rules of the house: guests import only the PDK, the host never imports plugins, and each
+// dependency stays in the package that wraps it.
+func TestImportRules(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		for _, imported := range p.Imports {
+			if reason := forbidden(name, imported); reason != "" {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, reason)
+			}
+		}
+	}
+}
+
+func forbidden(name, imported string) string {
+	own, isOwn := strings.CutPrefix(imported, module+"/")
+	switch {
+	case !isOwn:
+	case under(name, "plugins") && !under(own, "pdk") && !under(own, name):
+		return "a plugin imports only pdk"
+	case under(name, "pdk") && !under(own, "pdk"):
+		return "the PDK imports nothing else of the project"
+	case under(own, "plugins"):
+		return "nothing imports plugins"
+	case under(own, "cmd"), under(own, "scripts"), under(own, "bench"):
+		return "programs are not libraries"
+	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
+		return "the host does not know its doors"
+	}
+	if (under(name, "plugins") || under(name, "pdk")) && !isOwn && strings.Contains(strings.Split(imported, "/")[0], ".") {
+		return "guest code needs nothing but the standard library"
+	}
+	for dependency, allowed := range wrapped {
+		if (imported == dependency || strings.HasPrefix(imported, dependency+"/")) && !slices.Contains(allowed, name) {
+			return "only " + strings.Join(allowed, " and ") + " may"
+		}
+	}
+	return ""
+}
+
+func under(path, tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []goPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// TestForbidden shows that the rules can fail.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, imported string
+		bad            bool
+	}{
+		{"plugins/weather", module + "/pdk", false},
+		{"plugins/weather", module + "/host", true},
+		{"plugins/weather", "net/http", false},
+		{"plugins/weather", "golang.org/x/text", true},
+		{"host/pipeline", "github.com/tetratelabs/wazero/api", true},
+		{"host/sandbox", "github.com/tetratelabs/wazero/api", false},
+		{"host/catalog", module + "/host/mcpserver", true},
+		{"host", module + "/plugins/weather", true},
+	} {
+		if got := forbidden(test.name, test.imported); (got != "") != test.bad {
+			t.Errorf("%s imports %s: %q", test.name, test.imported, got)
+		}
+	}
+}
