@@ -52,7 +52,7 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 //
 // What goes wrong with a tool, its arguments and its limits included, is a Result with IsError and a text that a model can act
 // on. An error says that there was no tool to ask, or that the request is none: *NotFoundError, *NotAllowedError, *InvalidError,
-// *abi.Error from a resource or prompt, or ctx's error when the caller has gone.
+// *abi.Error from a resource or prompt, or ctx's error when the caller has gone. What failed inside the host is in its log alone.
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	record := Record{
 		Caller: call.Caller, Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments),
@@ -66,6 +66,10 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	}
 	response, err := p.guarded(ctx, call, &record)
 	record.Outcome = outcomeOf(response, err)
+	if record.Outcome == Internal && !errors.Is(err, errInternal) {
+		p.options.Logger.Error("a call failed inside the host", "method", record.Method, "name", record.Name, "err", err)
+		err = errInternal
+	}
 	if err != nil && record.Method == abi.CallTool {
 		response, err = asToolError(ctx, err)
 	}
@@ -80,7 +84,7 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 func (p *Pipeline) guarded(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.options.Logger.Error("a call failed inside the host", "method", record.Method, "name", record.Name,
+			p.options.Logger.Error("a call panicked inside the host", "method", record.Method, "name", record.Name,
 				"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 			response, err = nil, errInternal
 		}

@@ -1,0 +1,175 @@
+package catalog_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// offering is a manifest with one tool, prompt, resource and template, named after what it is given.
+func offering(t *testing.T, plugin string, names ...string) *manifest.Manifest {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\nversion: 1.0.0\ndescription: d\n", plugin)
+	section := func(head, item string) {
+		b.WriteString(head + ":\n")
+		for _, name := range names {
+			b.WriteString(strings.ReplaceAll(item, "NAME", name))
+		}
+	}
+	section("tools", "  - {name: NAME, description: d, inputSchema: {type: object}}\n")
+	section("prompts", "  - {name: NAME, description: d}\n")
+	section("resources", "  - {uri: 'x://NAME', name: NAME}\n")
+	section("resourceTemplates", "  - {uriTemplate: 'x://NAME/{id}', name: NAME}\n")
+	m, err := manifest.Parse([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func names(view *catalog.View) string {
+	var list []string
+	for _, tool := range view.Tools {
+		list = append(list, tool.Name)
+	}
+	for _, prompt := range view.Prompts {
+		list = append(list, prompt.Name)
+	}
+	for _, resource := range view.Resources {
+		list = append(list, resource.Spec.URI)
+	}
+	for _, template := range view.Templates {
+		list = append(list, template.Spec.URITemplate)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestPut(t *testing.T) {
+	t.Parallel()
+	c := new(catalog.Catalog)
+	if got := names(c.View()); got != "" {
+		t.Errorf("an empty catalog has %s", got)
+	}
+	put := func(plugin, prefix string, offered ...string) error {
+		return c.Put(catalog.Source{Name: plugin, Prefix: prefix}, offering(t, plugin, offered...))
+	}
+	if err := put("one", "", "b", "a"); err != nil {
+		t.Fatal(err)
+	}
+	before := c.View()
+	if err := put("two", "p_", "c"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(c.View()), "a b p_c a b p_c x://a x://b x://c x://a/{id} x://b/{id} x://c/{id}"; got != want {
+		t.Errorf("catalog has %s, want %s", got, want)
+	}
+	if got := names(before); strings.Contains(got, "c") {
+		t.Errorf("an old view changed to %s", got)
+	}
+	if tool, ok := c.View().Tool("p_c"); !ok || tool.Spec.Name != "c" || tool.Source.Name != "two" {
+		t.Errorf("tool = %+v", tool)
+	}
+	if _, ok := c.View().Tool("c"); ok {
+		t.Error("a tool answers to its name without the prefix")
+	}
+	if template, variables, ok := c.View().Template("x://b/42"); !ok || template.Spec.Name != "b" || variables["id"] != "42" {
+		t.Errorf("template = %+v, %v", template, variables)
+	}
+	if _, _, ok := c.View().Template("x://z/42"); ok {
+		t.Error("a template matches what it should not")
+	}
+	c.Remove("two")
+	c.Remove("absent")
+	if err := put("one", "", "z"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(c.View()), "z z x://z x://z/{id}"; got != want {
+		t.Errorf("catalog has %s, want %s", got, want)
+	}
+}
+
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ kind, head, item string }{
+		{"tool", "tools", "{name: same, description: d, inputSchema: {type: object}}"},
+		{"prompt", "prompts", "{name: same, description: d}"},
+		{"resource", "resources", "{uri: 'x://same', name: same}"},
+		{"resource template", "resourceTemplates", "{uriTemplate: 'x://same/{id}', name: same}"},
+	} {
+		t.Run(test.kind, func(t *testing.T) {
+			t.Parallel()
+			c := new(catalog.Catalog)
+			var last error
+			for _, plugin := range []string{"first", "second"} {
+				m, err := manifest.Parse([]byte(fmt.Sprintf("name: %s\nversion: 1.0.0\ndescription: d\n%s:\n  - %s\n", plugin, test.head, test.item)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = c.Put(catalog.Source{Name: plugin}, m)
+			}
+			var conflict *catalog.ConflictError
+			if !errors.As(last, &conflict) || conflict.Kind != test.kind || conflict.Source != "second" || conflict.Holder != "first" {
+				t.Fatalf("error = %v", last)
+			}
+			for _, word := range []string{"first", "second", "same", "remove one"} {
+				if !strings.Contains(last.Error(), word) {
+					t.Errorf("%q does not name %s", last, word)
+				}
+			}
+		})
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	c := new(catalog.Catalog)
+	changes := 0
+	stop := c.Watch(func() { changes++ })
+	source := catalog.Source{Name: "p"}
+	if err := c.Put(source, offering(t, "p", "a")); err != nil {
+		t.Fatal(err)
+	}
+	c.Remove("absent")
+	c.Remove("p")
+	stop()
+	if err := c.Put(source, offering(t, "p", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if changes != 2 {
+		t.Errorf("%d changes seen, want 2", changes)
+	}
+}
+
+// TestHammer changes and reads the catalog from many goroutines, for the race detector.
+func TestHammer(t *testing.T) {
+	t.Parallel()
+	c := new(catalog.Catalog)
+	var group sync.WaitGroup
+	for i := range 8 {
+		name := fmt.Sprintf("p%d", i)
+		m := offering(t, name, "tool"+name)
+		group.Go(func() {
+			for range 100 {
+				stop := c.Watch(func() {})
+				if err := c.Put(catalog.Source{Name: name}, m); err != nil {
+					t.Error(err)
+				}
+				if _, ok := c.View().Tool("tool" + name); !ok {
+					t.Error("the tool just put is not there")
+				}
+				c.Remove(name)
+				stop()
+			}
+		})
+	}
+	group.Wait()
+	if got := names(c.View()); got != "" {
+		t.Errorf("left over: %s", got)
+	}
+}

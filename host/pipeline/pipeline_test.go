@@ -1,0 +1,253 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+const offered = `
+name: test
+version: 1.0.0
+description: d
+tools:
+  - name: free
+    description: d
+    inputSchema: {type: object, properties: {n: {type: integer}}, required: [n], additionalProperties: false}
+  - name: strict
+    description: d
+    inputSchema: {type: object}
+    outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
+resources:
+  - {uri: "test://fixed", name: fixed}
+resourceTemplates:
+  - {uriTemplate: "test://{id}/x", name: template}
+prompts:
+  - name: ask
+    description: d
+    arguments: [{name: topic, required: true}, {name: tone}]
+`
+
+// backend answers with a function and keeps the last request.
+type backend struct {
+	answer func() (*abi.Response, error)
+	last   abi.Request
+}
+
+func (b *backend) Call(_ context.Context, request *abi.Request, _ manifest.Limits, _ func(abi.Progress)) (*abi.Response, error) {
+	b.last = *request
+	return b.answer()
+}
+
+// observer keeps the last record.
+type observer struct {
+	started int
+	last    pipeline.Record
+}
+
+func (o *observer) CallStarted(string)          { o.started++ }
+func (o *observer) CallEnded(r pipeline.Record) { o.last = r }
+
+type fixture struct {
+	*pipeline.Pipeline
+	backend  backend
+	observer observer
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	m, err := manifest.Parse([]byte(offered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := new(fixture)
+	c := new(catalog.Catalog)
+	if err := c.Put(catalog.Source{Name: "test", Prefix: "p_", Config: []byte(`{"k":1}`), Backend: &f.backend}, m); err != nil {
+		t.Fatal(err)
+	}
+	f.Pipeline = pipeline.New(c, &pipeline.Options{Observer: &f.observer, Missing: func(_, name string) error {
+		if name == "waiting" {
+			return &pipeline.NotAllowedError{Name: name, Reason: "it waits"}
+		}
+		return nil
+	}})
+	return f
+}
+
+func text(s string) *abi.Response {
+	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: s}}}
+}
+
+func TestCallTool(t *testing.T) {
+	t.Parallel()
+	limit := func(name string) error {
+		return &sandbox.LimitError{Plugin: "test", Limit: name, Value: "1", Remedy: "wait"}
+	}
+	for _, test := range []struct {
+		name, tool, arguments string
+		response              *abi.Response
+		err                   error
+		outcome               pipeline.Outcome
+		want                  string // in the result's text
+	}{
+		{"good", "p_free", `{"n":1}`, text("fine"), nil, pipeline.OK, "fine"},
+		{"tool says no", "p_free", `{"n":1}`, &abi.Response{IsError: true, Content: text("no").Content}, nil, pipeline.ToolError, "no"},
+		{"wrong type", "p_free", `{"n":"x"}`, nil, nil, pipeline.InvalidArguments, "the arguments of p_free are not valid"},
+		{"missing", "p_free", ``, nil, nil, pipeline.InvalidArguments, "n"},
+		{"unknown property", "p_free", `{"n":1,"m":2}`, nil, nil, pipeline.InvalidArguments, "m"},
+		{"no JSON", "p_free", `{"n":`, nil, nil, pipeline.InvalidArguments, "the arguments of p_free are not valid"},
+		{"structured", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":true}`)}, nil, pipeline.OK, `{"ok":true}`},
+		{"structured missing", "p_strict", `{}`, text("x"), nil, pipeline.InvalidResult, "no structured content"},
+		{"structured wrong", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":1}`)}, nil, pipeline.InvalidResult, "does not match its own output schema"},
+		{"error needs none", "p_strict", `{}`, &abi.Response{IsError: true, Content: text("broken").Content}, nil, pipeline.ToolError, "broken"},
+		{"timeout", "p_strict", `{}`, nil, limit(sandbox.LimitTime), pipeline.Timeout, "passed its time limit"},
+		{"memory", "p_strict", `{}`, nil, limit(sandbox.LimitMemory), pipeline.Memory, "passed its memory limit"},
+		{"queue", "p_strict", `{}`, nil, limit(sandbox.LimitQueue), pipeline.Busy, "wait"},
+		{"output", "p_strict", `{}`, nil, limit(sandbox.LimitOutput), pipeline.Size, "passed its output limit"},
+		{"trap", "p_strict", `{}`, nil, &sandbox.GuestError{Plugin: "test", Reason: "stopped"}, pipeline.Trap, "plugin test stopped"},
+		{"no handler", "p_strict", `{}`, &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound, Message: "no handler"}}, nil, pipeline.NotFound, "no handler"},
+		{"host fault", "p_strict", `{}`, nil, errors.New("open /secret: disk"), pipeline.Internal, "the host failed inside"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.backend.answer = func() (*abi.Response, error) { return test.response, test.err }
+			result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{
+				Method: abi.CallTool, Name: test.tool, Arguments: json.RawMessage(test.arguments),
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Outcome != test.outcome || !strings.Contains(fmt.Sprint(result.Response.Content), test.want) {
+				t.Errorf("%s: %v", result.Outcome, result.Response.Content)
+			}
+			if failed := test.outcome != pipeline.OK; result.Response.IsError != failed {
+				t.Errorf("IsError = %v", result.Response.IsError)
+			}
+			if r := f.observer.last; f.observer.started != 1 || r.Outcome != test.outcome || r.Name != test.tool || r.Source != "test" {
+				t.Errorf("record = %+v", r)
+			}
+		})
+	}
+}
+
+func TestRequestAtFault(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		request abi.Request
+		outcome pipeline.Outcome
+		want    string
+	}{
+		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound, `unknown tool "free"`},
+		{"waiting tool", abi.Request{Method: abi.CallTool, Name: "waiting"}, pipeline.NotAllowed, "waiting is not allowed: it waits"},
+		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "x://"}, pipeline.NotFound, `unknown resource "x://"`},
+		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "ask"}, pipeline.NotFound, `unknown prompt "ask"`},
+		{"prompt without its argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask"}, pipeline.InvalidArguments, "needs the argument topic"},
+		{"prompt with another argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x","top":"y"}`)},
+			pipeline.InvalidArguments, "no argument top"},
+		{"prompt with a number", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":1}`)},
+			pipeline.InvalidArguments, "an object of strings"},
+		{"completion of nothing", abi.Request{Method: abi.Complete}, pipeline.InvalidArguments, "needs a ref"},
+		{"completion of something else", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/tool"}, Argument: &abi.Argument{}},
+			pipeline.InvalidArguments, "ref/prompt or ref/resource"},
+		{"completion of an unknown prompt", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "x"}, Argument: &abi.Argument{}},
+			pipeline.NotFound, `unknown prompt "x"`},
+		{"unknown method", abi.Request{Method: "tools/burn"}, pipeline.InvalidArguments, "tools/burn"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			_, err := f.Call(t.Context(), &pipeline.Call{Request: test.request})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v", err)
+			}
+			if r := f.observer.last; r.Outcome != test.outcome || r.Name != "" && r.Source == "" {
+				t.Errorf("record = %+v", r)
+			}
+		})
+	}
+}
+
+// TestBackendRequest holds what a backend is told against what the door asked.
+func TestBackendRequest(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		request abi.Request
+		want    string
+	}{
+		{"tool", abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":1}`)},
+			`{"method":"tools/call","name":"free","arguments":{"n":1},"config":{"k":1},"locale":"ja"}`},
+		{"resource", abi.Request{Method: abi.ReadResource, URI: "test://fixed"},
+			`{"method":"resources/read","uri":"test://fixed","config":{"k":1},"locale":"ja"}`},
+		{"template", abi.Request{Method: abi.ReadResource, URI: "test://7/x"},
+			`{"method":"resources/read","uri":"test://7/x","template":"test://{id}/x","variables":{"id":"7"},"config":{"k":1},"locale":"ja"}`},
+		{"prompt", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x"}`)},
+			`{"method":"prompts/get","name":"ask","arguments":{"topic":"x"},"config":{"k":1},"locale":"ja"}`},
+		{"completion", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "p_ask"}, Argument: &abi.Argument{Name: "topic"}},
+			`{"method":"completion/complete","ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"topic","value":""},"config":{"k":1},"locale":"ja"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.backend.answer = func() (*abi.Response, error) { return text("x"), nil }
+			if _, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: "ja"}, Request: test.request}); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := json.Marshal(f.backend.last); string(got) != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPanicCostsOneCall(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.backend.answer = func() (*abi.Response, error) { panic("a fault of the host") }
+	result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_strict"}})
+	if err != nil || result.Outcome != pipeline.Internal || strings.Contains(fmt.Sprint(result.Response), "a fault of") {
+		t.Errorf("result = %+v, %v", result, err)
+	}
+}
+
+func TestCallerGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.backend.answer = func() (*abi.Response, error) {
+		cancel()
+		return nil, fmt.Errorf("plugin test: %w", ctx.Err())
+	}
+	_, err := f.Call(ctx, &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_strict"}})
+	if !errors.Is(err, context.Canceled) || f.observer.last.Outcome != pipeline.Canceled {
+		t.Errorf("error = %v, record = %+v", err, f.observer.last)
+	}
+}
+
+func TestReplayedSaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.backend.answer = func() (*abi.Response, error) {
+		response := text("sunny")
+		response.Replayed = true
+		return response, nil
+	}
+	for locale, want := range map[string]string{"": "not live data", "en-GB": "not live data", "ja-JP": "記録"} {
+		result, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: locale}, Request: abi.Request{
+			Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":1}`)}})
+		if err != nil || len(result.Response.Content) != 2 || !strings.Contains(result.Response.Content[1].Text, want) {
+			t.Errorf("%s: %+v, %v", locale, result, err)
+		}
+	}
+}
