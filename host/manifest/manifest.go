@@ -7,6 +7,9 @@ package manifest
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,6 +38,22 @@ type Manifest struct {
 // Text is a text by language ("en", "ja"). In YAML a plain string stands for English alone.
 type Text map[string]string
 
+// In returns the text for language, a BCP 47 tag, found as RFC 4647 section 3.4 looks up: the tag, then shortened at each "-",
+// then "en"; without any of these the first language by name. An empty Text gives "".
+func (t Text) In(language string) string {
+	for tag := strings.ToLower(language); tag != ""; tag = tag[:max(0, strings.LastIndexByte(tag, '-'))] {
+		for have, text := range t {
+			if strings.EqualFold(have, tag) {
+				return text
+			}
+		}
+	}
+	if text, ok := t["en"]; ok || len(t) == 0 {
+		return text
+	}
+	return t[slices.Min(slices.Collect(maps.Keys(t)))]
+}
+
 // Tool is one tool on offer.
 type Tool struct {
 	// Name is unique within the plugin: 1 to 64 of A-Z, a-z, 0-9, "_" and "-", which every MCP client and LLM accepts.
@@ -46,9 +65,18 @@ type Tool struct {
 	OutputSchema json.RawMessage
 	Annotations  Annotations
 	Icons        []Icon
-	// Limits override the plugin's for this tool. Of these, Memory, Concurrency and Queue are the plugin's alone.
+	// Limits override the plugin's for this tool. Of these, Memory, Concurrency, Queue and QueueWait are the plugin's alone and
+	// must be zero here.
 	Limits Limits
+
+	input, output *Schema
 }
+
+// Input is InputSchema compiled. It is nil before Manifest.Validate, which Parse calls.
+func (t *Tool) Input() *Schema { return t.input }
+
+// Output is OutputSchema compiled. It is nil before Manifest.Validate and for a tool without one.
+func (t *Tool) Output() *Schema { return t.output }
 
 // Annotations are MCP's hints about a tool's behaviour. A nil hint takes MCP's default: not read-only, destructive, not
 // idempotent, open world.
@@ -107,7 +135,7 @@ type Permissions struct {
 
 // HTTPPermission asks to send requests to what is under one base URL.
 type HTTPPermission struct {
-	// Name is how grants refer to it: 1 to 40 of a-z, 0-9 and "-".
+	// Name is how grants refer to it: 1 to 40 of a-z, 0-9 and "-", starting with a letter.
 	Name string
 	// URL is the base: scheme, host, optional port, and the path under which all requests must lie. The host may start with
 	// "*." for any subdomain; "*" alone is any host, which plugin check reports as over-broad.
@@ -123,19 +151,26 @@ type HTTPPermission struct {
 
 // FilePermission asks for one mount.
 type FilePermission struct {
-	// Mount is the name of the mount; the guest sees it as the directory "/" + Mount.
+	// Mount is the name of the mount, by the rule of HTTPPermission.Name; the guest sees it as the directory "/" + Mount.
 	Mount string
 	// Write asks for writing too. YAML: "access: read-only" or "access: read-write".
 	Write  bool
 	Reason Text
 }
 
+// Access to files, as YAML has it.
+const (
+	ReadOnly  = "read-only"
+	ReadWrite = "read-write"
+)
+
 // ConfigKey declares one configuration key.
 type ConfigKey struct {
 	// Type is "string", "integer", "number", "boolean", "url" or "array" (of strings).
 	Type        string
 	Description Text
-	// Default is used where the operator sets nothing. Nil means the key is then absent.
+	// Default is used where the operator sets nothing. Nil means the key is then absent. It and Enum hold values as
+	// encoding/json decodes them with UseNumber.
 	Default any
 	// Required makes a plugin without a value for the key refuse to load.
 	Required bool

@@ -1,0 +1,203 @@
+package manifest
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Severity says how bad a Finding is.
+type Severity string
+
+// Severities. A plugin with an error cannot be loaded or does not do what its manifest says; a warning is for a person to weigh.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Finding is something that a careful reviewer of a plugin would point out.
+type Finding struct {
+	Severity Severity
+	// Path is the place in the manifest. Empty means the module or the plugin as a whole.
+	Path    string
+	Message string
+}
+
+// String returns the finding on one line.
+func (f Finding) String() string {
+	if f.Path == "" {
+		return fmt.Sprintf("%s: %s", f.Severity, f.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", f.Severity, f.Path, f.Message)
+}
+
+// Handlers are what a guest answers to, by its own account: names of tools and prompts, URIs of resources, and URI templates.
+type Handlers struct {
+	Tools, Resources, ResourceTemplates, Prompts []string
+}
+
+// review collects findings.
+type review struct {
+	manifest *Manifest
+	findings []Finding
+}
+
+// Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or suspicious.
+// It runs no guest code; handlers, if not nil, is what running the guest told. Errors come first.
+func Check(m *Module, manifest *Manifest, handlers *Handlers) []Finding {
+	r := review{manifest: manifest}
+	r.module(m)
+	if handlers != nil {
+		r.handlers(handlers)
+	}
+	r.httpPermissions()
+	r.filePermissions()
+	r.descriptions()
+	for i := range manifest.Tools {
+		r.tool(strictyaml.Index("tools", i), &manifest.Tools[i])
+	}
+	slices.SortStableFunc(r.findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+	return r.findings
+}
+
+func (r *review) fail(path, format string, args ...any) {
+	r.findings = append(r.findings, Finding{SeverityError, path, fmt.Sprintf(format, args...)})
+}
+
+func (r *review) warn(path, format string, args ...any) {
+	r.findings = append(r.findings, Finding{SeverityWarning, path, fmt.Sprintf(format, args...)})
+}
+
+func (r *review) module(m *Module) {
+	if _, err := m.ABI(); err != nil {
+		r.fail("", "%v", err)
+	}
+	if err := m.CheckImports(r.manifest.Permissions); err != nil {
+		r.fail("", "%v", err)
+	}
+	if len(r.manifest.Permissions.HTTP) > 0 && !m.importsModule(abi.HTTPModule) {
+		r.warn("permissions.http", "asked for but not used: the module does not import %s; remove it", abi.HTTPModule)
+	}
+}
+
+// handlers compares what the guest answers to with what the manifest offers.
+func (r *review) handlers(h *Handlers) {
+	var tools, resources, templates, prompts []string
+	for _, t := range r.manifest.Tools {
+		tools = append(tools, t.Name)
+	}
+	for _, x := range r.manifest.Resources {
+		resources = append(resources, x.URI)
+	}
+	for _, x := range r.manifest.ResourceTemplates {
+		templates = append(templates, x.URITemplate)
+	}
+	for _, p := range r.manifest.Prompts {
+		prompts = append(prompts, p.Name)
+	}
+	r.compare("tools", "tool", tools, h.Tools)
+	r.compare("resources", "resource", resources, h.Resources)
+	r.compare("resourceTemplates", "resource template", templates, h.ResourceTemplates)
+	r.compare("prompts", "prompt", prompts, h.Prompts)
+}
+
+func (r *review) compare(path, kind string, offered, handled []string) {
+	for i, name := range offered {
+		if !slices.Contains(handled, name) {
+			r.fail(strictyaml.Index(path, i), "the plugin has no handler for the %s %q: register one, or remove the entry", kind, name)
+		}
+	}
+	for _, name := range handled {
+		if !slices.Contains(offered, name) {
+			r.fail(path, "the plugin has a handler for the %s %s that the manifest does not list: add an entry, or remove the handler",
+				kind, shorten(fmt.Sprintf("%q", name), 100))
+		}
+	}
+}
+
+func (r *review) httpPermissions() {
+	for i, p := range r.manifest.Permissions.HTTP {
+		path := strictyaml.Index("permissions.http", i)
+		u, err := ParseBaseURL(p.URL)
+		if err != nil {
+			continue // not a valid manifest
+		}
+		r.host(path+".url", u)
+		writes := slices.ContainsFunc(p.Methods, isWrite)
+		if writes && len(p.Paths) == 0 && u.Path == "/" {
+			r.warn(path, "asks to change anything on the host: narrow url or paths to what the tools need")
+		}
+		if writes && r.onlyReads() {
+			r.warn(path+".methods", "asks for methods that change things, but all tools have readOnlyHint: remove the methods or correct the hint")
+		}
+	}
+}
+
+// host points out addresses that are broad, unprotected or inside the operator's network.
+func (r *review) host(path string, u *url.URL) {
+	host := u.Hostname()
+	domain, wildcard := strings.CutPrefix(host, "*.")
+	switch {
+	case host == "*":
+		r.warn(path, `asks for every host there is: name the hosts, or let the operator name one with configKey`)
+	case wildcard && !strings.Contains(domain, "."):
+		r.warn(path, "asks for every host under the top-level domain %q: name a domain", domain)
+	case IsPrivateHost(host):
+		r.warn(path, "%s is an address inside the operator's own network: let the operator name it with configKey", host)
+	}
+	if u.Scheme == "http" && !IsPrivateHost(host) {
+		r.warn(path, "is not encrypted: use https")
+	}
+}
+
+func isWrite(method string) bool {
+	return method != "GET" && method != "HEAD" && method != "OPTIONS" && method != "QUERY"
+}
+
+// onlyReads reports whether the plugin offers tools and all of them claim to be read-only.
+func (r *review) onlyReads() bool {
+	for _, t := range r.manifest.Tools {
+		if !isTrue(t.Annotations.ReadOnlyHint) {
+			return false
+		}
+	}
+	return len(r.manifest.Tools) > 0
+}
+
+func (r *review) filePermissions() {
+	for i, p := range r.manifest.Permissions.Files {
+		if p.Write && r.onlyReads() {
+			r.warn(strictyaml.Index("permissions.files", i)+".access",
+				"asks to write, but all tools have readOnlyHint: ask for %s or correct the hint", ReadOnly)
+		}
+	}
+}
+
+// wellKnown are tools that clients and models bring along; a plugin's tool of the same name is taken for theirs.
+var wellKnown = []string{
+	"apply_patch", "bash", "code_execution", "computer", "edit", "fetch", "glob", "grep", "memory", "python", "read", "shell",
+	"str_replace_based_edit_tool", "str_replace_editor", "task", "text_editor", "web_fetch", "web_search", "webfetch", "websearch", "write",
+}
+
+func (r *review) tool(path string, t *Tool) {
+	if slices.Contains(wellKnown, strings.ToLower(t.Name)) {
+		r.warn(path+".name", "%q is also the name of a tool that clients bring along: choose a more specific one", t.Name)
+	}
+	a := t.Annotations
+	switch {
+	case a.ReadOnlyHint == nil:
+		r.warn(path+".annotations", "readOnlyHint is missing: clients then assume that the tool changes things, and ask each time")
+	case !*a.ReadOnlyHint && a.DestructiveHint == nil:
+		r.warn(path+".annotations", "destructiveHint is missing: clients then assume that the tool destroys things")
+	}
+	r.schema(path+".inputSchema", t.InputSchema)
+	if t.OutputSchema == nil {
+		r.warn(path, "outputSchema is missing: with one, programs can use the result and the host checks it")
+		return
+	}
+	r.schema(path+".outputSchema", t.OutputSchema)
+}

@@ -1,0 +1,96 @@
+package manifest
+
+import (
+	"encoding/json"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// keywords are those of JSON Schema 2020-12, by what their value holds.
+var keywords = map[string]keywordKind{
+	"$schema": plain, "$id": plain, "$ref": plain, "$anchor": plain, "$dynamicRef": plain, "$dynamicAnchor": plain, "$comment": plain,
+	"$vocabulary": plain, "$defs": schemaMap, "definitions": schemaMap,
+	"allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList, "prefixItems": schemaList,
+	"not": schemaValue, "if": schemaValue, "then": schemaValue, "else": schemaValue, "items": schemaValue, "contains": schemaValue,
+	"additionalProperties": schemaValue, "propertyNames": schemaValue, "unevaluatedItems": schemaValue, "unevaluatedProperties": schemaValue,
+	"contentSchema": schemaValue, "properties": schemaMap, "patternProperties": schemaMap, "dependentSchemas": schemaMap,
+	"type": plain, "const": plain, "enum": plain, "multipleOf": plain, "maximum": plain, "exclusiveMaximum": plain, "minimum": plain,
+	"exclusiveMinimum": plain, "maxLength": plain, "minLength": plain, "pattern": plain, "maxItems": plain, "minItems": plain,
+	"uniqueItems": plain, "maxContains": plain, "minContains": plain, "maxProperties": plain, "minProperties": plain, "required": plain,
+	"dependentRequired": plain, "title": plain, "description": plain, "default": plain, "deprecated": plain, "readOnly": plain,
+	"writeOnly": plain, "examples": plain, "format": plain, "contentEncoding": plain, "contentMediaType": plain,
+}
+
+type keywordKind int
+
+const (
+	plain keywordKind = iota
+	schemaValue
+	schemaList
+	schemaMap
+)
+
+// schema reviews a schema of a tool.
+func (r *review) schema(path string, data json.RawMessage) {
+	value, _, err := decodeJSON(data)
+	doc, ok := value.(map[string]any)
+	if err != nil || !ok {
+		return // not a valid manifest
+	}
+	if properties, _ := doc["properties"].(map[string]any); len(properties) > 0 {
+		if _, ok := doc["additionalProperties"]; !ok && doc["unevaluatedProperties"] == nil {
+			r.warn(path, "additionalProperties is missing: with false, a misspelt name is an error and not ignored")
+		}
+		for _, name := range keys(properties) {
+			p, ok := properties[name].(map[string]any)
+			if ok && p["description"] == nil && p["$ref"] == nil {
+				r.warn(strictyaml.Key(path+".properties", name), "description is missing: models choose values by it")
+			}
+		}
+	}
+	r.subschema(path, doc)
+	r.strings(path, doc)
+}
+
+// subschema looks for keywords that are none, which a validator ignores.
+func (r *review) subschema(path string, value any) {
+	doc, _ := value.(map[string]any)
+	for _, key := range keys(doc) {
+		at, member := strictyaml.Key(path, key), doc[key]
+		switch kind, known := keywords[key]; {
+		case !known:
+			if near := strictyaml.Nearest(key, keys(keywords)); near != "" {
+				r.warn(path, "%q is no keyword of JSON Schema and is ignored: did you mean %q?", shorten(key, 60), near)
+			}
+		case kind == schemaValue:
+			r.subschema(at, member)
+		case kind == schemaList:
+			list, _ := member.([]any)
+			for i, item := range list {
+				r.subschema(strictyaml.Index(at, i), item)
+			}
+		case kind == schemaMap:
+			members, _ := member.(map[string]any)
+			for _, name := range keys(members) {
+				r.subschema(strictyaml.Key(at, name), members[name])
+			}
+		}
+	}
+}
+
+// strings reviews every text of a schema, because models read all of them.
+func (r *review) strings(path string, value any) {
+	switch value := value.(type) {
+	case string:
+		r.suspicious(path, value)
+	case []any:
+		for i, item := range value {
+			r.strings(strictyaml.Index(path, i), item)
+		}
+	case map[string]any:
+		for _, key := range keys(value) {
+			r.suspicious(path, key)
+			r.strings(strictyaml.Key(path, key), value[key])
+		}
+	}
+}

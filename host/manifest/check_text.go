@@ -1,0 +1,113 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// longDescription is how many characters of a description a model reads with attention; every one costs tokens in every request.
+const longDescription = 1024
+
+// languages are those that a shipped plugin is expected to speak.
+var languages = []string{"en", "ja"}
+
+// injections are texts that address the model in order to steer it, with what they are.
+var injections = []struct {
+	text *regexp.Regexp
+	what string
+}{
+	{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|above|earlier|other|all)\b.{0,30}\b(instruction|prompt|rule|message|tool)`),
+		"tells the model to ignore other instructions"},
+	{regexp.MustCompile(`(以前|前|上記|これまで|他)の?.{0,10}(指示|命令|ルール|プロンプト).{0,10}(無視|忘れ)`), "tells the model to ignore other instructions"},
+	{regexp.MustCompile(`(?i)\b(system prompt|developer message|jailbreak|you are now|act as)\b`), "speaks to the model about its role"},
+	{regexp.MustCompile(`(?i)(do not|don't|never|without).{0,20}\b(tell|telling|mention|inform|informing|show|reveal|ask|asking|notify)\w*\b.{0,20}\b(the )?user`),
+		"tells the model to keep something from the user"},
+	{regexp.MustCompile(`(ユーザー|利用者).{0,6}(言わ|伝え|知らせ|見せ|確認せ).{0,4}(ない|ず)`), "tells the model to keep something from the user"},
+	{regexp.MustCompile(`(?i)(<!--|<\s*/?\s*(system|important|instructions?|secret|hidden|assistant)\b[^>]*>|\[/?INST\])`), "holds markup that people do not see"},
+	{regexp.MustCompile(`(?i)\b(before|after|instead of) (using|calling) (any|another|other|every)\b.{0,20}\btools?\b`), "steers the use of other tools"},
+	{regexp.MustCompile(`[A-Za-z0-9+/]{120,}`), "holds a long run of encoded data"},
+}
+
+// descriptions reviews the texts of the manifest.
+func (r *review) descriptions() {
+	m := r.manifest
+	if m.License == "" {
+		r.warn("license", `is missing: write the SPDX expression, such as "Apache-2.0"`)
+	}
+	r.text("description", m.Description)
+	for i, t := range m.Tools {
+		path := strictyaml.Index("tools", i)
+		r.text(path+".description", t.Description)
+		r.optionalText(path+".title", t.Title)
+	}
+	for i, x := range m.Resources {
+		r.text(strictyaml.Index("resources", i)+".description", x.Description)
+	}
+	for i, x := range m.ResourceTemplates {
+		r.text(strictyaml.Index("resourceTemplates", i)+".description", x.Description)
+	}
+	for i, p := range m.Prompts {
+		path := strictyaml.Index("prompts", i)
+		r.text(path+".description", p.Description)
+		for j, a := range p.Arguments {
+			r.text(strictyaml.Index(path+".arguments", j)+".description", a.Description)
+		}
+	}
+	for i, p := range m.Permissions.HTTP {
+		r.text(strictyaml.Index("permissions.http", i)+".reason", p.Reason)
+	}
+	for i, p := range m.Permissions.Files {
+		r.text(strictyaml.Index("permissions.files", i)+".reason", p.Reason)
+	}
+	for _, name := range keys(m.Config) {
+		r.text("config."+name+".description", m.Config[name].Description)
+	}
+}
+
+// text reviews a text that should be there in every language.
+func (r *review) text(path string, t Text) {
+	if len(t) == 0 {
+		r.warn(path, "is missing")
+		return
+	}
+	r.optionalText(path, t)
+}
+
+func (r *review) optionalText(path string, t Text) {
+	for _, language := range languages {
+		if _, ok := t[language]; !ok && len(t) > 0 {
+			r.warn(path, "has no text in %q", language)
+		}
+	}
+	for _, language := range keys(t) {
+		r.suspicious(strictyaml.Key(path, language), t[language])
+		if n := utf8.RuneCountInString(t[language]); n > longDescription {
+			r.warn(strictyaml.Key(path, language), "has %d characters: models read about %d well, so shorten it", n, longDescription)
+		}
+	}
+}
+
+// suspicious points out text that is meant for a model and not for the person who reviews it.
+func (r *review) suspicious(path, text string) {
+	for _, i := range injections {
+		if i.text.MatchString(text) {
+			r.warn(path, "%s, as a prompt injection does: reword it", i.what)
+		}
+	}
+	for _, c := range text {
+		if c != '\n' && c != '\t' && (unicode.IsControl(c) || isDeceptive(c) || isInvisible(c)) {
+			r.warn(path, "holds the invisible character %s: remove it", fmt.Sprintf("%U", c))
+			return
+		}
+	}
+}
+
+// isInvisible reports whether c is a format character that has no use in a description; the joiners (emoji, Indic scripts, Persian)
+// and direction marks have.
+func isInvisible(c rune) bool {
+	return unicode.Is(unicode.Cf, c) && c != 0x200C && c != 0x200D && c != 0x200E && c != 0x200F
+}

@@ -1,0 +1,184 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Bounds of a JSON value that is checked against a schema.
+const (
+	maxDepth  = 64
+	maxValues = 100_000
+	// maxExponent is how large the exponent of a number may be, and maxNumber how long its text: beyond the range of a double,
+	// which is what RFC 8259 section 6 says to count on, and short enough to compute with exactly.
+	maxExponent = 400
+	maxNumber   = 128
+)
+
+// shape is the size of a decoded value.
+type shape struct {
+	// load[d] is what the values at depth d weigh: 1 each, and more for those that are long.
+	load [maxDepth]float64
+	// values counts all values, forks those that may be a subschema: objects and booleans.
+	values, forks int
+}
+
+// decodeJSON decodes data the way that encoding/json does with UseNumber, but strictly: what is not valid UTF-8, repeats a key,
+// nests deeper than maxDepth, holds more than maxValues or a number without bounds is an error, a one-problem *Error.
+func decodeJSON(data []byte) (any, *shape, error) {
+	d := jsonDecoder{tokens: jsontext.NewDecoder(bytes.NewBuffer(data))}
+	value, err := d.value(0)
+	if err == nil {
+		err = d.end()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return value, &d.shape, nil
+}
+
+func jsonError(path, message string) error {
+	return &Error{Problems: []Problem{{Path: path, Message: message}}}
+}
+
+type jsonDecoder struct {
+	tokens *jsontext.Decoder
+	shape  shape
+	// path are the keys and indexes that lead to the current value.
+	path []step
+}
+
+// step is a key, or an index where that is not negative.
+type step struct {
+	key   string
+	index int
+}
+
+func (d *jsonDecoder) fail(message string) error {
+	path := ""
+	for _, s := range d.path {
+		if s.index >= 0 {
+			path = strictyaml.Index(path, s.index)
+		} else {
+			path = strictyaml.Key(path, s.key)
+		}
+	}
+	return jsonError(path, message)
+}
+
+// syntax words an error of the tokenizer, which also finds repeated keys and invalid UTF-8.
+func (d *jsonDecoder) syntax(err error) error {
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntactic):
+		d.path[len(d.path)-1].key = syntactic.JSONPointer.LastToken()
+		return d.fail("the key is there twice")
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return d.fail("is not valid JSON: it ends early")
+	case errors.As(err, &syntactic) && syntactic.Err != nil:
+		return d.fail("is not valid JSON: " + syntactic.Err.Error())
+	}
+	return d.fail("is not valid JSON")
+}
+
+func (d *jsonDecoder) end() error {
+	if _, err := d.tokens.ReadToken(); !errors.Is(err, io.EOF) {
+		return jsonError("", "is not valid JSON: something follows the value")
+	}
+	return nil
+}
+
+func (d *jsonDecoder) value(depth int) (any, error) {
+	token, err := d.tokens.ReadToken()
+	if err != nil {
+		return nil, d.syntax(err)
+	}
+	if d.shape.values++; d.shape.values > maxValues {
+		return nil, jsonError("", "holds more than "+strconv.Itoa(maxValues)+" values")
+	}
+	if depth == maxDepth {
+		return nil, jsonError("", "nests deeper than "+strconv.Itoa(maxDepth)+" levels")
+	}
+	d.shape.load[depth]++
+	switch token.Kind() {
+	case jsontext.KindBeginObject:
+		d.shape.forks++
+		return d.object(depth)
+	case jsontext.KindBeginArray:
+		return d.array(depth)
+	case jsontext.KindString:
+		text := token.String()
+		d.shape.load[depth] += float64(len(text)) / 256
+		return text, nil
+	case jsontext.KindNumber:
+		return d.number(token.String())
+	case jsontext.KindNull:
+		return nil, nil
+	default:
+		d.shape.forks++
+		return token.Bool(), nil
+	}
+}
+
+func (d *jsonDecoder) number(text string) (any, error) {
+	if !bounded(text) {
+		return nil, d.fail("is a number beyond the range of a double, or too long")
+	}
+	return json.Number(text), nil
+}
+
+func (d *jsonDecoder) object(depth int) (any, error) {
+	object := map[string]any{}
+	d.path = append(d.path, step{index: -1})
+	for d.tokens.PeekKind() != jsontext.KindEndObject {
+		token, err := d.tokens.ReadToken()
+		if err != nil {
+			return nil, d.syntax(err)
+		}
+		key := token.String()
+		d.path[len(d.path)-1].key = key
+		if object[key], err = d.value(depth + 1); err != nil {
+			return nil, err
+		}
+		d.shape.load[depth] += float64(len(key)) / 256
+	}
+	return object, d.close(depth, len(object))
+}
+
+func (d *jsonDecoder) array(depth int) (any, error) {
+	array := []any{}
+	d.path = append(d.path, step{})
+	for d.tokens.PeekKind() != jsontext.KindEndArray {
+		d.path[len(d.path)-1].index = len(array)
+		item, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, item)
+	}
+	return array, d.close(depth, len(array))
+}
+
+// close reads the closing bracket of a container with n members.
+func (d *jsonDecoder) close(depth, n int) error {
+	d.path = d.path[:len(d.path)-1]
+	d.shape.load[depth] += float64(n) / 32
+	_, err := d.tokens.ReadToken()
+	return err
+}
+
+// bounded reports whether a number can be computed with exactly at a bounded cost.
+func bounded(n string) bool {
+	if i := strings.IndexAny(n, "eE"); i >= 0 {
+		exponent, err := strconv.Atoi(n[i+1:])
+		return err == nil && -maxExponent <= exponent && exponent <= maxExponent && i <= maxNumber
+	}
+	return len(n) <= maxNumber
+}

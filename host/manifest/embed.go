@@ -1,0 +1,58 @@
+package manifest
+
+import (
+	"fmt"
+	"math"
+)
+
+// Embed returns wasm with each of the custom sections set to its content: replaced where the module has it, once or more often,
+// appended otherwise, and removed where the content is nil. Everything else stays byte for byte, so that embedding the same again
+// changes nothing.
+//
+// It is an error if wasm is not a core module or its sections are malformed, as for Read.
+func Embed(wasm []byte, sections map[string][]byte) ([]byte, error) {
+	r, err := checkHeader(wasm)
+	if err != nil {
+		return nil, err
+	}
+	out := append(make([]byte, 0, len(wasm)), wasm[:r.offset]...)
+	for {
+		s, ok, err := r.section()
+		if err != nil {
+			return nil, fmt.Errorf("malformed module: %w", err)
+		}
+		if !ok {
+			break
+		}
+		if _, replaced := sections[s.name]; s.id != customSection || !replaced {
+			out = append(out, wasm[s.start:s.end]...)
+		}
+	}
+	for _, name := range keys(sections) {
+		if sections[name] == nil {
+			continue
+		}
+		if out, err = appendSection(out, name, sections[name]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func appendSection(wasm []byte, name string, content []byte) ([]byte, error) {
+	body := appendU32(nil, uint32(len(name)))
+	body = append(append(body, name...), content...)
+	if uint64(len(body)) > math.MaxUint32 {
+		return nil, fmt.Errorf("custom section %s has %d bytes; the format allows less than 4 GiB", name, len(body))
+	}
+	wasm = append(wasm, customSection)
+	wasm = appendU32(wasm, uint32(len(body)))
+	return append(wasm, body...), nil
+}
+
+func appendU32(b []byte, n uint32) []byte {
+	for ; n >= 0x80; n >>= 7 {
+		b = append(b, byte(n)|0x80)
+	}
+	return append(b, byte(n))
+}

@@ -1,0 +1,337 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// maxFailures is how many failures are looked at to explain a value; more than that help nobody.
+const maxFailures = 1000
+
+// explain turns what the validator reports about value into an *Error.
+func (s *Schema) explain(value any, err error) error {
+	var failed *jsonschema.ValidationError
+	if !errors.As(err, &failed) {
+		return jsonError("", err.Error())
+	}
+	x := explainer{value: value, byLocation: s.byLocation}
+	problems := x.problems(failed)
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return strings.Compare(a.Path+"\x00"+a.Message, b.Path+"\x00"+b.Message)
+	})
+	var e Error
+	for _, p := range slices.Compact(problems) {
+		e.Add(shorten(p.Path, 200), "%s", shorten(p.Message, 600))
+	}
+	return e.Err()
+}
+
+// schemaError turns what the compiler reports about the schema doc into an *Error.
+func schemaError(doc any, err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		return (&Schema{}).explain(doc, invalid.Err)
+	}
+	return jsonError("", "is no valid schema: "+strings.ReplaceAll(err.Error(), schemaURL, ""))
+}
+
+// explainer words failures for somebody who sees the value but not the schema.
+type explainer struct {
+	value      any
+	byLocation map[string]*jsonschema.Schema
+	seen       int
+}
+
+func (x *explainer) problems(e *jsonschema.ValidationError) []Problem {
+	if x.seen++; x.seen > maxFailures {
+		return nil
+	}
+	path := x.path(e.InstanceLocation)
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		return x.all(e.Causes)
+	case *kind.AnyOf:
+		return x.alternatives(path, e)
+	case *kind.OneOf:
+		if k.Subschemas != nil {
+			return one(path, "fits more than one of the alternatives, of which exactly one is allowed")
+		}
+		return x.alternatives(path, e)
+	case *kind.Required:
+		return x.missing(path, e.SchemaURL, k.Missing, "is missing")
+	case *kind.DependentRequired:
+		return x.missing(path, e.SchemaURL, k.Missing, fmt.Sprintf("is missing: required together with %q", shorten(k.Prop, 60)))
+	case *kind.AdditionalProperties:
+		return x.unknown(path, e.SchemaURL, k.Properties)
+	case *kind.PropertyNames:
+		return x.propertyName(e.InstanceLocation, k.Property)
+	case *kind.Enum:
+		return one(path, x.enum(e.InstanceLocation, k.Want))
+	}
+	return one(path, message(e.ErrorKind))
+}
+
+func one(path, message string) []Problem {
+	return []Problem{{Path: path, Message: message}}
+}
+
+func (x *explainer) all(causes []*jsonschema.ValidationError) []Problem {
+	var problems []Problem
+	for _, c := range causes {
+		problems = append(problems, x.problems(c)...)
+	}
+	return problems
+}
+
+// alternatives explains a value that fits none of several: by the one that it was probably meant for, if that is clear.
+func (x *explainer) alternatives(path string, e *jsonschema.ValidationError) []Problem {
+	best, bestMismatches, unique := -1, 0, false
+	for i, branch := range e.Causes {
+		n := mismatches(branch, len(e.InstanceLocation))
+		if best < 0 || n < bestMismatches {
+			best, bestMismatches, unique = i, n, true
+		} else if n == bestMismatches {
+			unique = false
+		}
+	}
+	if unique {
+		return x.problems(e.Causes[best])
+	}
+	const most = 3
+	var texts []string
+	for i, branch := range e.Causes {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("%d more", len(e.Causes)-most))
+			break
+		}
+		if problems := x.problems(branch); len(problems) > 0 {
+			texts = append(texts, relative(problems[0], path))
+		}
+	}
+	return one(path, "fits none of the alternatives: "+strings.Join(texts, "; or "))
+}
+
+func relative(p Problem, path string) string {
+	if p.Path = strings.TrimPrefix(strings.TrimPrefix(p.Path, path), "."); p.Path == "" {
+		return p.Message
+	}
+	return p.String()
+}
+
+// mismatches counts the failures that say "this alternative is not the one that was meant": another type or constant, in the
+// value at depth or right below it.
+func mismatches(e *jsonschema.ValidationError, depth int) int {
+	switch e.ErrorKind.(type) {
+	case *kind.Type, *kind.Const, *kind.Enum, *kind.FalseSchema:
+		if len(e.InstanceLocation) <= depth+1 {
+			return 1
+		}
+	}
+	n := 0
+	for _, c := range e.Causes {
+		n += mismatches(c, depth)
+	}
+	return n
+}
+
+func (x *explainer) missing(path, location string, names []string, text string) []Problem {
+	problems := make([]Problem, 0, len(names))
+	for _, name := range names {
+		what := ""
+		if s := x.byLocation[location]; s != nil {
+			if p := s.Properties[name]; p != nil && p.Types != nil {
+				what = ", " + typeNames(p.Types.ToStrings())
+			}
+		}
+		problems = append(problems, Problem{Path: strictyaml.Key(path, name), Message: text + what})
+	}
+	return problems
+}
+
+func (x *explainer) unknown(path, location string, names []string) []Problem {
+	var known []string
+	if s := x.byLocation[location]; s != nil {
+		for name := range s.Properties {
+			known = append(known, name)
+		}
+	}
+	problems := make([]Problem, 0, len(names))
+	for _, name := range names {
+		problems = append(problems, Problem{Path: path, Message: strictyaml.Unknown("property", name, known)})
+	}
+	return problems
+}
+
+// propertyName explains a property whose name is not allowed. The validator reuses the memory of this location, so that it may name
+// another place by now; then none is better.
+func (x *explainer) propertyName(location []string, name string) []Problem {
+	path := ""
+	if object, ok := member(x.value, location).(map[string]any); ok {
+		if _, has := object[name]; has {
+			path = x.path(location)
+		}
+	}
+	return one(path, fmt.Sprintf("the property name %q is not allowed", shorten(name, 60)))
+}
+
+func (x *explainer) enum(location []string, want []any) string {
+	text := "must be one of " + list(want)
+	var known []string
+	for _, w := range want {
+		if s, ok := w.(string); ok {
+			known = append(known, s)
+		}
+	}
+	if got, ok := member(x.value, location).(string); ok {
+		if near := strictyaml.Nearest(got, known); near != "" {
+			text += fmt.Sprintf(": did you mean %q?", near)
+		}
+	}
+	return text
+}
+
+// path returns the path of the member of the value at location.
+func (x *explainer) path(location []string) string {
+	path, value := "", x.value
+	for _, token := range location {
+		i, err := strconv.Atoi(token)
+		if _, isArray := value.([]any); isArray && err == nil {
+			path = strictyaml.Index(path, i)
+		} else {
+			path = strictyaml.Key(path, token)
+		}
+		value = member(value, []string{token})
+	}
+	return path
+}
+
+// member returns the member of value at location, or nil.
+func member(value any, location []string) any {
+	for _, token := range location {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// message words a failure that needs to know nothing but its kind.
+func message(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return "must be " + typeNames(k.Want) + ", not " + typeNames([]string{k.Got})
+	case *kind.Const:
+		return "must be " + list([]any{k.Want})
+	case *kind.FalseSchema:
+		return "is not allowed here"
+	case *kind.Not:
+		return "is one of the values that are excluded"
+	case *kind.Format:
+		return fmt.Sprintf("is no valid %s: %v", k.Want, k.Err)
+	case *kind.Pattern:
+		return fmt.Sprintf("must match the pattern %s", shorten(k.Want, 300))
+	case *kind.Minimum:
+		return "must be at least " + number(k.Want)
+	case *kind.Maximum:
+		return "must be at most " + number(k.Want)
+	case *kind.ExclusiveMinimum:
+		return "must be more than " + number(k.Want)
+	case *kind.ExclusiveMaximum:
+		return "must be less than " + number(k.Want)
+	case *kind.MultipleOf:
+		return "must be a multiple of " + number(k.Want)
+	}
+	return sizeMessage(k)
+}
+
+// sizeMessage words a failure about how long something is.
+func sizeMessage(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.MinLength:
+		return fmt.Sprintf("must have at least %d characters, not %d", k.Want, k.Got)
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %d characters, not %d", k.Want, k.Got)
+	case *kind.MinItems:
+		return fmt.Sprintf("must have at least %d items, not %d", k.Want, k.Got)
+	case *kind.MaxItems:
+		return fmt.Sprintf("must have at most %d items, not %d", k.Want, k.Got)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d are equal; each may occur once", k.Duplicates[0], k.Duplicates[1])
+	case *kind.MinProperties:
+		return fmt.Sprintf("must have at least %d properties, not %d", k.Want, k.Got)
+	case *kind.MaxProperties:
+		return fmt.Sprintf("must have at most %d properties, not %d", k.Want, k.Got)
+	case *kind.Contains:
+		return "must contain an item of the required kind"
+	case *kind.MinContains:
+		return fmt.Sprintf("must contain at least %d items of the required kind, not %d", k.Want, len(k.Got))
+	case *kind.MaxContains:
+		return fmt.Sprintf("must contain at most %d items of the required kind, not %d", k.Want, len(k.Got))
+	}
+	return "does not fit the schema"
+}
+
+var articles = map[string]string{
+	"string": "a string", "number": "a number", "integer": "an integer", "boolean": "true or false",
+	"array": "an array", "object": "an object", "null": "null",
+}
+
+func typeNames(types []string) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = articles[t]
+	}
+	return strings.Join(names, " or ")
+}
+
+// list writes constants of a schema as JSON, at most 20.
+func list(values []any) string {
+	const most = 20
+	texts := make([]string, 0, most+1)
+	for i, v := range values {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("%d more", len(values)-most))
+			break
+		}
+		text, _ := json.Marshal(v) // v was decoded from JSON
+		texts = append(texts, shorten(string(text), 60))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func number(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// shorten cuts s to at most n runes.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+const wasiModule = "wasi_snapshot_preview1"
+
+// importModules ties each import module to the permission that links it. Files need none: they come as WASI preopens.
+var importModules = []struct {
+	module     string
+	permission string // empty: every guest may import it
+	asked      func(Permissions) bool
+}{
+	{module: abi.CoreModule},
+	{module: wasiModule},
+	{abi.HTTPModule, "http", func(p Permissions) bool { return len(p.HTTP) > 0 }},
+}
+
+// CheckImports checks that the module imports nothing but functions of the modules that permissions link. All imports that are
+// not so are in the error.
+func (m *Module) CheckImports(p Permissions) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, i := range m.Imports {
+		if err := checkImport(i, p); err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkImport(i Import, p Permissions) error {
+	for _, known := range importModules {
+		switch {
+		case known.module != i.Module:
+			continue
+		case i.Kind != KindFunc:
+			return fmt.Errorf("the module imports the %s %q from %q, which has functions only", i.Kind, i.Name, i.Module)
+		case known.permission != "" && !known.asked(p):
+			return fmt.Errorf("the module imports %q, but the manifest does not ask for the permission %q that links it: add it under permissions, or remove what uses it",
+				i.Module, known.permission)
+		}
+		return nil
+	}
+	return unknownImport(i)
+}
+
+func unknownImport(i Import) error {
+	if base, version, ok := strings.Cut(i.Module, "/"); ok && strings.HasPrefix(i.Module, "hako:") {
+		for _, known := range importModules {
+			if knownBase, has, _ := strings.Cut(known.module, "/"); knownBase == base {
+				return fmt.Errorf("the module imports version %s of %q, and this host has version %s: rebuild with the PDK of this host, or update the host",
+					strconv.Quote(version), base, has)
+			}
+		}
+	}
+	names := make([]string, len(importModules))
+	for j, known := range importModules {
+		names[j] = known.module
+	}
+	text := strictyaml.Unknown("import module", i.Module, names)
+	switch i.Module {
+	case "env", "gojs", "wbg":
+		text += "; build for WASI preview 1 (wasip1), not for a browser"
+	case "extism:host/env", "extism:host/user":
+		text += "; it is made for Extism"
+	}
+	return errors.New(text)
+}
+
+// importsModule reports whether the module imports anything from the import module of that name.
+func (m *Module) importsModule(name string) bool {
+	return slices.ContainsFunc(m.Imports, func(i Import) bool { return i.Module == name })
+}

@@ -1,0 +1,236 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// MaxBytes is the largest manifest that Parse takes.
+const MaxBytes = 1 << 20
+
+// Problem is one thing that is wrong with a manifest, a schema or a value: where, and in which way.
+type Problem = strictyaml.Problem
+
+// Error lists what is wrong with a manifest, a schema or a value, at most 20 problems. Its text has one problem per line.
+type Error = strictyaml.Error
+
+// Parse reads a manifest from YAML and validates it.
+//
+// It is strict: unknown and repeated keys, values of another type, anchors and aliases, tags, several documents, nesting beyond
+// 64 levels, more than MaxBytes and what is not UTF-8 are errors. The error is an *Error, with line and column, and holds
+// everything that is wrong both here and under the rules of Validate, so that an author can mend it all at once.
+func Parse(data []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if err := strictyaml.Read(data, MaxBytes, m.read, m.Validate); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Manifest) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"$schema":           strictyaml.Ignore,
+		"name":              strictyaml.String(&m.Name),
+		"version":           strictyaml.String(&m.Version),
+		"description":       readText(&m.Description),
+		"license":           strictyaml.String(&m.License),
+		"tools":             strictyaml.List(&m.Tools, readTool),
+		"resources":         strictyaml.List(&m.Resources, readResource),
+		"resourceTemplates": strictyaml.List(&m.ResourceTemplates, readResourceTemplate),
+		"prompts":           strictyaml.List(&m.Prompts, readPrompt),
+		"permissions":       m.Permissions.read,
+		"config":            readConfig(&m.Config),
+		"limits":            m.Limits.read,
+	})
+}
+
+// readText reads a text by language; a plain string is English.
+func readText(dst *Text) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		*dst = Text{}
+		if v.IsText() {
+			(*dst)["en"], _ = v.Text()
+			return
+		}
+		v.Map(func(language string, v strictyaml.Value) {
+			(*dst)[language], _ = v.Text()
+		})
+		if len(*dst) == 0 {
+			v.Problem("must not be empty: write a text, or one by language (en: ..., ja: ...)")
+		}
+	}
+}
+
+func readTool(v strictyaml.Value, t *Tool) {
+	v.Object(strictyaml.Fields{
+		"name":         strictyaml.String(&t.Name),
+		"title":        readText(&t.Title),
+		"description":  readText(&t.Description),
+		"inputSchema":  readSchema(&t.InputSchema),
+		"outputSchema": readSchema(&t.OutputSchema),
+		"annotations":  t.Annotations.read,
+		"icons":        strictyaml.List(&t.Icons, readIcon),
+		"limits":       t.Limits.read,
+	})
+}
+
+// readSchema reads a JSON Schema, written as YAML or as a text that holds JSON.
+func readSchema(dst *json.RawMessage) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		if !v.IsText() {
+			*dst = v.JSON()
+			return
+		}
+		text, _ := v.Text()
+		*dst = bytes.TrimSpace([]byte(text))
+	}
+}
+
+func (a *Annotations) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"readOnlyHint":    strictyaml.BoolPointer(&a.ReadOnlyHint),
+		"destructiveHint": strictyaml.BoolPointer(&a.DestructiveHint),
+		"idempotentHint":  strictyaml.BoolPointer(&a.IdempotentHint),
+		"openWorldHint":   strictyaml.BoolPointer(&a.OpenWorldHint),
+	})
+}
+
+func readIcon(v strictyaml.Value, i *Icon) {
+	v.Object(strictyaml.Fields{
+		"src":      strictyaml.String(&i.Src),
+		"mimeType": strictyaml.String(&i.MIMEType),
+		"sizes":    strictyaml.Strings(&i.Sizes),
+	})
+}
+
+func readResource(v strictyaml.Value, r *Resource) {
+	v.Object(strictyaml.Fields{
+		"uri":         strictyaml.String(&r.URI),
+		"name":        strictyaml.String(&r.Name),
+		"title":       readText(&r.Title),
+		"description": readText(&r.Description),
+		"mimeType":    strictyaml.String(&r.MIMEType),
+	})
+}
+
+func readResourceTemplate(v strictyaml.Value, r *ResourceTemplate) {
+	v.Object(strictyaml.Fields{
+		"uriTemplate": strictyaml.String(&r.URITemplate),
+		"name":        strictyaml.String(&r.Name),
+		"title":       readText(&r.Title),
+		"description": readText(&r.Description),
+		"mimeType":    strictyaml.String(&r.MIMEType),
+	})
+}
+
+func readPrompt(v strictyaml.Value, p *Prompt) {
+	v.Object(strictyaml.Fields{
+		"name":        strictyaml.String(&p.Name),
+		"title":       readText(&p.Title),
+		"description": readText(&p.Description),
+		"arguments":   strictyaml.List(&p.Arguments, readPromptArgument),
+	})
+}
+
+func readPromptArgument(v strictyaml.Value, a *PromptArgument) {
+	v.Object(strictyaml.Fields{
+		"name":        strictyaml.String(&a.Name),
+		"description": readText(&a.Description),
+		"required":    strictyaml.Bool(&a.Required),
+	})
+}
+
+func (p *Permissions) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"http":  strictyaml.List(&p.HTTP, readHTTPPermission),
+		"files": strictyaml.List(&p.Files, readFilePermission),
+	})
+}
+
+func readHTTPPermission(v strictyaml.Value, p *HTTPPermission) {
+	v.Object(strictyaml.Fields{
+		"name":      strictyaml.String(&p.Name),
+		"url":       strictyaml.String(&p.URL),
+		"configKey": strictyaml.String(&p.ConfigKey),
+		"methods":   strictyaml.Strings(&p.Methods),
+		"paths":     strictyaml.Strings(&p.Paths),
+		"reason":    readText(&p.Reason),
+	})
+}
+
+func readFilePermission(v strictyaml.Value, p *FilePermission) {
+	stated := false
+	v.Object(strictyaml.Fields{
+		"mount": strictyaml.String(&p.Mount),
+		"access": func(v strictyaml.Value) {
+			stated = true
+			if access, ok := v.Text(); ok {
+				p.readAccess(v, access)
+			}
+		},
+		"reason": readText(&p.Reason),
+	})
+	if !stated {
+		v.Problem("access is missing: %q or %q", ReadOnly, ReadWrite)
+	}
+}
+
+func (p *FilePermission) readAccess(v strictyaml.Value, access string) {
+	switch access {
+	case ReadOnly, ReadWrite:
+		p.Write = access == ReadWrite
+	default:
+		v.Problem("must be %q or %q", ReadOnly, ReadWrite)
+	}
+}
+
+func readConfig(dst *map[string]ConfigKey) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		*dst = map[string]ConfigKey{}
+		v.Map(func(name string, v strictyaml.Value) {
+			var key ConfigKey
+			key.read(v)
+			(*dst)[name] = key
+		})
+	}
+}
+
+func (k *ConfigKey) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"type":        strictyaml.String(&k.Type),
+		"description": readText(&k.Description),
+		"default":     func(v strictyaml.Value) { k.Default = readAny(v) },
+		"required":    strictyaml.Bool(&k.Required),
+		"enum":        strictyaml.List(&k.Enum, func(v strictyaml.Value, a *any) { *a = readAny(v) }),
+	})
+}
+
+// readAny reads a value as decodeJSON has it.
+func readAny(v strictyaml.Value) any {
+	data := v.JSON()
+	if data == nil {
+		return nil // reported
+	}
+	value, _, err := decodeJSON(data)
+	if err != nil || value == nil {
+		v.Problem("must not be empty")
+	}
+	return value
+}
+
+func (l *Limits) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"time":        strictyaml.Duration(&l.Time),
+		"memory":      strictyaml.Size(&l.Memory),
+		"input":       strictyaml.Size(&l.Input),
+		"output":      strictyaml.Size(&l.Output),
+		"log":         strictyaml.Size(&l.Log),
+		"concurrency": strictyaml.Count(&l.Concurrency),
+		"queue":       strictyaml.Count(&l.Queue),
+		"queueWait":   strictyaml.Duration(&l.QueueWait),
+		"rate":        strictyaml.Count(&l.Rate),
+		"openFiles":   strictyaml.Count(&l.OpenFiles),
+	})
+}

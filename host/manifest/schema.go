@@ -1,0 +1,212 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Bounds of a schema. Together with maxWork they keep a hostile schema from holding up the host.
+const (
+	maxSchemaBytes   = 256 << 10
+	maxSubschemas    = 2000
+	maxPatternLength = 1000
+	maxPatternSize   = 1000 // instructions of the compiled pattern
+)
+
+const draft2020 = "https://json-schema.org/draft/2020-12/schema"
+
+// schemaURL names the schema being compiled; nothing is ever fetched from it.
+const schemaURL = "hako:schema"
+
+// Schema is a compiled JSON Schema, draft 2020-12, safe for concurrent use.
+//
+// As that draft has it, "format" is an annotation and asserts nothing.
+type Schema struct {
+	compiled *jsonschema.Schema
+	// byLocation finds a subschema by the location that a failure names.
+	byLocation map[string]*jsonschema.Schema
+	costs      []float64
+}
+
+// CompileSchema compiles a JSON Schema whose root type is "object".
+//
+// The error is an *Error with paths within the schema. Refused are: what is not a valid schema of draft 2020-12, another
+// $schema, a $ref to anything but a place in the schema itself ("#/$defs/name"), $dynamicRef, a nested $id, required
+// properties of the root that properties does not list, a reference that leads back to itself, and what is too large: 256
+// KiB, 64 levels, 2,000 subschemas, a pattern of 1,000 bytes or instructions, or alternatives that multiply.
+func CompileSchema(data []byte) (*Schema, error) {
+	doc, err := decodeSchema(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := screenSchema(doc); err != nil {
+		return nil, err
+	}
+	compiled, err := compile(doc)
+	if err != nil {
+		return nil, schemaError(doc, err)
+	}
+	s := &Schema{compiled: compiled, byLocation: map[string]*jsonschema.Schema{}}
+	g := newSchemaGraph(compiled)
+	for _, sub := range g.nodes {
+		s.byLocation[sub.Location] = sub
+	}
+	if s.costs, err = g.costs(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Validate checks a JSON value. The error is an *Error that a model can act on: the path of each value that does not fit, what
+// is allowed there, which properties are missing or unknown and what was probably meant. It repeats none of the value's
+// contents but the names of properties.
+//
+// A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes too
+// many steps to check is an error too.
+func (s *Schema) Validate(data []byte) error {
+	value, shape, err := decodeJSON(data)
+	if err != nil {
+		return err
+	}
+	if work(s.costs, shape) > maxWork {
+		return jsonError("", "is too large to be checked against its schema: make it smaller")
+	}
+	if err := s.compiled.Validate(value); err != nil {
+		return s.explain(value, err)
+	}
+	return nil
+}
+
+func decodeSchema(data []byte) (map[string]any, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, jsonError("", `is missing: for a tool without arguments write {"type": "object"}`)
+	}
+	if len(data) > maxSchemaBytes {
+		return nil, jsonError("", fmt.Sprintf("has %d bytes; at most %d are allowed", len(data), maxSchemaBytes))
+	}
+	value, shape, err := decodeJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	if shape.forks > maxSubschemas {
+		return nil, jsonError("", fmt.Sprintf("has more than %d subschemas", maxSubschemas))
+	}
+	doc, ok := value.(map[string]any)
+	if !ok {
+		return nil, jsonError("", `must be an object with type "object"`)
+	}
+	delete(doc, "$id") // a name for the whole; references go by "#"
+	return doc, nil
+}
+
+// screenSchema checks what hako asks of a schema beyond being valid.
+func screenSchema(doc map[string]any) error {
+	var e Error
+	if doc["type"] != "object" {
+		e.Add("type", `the root's type must be "object"`)
+	}
+	screenRequired(&e, doc)
+	screenKeywords(&e, "", doc)
+	return e.Err()
+}
+
+func screenRequired(e *Error, doc map[string]any) {
+	properties, _ := doc["properties"].(map[string]any)
+	required, _ := doc["required"].([]any)
+	for i, r := range required {
+		if name, ok := r.(string); ok && properties[name] == nil {
+			known := make([]string, 0, len(properties))
+			for p := range properties {
+				known = append(known, p)
+			}
+			e.Add(strictyaml.Index("required", i), "%s", strictyaml.Unknown("property", name, known))
+		}
+	}
+}
+
+// screenKeywords looks at every object outside of the keywords that hold plain data.
+func screenKeywords(e *Error, path string, value any) {
+	switch value := value.(type) {
+	case []any:
+		for i, item := range value {
+			screenKeywords(e, strictyaml.Index(path, i), item)
+		}
+	case map[string]any:
+		for key, v := range value {
+			if text, ok := v.(string); ok {
+				screenKeyword(e, path, key, text)
+			}
+			if key != "const" && key != "enum" && key != "default" && key != "examples" {
+				screenKeywords(e, strictyaml.Key(path, key), v)
+			}
+		}
+	}
+}
+
+func screenKeyword(e *Error, path, key, text string) {
+	at := strictyaml.Key(path, key)
+	switch key {
+	case "$schema":
+		if strings.TrimSuffix(text, "#") != draft2020 {
+			e.Add(at, "must be %q or left out: hako knows JSON Schema draft 2020-12 only", draft2020)
+		}
+	case "$ref":
+		if !strings.HasPrefix(text, "#") {
+			e.Add(at, `must point into this schema: copy what it refers to into $defs and write "#/$defs/NAME"`)
+		}
+	case "$dynamicRef", "$recursiveRef":
+		e.Add(at, `is not supported: use "$ref"`)
+	case "$id":
+		e.Add(at, `is not supported below the root: use "$anchor" or "#/$defs/NAME"`)
+	}
+}
+
+func compile(doc map[string]any) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(compilePattern)
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, err
+	}
+	return c.Compile(schemaURL)
+}
+
+// noLoader refuses to load any schema but the one being compiled.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%q is outside of the schema", url)
+}
+
+// pattern is a compiled regular expression that knows its size, on which the time of a match depends.
+type pattern struct {
+	*regexp.Regexp
+	size int
+}
+
+func compilePattern(text string) (jsonschema.Regexp, error) {
+	if len(text) > maxPatternLength {
+		return nil, fmt.Errorf("a pattern has at most %d bytes", maxPatternLength)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("pattern: %w (RE2 syntax: no lookaround, no backreferences)", err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(program.Inst) > maxPatternSize {
+		return nil, errors.New("the pattern is too large: use fewer or smaller repetitions")
+	}
+	compiled, err := regexp.Compile(text)
+	return pattern{compiled, len(program.Inst)}, err
+}

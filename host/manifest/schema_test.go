@@ -1,0 +1,270 @@
+package manifest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+const forecastSchema = `{
+	"type": "object",
+	"properties": {
+		"location": {"type": "string", "minLength": 1, "maxLength": 20},
+		"date": {"type": "string", "enum": ["today", "tomorrow", "week"]},
+		"days": {"type": "integer", "minimum": 1, "exclusiveMaximum": 8},
+		"ratio": {"type": "number", "multipleOf": 0.25},
+		"id": {"type": "string", "pattern": "^[a-z]+$"},
+		"tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "uniqueItems": true},
+		"shape": {"oneOf": [
+			{"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}}, "required": ["kind", "radius"]},
+			{"type": "object", "properties": {"kind": {"const": "box"}, "width": {"type": "number"}}, "required": ["kind", "width"]}
+		]},
+		"either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+		"nested": {"type": "object", "properties": {"a b": {"type": "boolean"}}, "minProperties": 1, "propertyNames": {"maxLength": 5}},
+		"unit": {"not": {"const": "kelvin"}},
+		"start": {}, "end": {}
+	},
+	"required": ["location"],
+	"dependentRequired": {"start": ["end"]},
+	"additionalProperties": false
+}`
+
+func mustCompile(t testing.TB, schema string) *manifest.Schema {
+	t.Helper()
+	s, err := manifest.CompileSchema([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSchemaValidate(t *testing.T) {
+	t.Parallel()
+	schema := mustCompile(t, forecastSchema)
+	for _, c := range []struct{ name, value, want string }{
+		{"valid", `{"location": "Tokyo", "date": "today", "days": 1e0, "shape": {"kind": "box", "width": 1}, "either": null}`, ""},
+		{"large integer", `{"location": "Tokyo", "ratio": 9007199254740993}`, ""},
+		{"missing", `{}`, "location: is missing, a string"},
+		{"unknown", `{"location": "x", "locaton": "y", "zzz": 1}`,
+			"unknown property \"locaton\": did you mean \"location\"?\n" +
+				"unknown property \"zzz\": known are date, days, either, end, id, location, nested, ratio, shape, start, tags, unit"},
+		{"type", `{"location": 1, "days": 1.5}`, "days: must be an integer, not a number\nlocation: must be a string, not a number"},
+		{"enum", `{"location": "x", "date": "tomorow"}`, `date: must be one of "today", "tomorrow", "week": did you mean "tomorrow"?`},
+		{"length", `{"location": ""}`, "location: must have at least 1 characters, not 0"},
+		{"too long", `{"location": "東京東京東京東京東京東京東京東京東京東京東"}`, "location: must have at most 20 characters, not 21"},
+		{"bounds", `{"location": "x", "days": 0}`, "days: must be at least 1"},
+		{"exclusive bound", `{"location": "x", "days": 8}`, "days: must be less than 8"},
+		{"multiple", `{"location": "x", "ratio": 0.3}`, "ratio: must be a multiple of 0.25"},
+		{"pattern", `{"location": "x", "id": "A"}`, "id: must match the pattern ^[a-z]+$"},
+		{"items", `{"location": "x", "tags": ["a", 2, "a"]}`, "tags: items 0 and 2 are equal; each may occur once\ntags[1]: must be a string, not a number"},
+		{"too few items", `{"location": "x", "tags": []}`, "tags: must have at least 1 items, not 0"},
+		{"alternative that was meant", `{"location": "x", "shape": {"kind": "box"}}`, "shape.width: is missing, a number"},
+		{"no alternative", `{"location": "x", "shape": {"kind": "star", "radius": 1, "width": 1}}`,
+			`shape: fits none of the alternatives: kind: must be "circle"; or kind: must be "box"`},
+		{"alternatives of types", `{"location": "x", "either": 5}`, "either: fits none of the alternatives: must be a string, not a number; or must be null, not a number"},
+		{"odd names", `{"location": "x", "nested": {"a b": 1}}`, `nested["a b"]: must be true or false, not a number`},
+		{"property name", `{"location": "x", "nested": {"abcdefg": 1}}`, `nested: the property name "abcdefg" is not allowed`},
+		{"no property", `{"location": "x", "nested": {}}`, "nested: must have at least 1 properties, not 0"},
+		{"not", `{"location": "x", "unit": "kelvin"}`, "unit: is one of the values that are excluded"},
+		{"dependent", `{"location": "x", "start": 1}`, `end: is missing: required together with "start"`},
+		{"not an object", `[]`, "must be an object, not an array"},
+		{"not JSON", `{"location": }`, "location: is not valid JSON: missing value"},
+		{"cut off", `{"location": "x"`, "location: is not valid JSON: it ends early"},
+		{"nothing", ``, "is not valid JSON: it ends early"},
+		{"two values", `{"location": "x"} {}`, "is not valid JSON: something follows the value"},
+		{"repeated key", `{"location": "x", "nested": {"a": 1, "a": 2}}`, "nested.a: the key is there twice"},
+		{"not UTF-8", "{\"location\": \"\xff\"}", "location: is not valid JSON: invalid UTF-8"},
+		{"huge exponent", `{"location": "x", "days": 1e999999999}`, "days: is a number beyond the range of a double"},
+		{"tiny exponent", `{"location": "x", "ratio": 1E-999999999}`, "ratio: is a number beyond the range of a double"},
+		{"long number", `{"location": "x", "ratio": 0.` + strings.Repeat("1", 200) + `}`, "ratio: is a number beyond the range of a double, or too long"},
+		{"too deep", `{"location": ` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "nests deeper than 64 levels"},
+		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`, "holds more than 100000 values"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := schema.Validate([]byte(c.value))
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSchemaErrorsAreBounded also holds that errors do not repeat a value's contents.
+func TestSchemaErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	schema := mustCompile(t, `{"type": "object", "additionalProperties": {"type": "object", "additionalProperties": false}}`)
+	var b strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&b, `,"key%d": {"%s": "secret"}`, i, strings.Repeat("x", 1000))
+	}
+	err := schema.Validate([]byte("{" + b.String()[1:] + "}"))
+	var problems *manifest.Error
+	if !errors.As(err, &problems) || len(problems.Problems) != 20 || problems.Omitted == 0 {
+		t.Fatalf("got %v", err)
+	}
+	if n := len(err.Error()); n > 20_000 {
+		t.Errorf("the error has %d bytes", n)
+	}
+	if strings.Contains(err.Error(), "secret") {
+		t.Error("the error repeats the value")
+	}
+}
+
+func TestCompileSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	multiplied := func(levels int) string {
+		s := `{"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": {`
+		for i := range levels {
+			s += fmt.Sprintf(`"a%d": {"allOf": [{"$ref": "#/$defs/a%d"}, {"$ref": "#/$defs/a%d"}]},`, i, i+1, i+1)
+		}
+		return s + fmt.Sprintf(`"a%d": {"type": "object"}}}`, levels)
+	}
+	for _, c := range []struct{ name, schema, want string }{
+		{"missing", ``, "is missing"},
+		{"not JSON", `{`, "ends early"},
+		{"boolean", `true`, "must be an object"},
+		{"no type", `{}`, `type: the root's type must be "object"`},
+		{"types", `{"type": ["object", "null"]}`, `type: the root's type must be "object"`},
+		{"keyword type", `{"type": "object", "properties": {"a": {"minLength": "1"}}}`, "properties.a.minLength: must be an integer, not a string"},
+		{"negative length", `{"type": "object", "properties": {"a": {"minLength": -1}}}`, "properties.a.minLength: must be at least 0"},
+		{"draft 7", `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`, "$schema: must be"},
+		{"nested draft 7", `{"type": "object", "properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}}`, "properties.a.$schema: must be"},
+		{"remote", `{"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}`, "properties.a.$ref: must point into this schema"},
+		{"file", `{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}`, "properties.a.$ref: must point into this schema"},
+		{"relative", `{"type": "object", "properties": {"a": {"$ref": "other.json"}}}`, "properties.a.$ref: must point into this schema"},
+		{"remote through data", `{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "https://example.com/schema.json"}}`, "is no valid schema"},
+		{"nowhere", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}`, "is no valid schema"},
+		{"dynamic", `{"type": "object", "properties": {"a": {"$dynamicRef": "#b"}}}`, "properties.a.$dynamicRef: is not supported"},
+		{"nested id", `{"type": "object", "properties": {"a": {"$id": "b"}}}`, "properties.a.$id: is not supported below the root"},
+		{"to itself", `{"type": "object", "allOf": [{"$ref": "#"}]}`, "leads back to itself"},
+		{"in a circle", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "leads back to itself"},
+		{"pattern", `{"type": "object", "properties": {"a": {"pattern": "(?=a)"}}}`, "properties.a.pattern: is no valid regex"},
+		{"long pattern", `{"type": "object", "properties": {"a": {"pattern": "` + strings.Repeat("a", 1001) + `"}}}`, "at most 1000 bytes"},
+		{"large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a{30}){30}b{1000}"}}}`, "too large"},
+		{"pattern of names", `{"type": "object", "patternProperties": {"(": {}}}`, `the property name "(" is not allowed`},
+		{"required", `{"type": "object", "properties": {"date": {}}, "required": ["dat"]}`, `required[0]: unknown property "dat": did you mean "date"?`},
+		{"huge bound", `{"type": "object", "properties": {"a": {"minimum": 1e999999999}}}`, "properties.a.minimum: is a number beyond"},
+		{"multiplying", multiplied(40), "multiply to too many checks"},
+		{"deep", `{"type": "object", "not": ` + strings.Repeat(`{"not":`, 70) + "{}" + strings.Repeat("}", 71), "nests deeper than 64"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := manifest.CompileSchema([]byte(c.schema))
+			var problems *manifest.Error
+			if !errors.As(err, &problems) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestCompileSchemaAccepts(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"$schema":                `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
+		"$schema with #":         `{"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "object"}`,
+		"$id":                    `{"$id": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"a": {"$ref": "#"}}}`,
+		"draft 7 as data":        `{"type": "object", "properties": {"a": {"const": {"$schema": "http://json-schema.org/draft-07/schema#"}}}}`,
+		"a property $ref":        `{"type": "object", "properties": {"$ref": {"type": "string"}}}`,
+		"tree":                   `{"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}`,
+		"unknown keyword":        `{"type": "object", "x-order": 1}`,
+		"anchor":                 `{"type": "object", "properties": {"a": {"$ref": "#b"}}, "$defs": {"c": {"$anchor": "b"}}}`,
+		"many of each":           `{"type": "object", "properties": {"a": {"enum": [` + strings.Repeat(`"x", `, 1800) + `"y"]}}}`,
+		"format asserts nothing": `{"type": "object", "properties": {"a": {"format": "date"}}}`,
+	} {
+		if s, err := manifest.CompileSchema([]byte(schema)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if err := s.Validate([]byte(`{}`)); err != nil {
+			t.Errorf("%s: {}: %v", name, err)
+		}
+	}
+}
+
+// TestSchemaWork holds that recursive schemas in common use can check values of a useful size, and that those that multiply at
+// each level are refused before they are evaluated: unbounded, the deep cases here would take years.
+func TestSchemaWork(t *testing.T) {
+	t.Parallel()
+	const (
+		tree    = `{"type": "object", "properties": {"next": {"$ref": "#"}, "list": {"type": "array", "items": {"$ref": "#"}}}}`
+		query   = `{"type": "object", "properties": {"and": {"$ref": "#/$defs/l"}, "or": {"$ref": "#/$defs/l"}, "not": {"$ref": "#"}}, "$defs": {"l": {"type": "array", "items": {"$ref": "#"}}}}`
+		union   = `{"type": "object", "properties": {"x": {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}}, "$defs": {"a": {"required": ["a"], "properties": {"x": {"$ref": "#"}}}, "b": {"required": ["b"], "properties": {"x": {"$ref": "#"}}}}}`
+		doubled = `{"type": "object", "properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}`
+	)
+	nested := func(before string, levels int, after string) string {
+		return strings.Repeat(before, levels) + "{}" + strings.Repeat(after, levels)
+	}
+	for _, c := range []struct {
+		name, schema, value string
+		refused             bool
+	}{
+		{"tree, deep", tree, nested(`{"next":`, 60, "}"), false},
+		{"tree, wide", tree, `{"list": [` + strings.Repeat(`{"next": {}},`, 10_000) + `{}]}`, false},
+		{"query, deep", query, nested(`{"and": [{"or": [{"not":`, 12, "}]}]}"), false},
+		{"query, wide", query, `{"and": [` + strings.Repeat(`{"or": [{}]},`, 5_000) + `{}]}`, false},
+		{"union", union, `{"x": {"a": 1, "x": {"x": {"b": 1}}}}`, false},
+		{"union, deep", union, nested(`{"x": {"a": 1, "x":`, 30, "}}"), true},
+		{"doubled", doubled, nested(`{"next":`, 8, "}"), false},
+		{"doubled, deep", doubled, nested(`{"next":`, 60, "}"), true},
+		{"rows", `{"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a", "b"]}}}}`,
+			`{"rows": [` + strings.Repeat(`{"a": 1, "b": "x"},`, 30_000) + `{"a": 1, "b": "x"}]}`, false},
+		{"long text", `{"type": "object", "properties": {"path": {"type": "string", "pattern": "^[^/].*$"}, "content": {"type": "string", "maxLength": 5000000}}}`,
+			`{"path": "a", "content": "` + strings.Repeat("x", 4<<20) + `"}`, false},
+		{"long text, large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a|b|c|d|e|f){200}"}}}`,
+			`{"a": "` + strings.Repeat("x", 4<<20) + `"}`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := mustCompile(t, c.schema).Validate([]byte(c.value))
+			if refused := err != nil; refused != c.refused {
+				t.Errorf("got %v, want refused: %v", err, c.refused)
+			}
+			if err != nil && !strings.Contains(err.Error(), "too large to be checked") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func BenchmarkCompileSchema(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := manifest.CompileSchema([]byte(forecastSchema)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkValidate(b *testing.B) {
+	for name, value := range map[string]string{
+		"small":  `{"location": "Tokyo", "date": "today", "days": 3}`,
+		"1MiB":   `{"location": "Tokyo", "start": 1, "end": "` + strings.Repeat("x", 1<<20) + `"}`,
+		"refuse": `{"locaton": "Tokyo", "date": "tomorow", "days": 30}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			schema, data := mustCompile(b, forecastSchema), []byte(value)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := schema.Validate(data); (err != nil) != (name == "refuse") {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := manifest.Parse([]byte(weather)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

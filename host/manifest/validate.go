@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+var (
+	pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	// version is the grammar of Semantic Versioning 2.0.0.
+	version = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
+		`(-(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?` +
+		`(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+	license  = regexp.MustCompile(`^[A-Za-z0-9.+():-][A-Za-z0-9.+(): -]{0,199}$`)
+	mimeType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(; ?[A-Za-z0-9=.;" _-]+)?$`)
+	iconSize = regexp.MustCompile(`^(any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$`)
+)
+
+// maxItems is how many tools, prompts and so on a manifest may list of each.
+const maxItems = 256
+
+// validation collects the problems of a manifest.
+type validation struct{ Error }
+
+// Validate checks the rules that hold across the fields of a manifest, and compiles the schemas of its tools. The error is an
+// *Error. Parse calls it; a manifest put together in Go must be validated before use. It is not safe for concurrent use.
+func (m *Manifest) Validate() error {
+	var v validation
+	v.match("name", m.Name, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+	v.match("version", m.Version, version, `a semantic version such as "1.0.0"`)
+	v.text("description", m.Description, maxDescription)
+	v.optional("license", m.License, license, `an SPDX expression such as "Apache-2.0"`)
+	v.offers(m)
+	v.tools(m.Tools)
+	v.resources(m.Resources)
+	v.resourceTemplates(m.ResourceTemplates)
+	v.prompts(m.Prompts)
+	v.config(m.Config)
+	v.httpPermissions(m.Permissions.HTTP, m.Config)
+	v.filePermissions(m.Permissions.Files)
+	v.limits("limits", m.Limits)
+	return v.Err()
+}
+
+func (v *validation) match(path, value string, rule *regexp.Regexp, words string) {
+	switch {
+	case value == "":
+		v.Add(path, "is missing: it must be %s", words)
+	case !rule.MatchString(value):
+		v.Add(path, "must be %s", words)
+	}
+}
+
+func (v *validation) optional(path, value string, rule *regexp.Regexp, words string) {
+	if value != "" {
+		v.match(path, value, rule, words)
+	}
+}
+
+// items checks the length of a list and that the names of its items are unique.
+func items[T any](v *validation, path string, list []T, name func(T) (key, value string)) {
+	if len(list) > maxItems {
+		v.Add(path, "lists %d; at most %d are allowed", len(list), maxItems)
+	}
+	seen := map[string]int{}
+	for i, item := range list {
+		key, value := name(item)
+		at := strictyaml.Index(path, i)
+		if first, ok := seen[value]; ok && value != "" {
+			v.Add(at+key, "is the same as in %s: each needs its own", strictyaml.Index(path, first))
+			continue
+		}
+		seen[value] = i
+	}
+}
+
+func (v *validation) offers(m *Manifest) {
+	if len(m.Tools)+len(m.Resources)+len(m.ResourceTemplates)+len(m.Prompts) == 0 {
+		v.Add("tools", "the manifest offers nothing: list tools, resources, resourceTemplates or prompts")
+	}
+}
+
+func (v *validation) tools(tools []Tool) {
+	items(v, "tools", tools, func(t Tool) (string, string) { return ".name", t.Name })
+	for i := range tools {
+		path, t := strictyaml.Index("tools", i), &tools[i]
+		v.match(path+".name", t.Name, toolName, `1 to 64 of A-Z, a-z, 0-9, "_" and "-"`)
+		v.text(path+".title", t.Title, maxTitle)
+		v.required(path+".description", t.Description, maxDescription)
+		t.input = v.schema(path+".inputSchema", t.InputSchema)
+		if t.output = nil; t.OutputSchema != nil {
+			t.output = v.schema(path+".outputSchema", t.OutputSchema)
+		}
+		v.annotations(path+".annotations", t.Annotations)
+		v.icons(path+".icons", t.Icons)
+		v.toolLimits(path+".limits", t.Limits)
+	}
+}
+
+// schema compiles a schema; the paths of its problems continue path.
+func (v *validation) schema(path string, data json.RawMessage) *Schema {
+	s, err := CompileSchema(data)
+	if err == nil {
+		return s
+	}
+	var problems *Error
+	if !errors.As(err, &problems) {
+		v.Add(path, "%v", err)
+		return nil
+	}
+	for _, p := range problems.Problems {
+		at := path
+		if p.Path != "" {
+			at += "." + p.Path
+		}
+		v.Add(strings.ReplaceAll(at, ".[", "["), "%s", p.Message)
+	}
+	return nil
+}
+
+func (v *validation) annotations(path string, a Annotations) {
+	if isTrue(a.ReadOnlyHint) && isTrue(a.DestructiveHint) {
+		v.Add(path, "a tool cannot be both read-only and destructive: set one of readOnlyHint and destructiveHint to false")
+	}
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func (v *validation) icons(path string, icons []Icon) {
+	if len(icons) > maxItems {
+		v.Add(path, "lists %d; at most %d are allowed", len(icons), maxItems)
+	}
+	for i, icon := range icons {
+		at := strictyaml.Index(path, i)
+		if !isASCII(icon.Src) || !strings.HasPrefix(icon.Src, "https://") && !strings.HasPrefix(icon.Src, "data:image/") {
+			v.Add(at+".src", `must be a URI that starts with "https://" or "data:image/"`)
+		}
+		v.optional(at+".mimeType", icon.MIMEType, mimeType, `a media type such as "image/png"`)
+		for j, size := range icon.Sizes {
+			v.match(strictyaml.Index(at+".sizes", j), size, iconSize, `"any" or width x height such as "48x48"`)
+		}
+	}
+}
+
+func (v *validation) prompts(prompts []Prompt) {
+	items(v, "prompts", prompts, func(p Prompt) (string, string) { return ".name", p.Name })
+	for i, p := range prompts {
+		path := strictyaml.Index("prompts", i)
+		v.match(path+".name", p.Name, toolName, `1 to 64 of A-Z, a-z, 0-9, "_" and "-"`)
+		v.text(path+".title", p.Title, maxTitle)
+		v.text(path+".description", p.Description, maxDescription)
+		items(v, path+".arguments", p.Arguments, func(a PromptArgument) (string, string) { return ".name", a.Name })
+		for j, a := range p.Arguments {
+			at := strictyaml.Index(path+".arguments", j)
+			v.match(at+".name", a.Name, toolName, `1 to 64 of A-Z, a-z, 0-9, "_" and "-"`)
+			v.text(at+".description", a.Description, maxDescription)
+		}
+	}
+}

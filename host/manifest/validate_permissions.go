@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// methods are those that a permission may ask for.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"}
+
+func (v *validation) httpPermissions(list []HTTPPermission, config map[string]ConfigKey) {
+	items(v, "permissions.http", list, func(p HTTPPermission) (string, string) { return ".name", p.Name })
+	for i, p := range list {
+		path := strictyaml.Index("permissions.http", i)
+		v.match(path+".name", p.Name, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+		if _, err := ParseBaseURL(p.URL); err != nil {
+			v.Add(path+".url", "%v", err)
+		}
+		v.methods(path+".methods", p.Methods)
+		v.paths(path+".paths", p.Paths)
+		v.configKey(path+".configKey", p, config)
+		v.required(path+".reason", p.Reason, maxReason)
+	}
+}
+
+func (v *validation) methods(path string, list []string) {
+	items(v, path, list, func(m string) (string, string) { return "", m })
+	for i, m := range list {
+		if !slices.Contains(methods, m) {
+			v.Add(strictyaml.Index(path, i), "%s", strictyaml.Unknown("method", m, methods))
+		}
+	}
+}
+
+func (v *validation) paths(path string, globs []string) {
+	items(v, path, globs, func(g string) (string, string) { return "", g })
+	for i, g := range globs {
+		segments := strings.Split(g, "/")
+		if g == "" || len(g) > 500 || !isASCII(g) || !doublestar.ValidatePattern(g) ||
+			segments[0] == "" || slices.Contains(segments, "..") || slices.Contains(segments, ".") {
+			v.Add(strictyaml.Index(path, i), `must be a glob relative to url, such as "data/**": no leading "/", no "." or ".."`)
+		}
+	}
+}
+
+func (v *validation) configKey(path string, p HTTPPermission, config map[string]ConfigKey) {
+	if p.ConfigKey == "" {
+		return
+	}
+	key, ok := config[p.ConfigKey]
+	switch {
+	case !ok:
+		v.Add(path, "%s", strictyaml.Unknown("configuration key", p.ConfigKey, keys(config)))
+	case key.Type != "url":
+		v.Add(path, "must name a configuration key of type url, and %q is of type %s", p.ConfigKey, key.Type)
+	default:
+		v.configDefault(path, p.URL, key.Default)
+	}
+}
+
+// configDefault checks that what the plugin is told to call by default is what it asks to call.
+func (v *validation) configDefault(path, permitted string, value any) {
+	text, ok := value.(string)
+	if !ok {
+		return
+	}
+	base, err := ParseBaseURL(permitted)
+	if err != nil {
+		return // reported for the permission
+	}
+	if u, err := ParseBaseURL(text); err != nil || !Covers(base, u) {
+		v.Add(path, "the key's default %q is not under the permission's url, so that calls would be refused: make them agree", shorten(text, 200))
+	}
+}
+
+func (v *validation) filePermissions(list []FilePermission) {
+	items(v, "permissions.files", list, func(p FilePermission) (string, string) { return ".mount", p.Mount })
+	for i, p := range list {
+		path := strictyaml.Index("permissions.files", i)
+		v.match(path+".mount", p.Mount, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+		v.required(path+".reason", p.Reason, maxReason)
+	}
+}

@@ -1,0 +1,68 @@
+package strictyaml
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Unknown says that name, a kind of thing ("key", "property"), is none of known, and which one was probably meant.
+func Unknown(kind, name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("unknown %s %s: did you mean %q?", kind, quote(name), near)
+	}
+	if len(known) == 0 {
+		return fmt.Sprintf("unknown %s %s: none is allowed here", kind, quote(name))
+	}
+	names := slices.Sorted(slices.Values(known))
+	const most = 24
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return fmt.Sprintf("unknown %s %s: known are %s", kind, quote(name), strings.Join(names, ", "))
+}
+
+// Nearest returns the one of known that name is probably a misspelling of, or "" if none is near: at most one edit in three
+// letters away, capitals and the separators "-" and "_" aside.
+func Nearest(name string, known []string) string {
+	if len(name) > 64 {
+		return ""
+	}
+	best, bestDistance := "", 1+max(1, len(name)/3)
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if len(k) > 64 {
+			continue
+		}
+		if d := distance(fold(name), fold(k)); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+var separators = strings.NewReplacer("-", "", "_", "")
+
+func fold(s string) string { return separators.Replace(strings.ToLower(s)) }
+
+// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

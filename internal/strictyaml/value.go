@@ -1,0 +1,105 @@
+package strictyaml
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Value is one value of a document. Its methods report what does not fit and leave the destination as it was.
+type Value struct {
+	doc  *document
+	node *yaml.Node
+	path string
+}
+
+// Fields says how the keys of an object are read, by name.
+type Fields map[string]func(Value)
+
+// Problem reports that v breaks a rule.
+func (v Value) Problem(format string, args ...any) {
+	v.doc.problem(v.node, v.path, format, args...)
+}
+
+// Line returns the line in which v starts, counted from 1.
+func (v Value) Line() int { return v.node.Line }
+
+// Object reads a mapping whose keys are those of fields, each at most once.
+func (v Value) Object(fields Fields) {
+	v.entries(func(key *yaml.Node, value Value) {
+		if read, ok := fields[key.Value]; ok {
+			read(value)
+			return
+		}
+		known := slices.Collect(maps.Keys(fields))
+		v.doc.err.add(Problem{key.Line, key.Column, v.path, Unknown("key", key.Value, known)})
+		if near := Nearest(key.Value, known); near != "" {
+			v.doc.reported = append(v.doc.reported, Key(v.path, near))
+		}
+	})
+}
+
+// Map reads a mapping with keys of any name, in the order of the document.
+func (v Value) Map(each func(key string, value Value)) {
+	v.entries(func(key *yaml.Node, value Value) { each(key.Value, value) })
+}
+
+func (v Value) entries(each func(key *yaml.Node, value Value)) {
+	if v.node.Kind != yaml.MappingNode {
+		v.Problem("must be a mapping (key: value), not %s", describe(v.node))
+		return
+	}
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		key := v.node.Content[i]
+		each(key, Value{v.doc, v.node.Content[i+1], Key(v.path, key.Value)})
+	}
+}
+
+// List reads a list.
+func (v Value) List(each func(i int, item Value)) {
+	if v.node.Kind != yaml.SequenceNode {
+		v.Problem("must be a list, not %s", describe(v.node))
+		return
+	}
+	for i, item := range v.node.Content {
+		each(i, Value{v.doc, item, Index(v.path, i)})
+	}
+}
+
+// IsText reports whether v is a text. Dates count as such.
+func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode && isText(v.node) }
+
+// Text returns a text, or false after reporting that v is something else.
+func (v Value) Text() (string, bool) {
+	if !v.IsText() {
+		v.Problem("must be text, not %s", describe(v.node))
+		return "", false
+	}
+	return v.node.Value, true
+}
+
+// isText reports whether the scalar n is a text; what YAML takes for a timestamp counts as such.
+func isText(n *yaml.Node) bool {
+	return n.ShortTag() == "!!str" || n.ShortTag() == "!!timestamp"
+}
+
+// describe names what n is, and the remedy where a scalar was probably meant as a text.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "empty: give a value or leave the key out"
+	case "!!int", "!!float":
+		return fmt.Sprintf("a number: for a text write \"%s\"", n.Value)
+	case "!!bool":
+		return fmt.Sprintf("true or false: for a text write \"%s\"", n.Value)
+	}
+	return "text"
+}
