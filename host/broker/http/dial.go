@@ -118,6 +118,7 @@ func (d *dialer) race(ctx context.Context, network string, addrs []netip.Addr, p
 	}
 	return nil, errors.Join(errs...)
 }
+
 // await returns when turn is closed, the delay is over or ctx ends.
 func await(ctx context.Context, turn <-chan struct{}, delay time.Duration) {
 	timer := time.NewTimer(delay)

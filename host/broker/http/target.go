@@ -55,6 +55,15 @@ func parseTarget(raw string) (target, error) {
 	return t, err
 }
 
+// resolve returns the target that reference, a URL or part of one, means on a page at t.
+func (t *target) resolve(reference string) (target, error) {
+	u, err := url.Parse(reference)
+	if err != nil {
+		return target{}, fmt.Errorf("malformed URL: %w", errors.Unwrap(err))
+	}
+	return parseTarget(t.url().ResolveReference(u).String())
+}
+
 func checkForm(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":

@@ -1,0 +1,175 @@
+package httpbroker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Do sends a request on behalf of call, the way a guest's request is sent, and returns the final answer. The caller closes its
+// body; what is still open when call ends is closed then.
+//
+// Every error holds an *abi.Error: CodeInvalid for a malformed request, CodeNotGranted when no rule allows the URL, a
+// redirect's target or the address behind it, CodeLimit, CodeTimeout (errors.Is also finds context.DeadlineExceeded),
+// CodeCanceled (context.Canceled) and CodeNetwork. ctx bounds the reading of the body too. Do is safe for concurrent use
+// with different calls. It sets call.Replayed when the answer came from a recording.
+func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Response, error) {
+	e := &exchange{broker: b, call: call, start: time.Now()}
+	resp, err := e.begin(ctx, head, body)
+	if err != nil {
+		e.end(err)
+		return nil, err
+	}
+	return resp, nil
+}
+
+// exchange is one request of a guest from its start until the answer's body is read or closed. It is the body that the
+// guest reads.
+type exchange struct {
+	broker *Broker
+	call   *broker.Call
+	start  time.Time
+
+	ctx     context.Context // the request's, for its life
+	release func()
+	request *request // the last hop
+	answer  *Response
+	body    io.ReadCloser
+	bytes   int64
+	once    sync.Once
+	err     error // once it is over
+}
+
+func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte) (*Response, error) {
+	b, err := e.broker, error(nil)
+	if e.request, err = b.newRequest(head, body); err != nil {
+		return nil, err
+	}
+	s := b.session(e.call)
+	if err := s.admit(e, b.limits.PerCall); err != nil {
+		return nil, err
+	}
+	if err := b.acquire(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, e.request.time, errRequestTime)
+	e.ctx, e.release = ctx, func() { cancel(); <-b.slots }
+	if e.answer, err = e.follow(s); err != nil {
+		return nil, explain(ctx, e.request, err)
+	}
+	e.body, e.answer.Body = e.answer.Body, e
+	e.answer.URL = e.request.target.String()
+	return e.answer, nil
+}
+
+// acquire takes the slot of a request under way.
+func (b *Broker) acquire() error {
+	select {
+	case b.slots <- struct{}{}:
+		return nil
+	default:
+		return failf(abi.CodeLimit, "%d requests of the plugin are under way, the most there may be: read or close their bodies first", cap(b.slots))
+	}
+}
+
+// follow sends the request and goes where redirects lead. Each hop is held against the rules.
+func (e *exchange) follow(s *session) (*Response, error) {
+	for range maxRedirects + 1 {
+		r := e.request
+		var err error
+		if r.rule, err = e.broker.find(e.call.Plugin, r.method, &r.target); err != nil {
+			return nil, err
+		}
+		resp, err := e.broker.answer(e.ctx, s, r)
+		if err != nil {
+			return nil, err
+		}
+		next, err := r.redirect(resp)
+		if next == nil && err == nil {
+			return resp, nil
+		}
+		resp.discard()
+		if err != nil {
+			return nil, err
+		}
+		e.request = next
+	}
+	return nil, failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method, e.request.target.shown(), maxRedirects)
+}
+
+// answer gets the answer to one hop: from a recording, the cache or the network.
+func (b *Broker) answer(ctx context.Context, s *session, r *request) (*Response, error) {
+	switch {
+	case b.replay != nil:
+		return s.replay(b.replay, r)
+	case b.record != nil:
+		return b.sendRecorded(ctx, r)
+	case b.cache != nil:
+		return b.sendCached(ctx, r)
+	}
+	return b.sendRetrying(ctx, r)
+}
+
+// send sends r once.
+func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
+	if err := r.rule.wait(ctx); err != nil {
+		return nil, err
+	}
+	*r.tries++
+	if b.proxied {
+		var refused *refusedAddress
+		if _, err := r.rule.dialer.addresses(ctx, r.target.host); errors.As(err, &refused) {
+			return nil, err
+		}
+	}
+	h, err := r.rule.transport.RoundTrip(r.http(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return newResponse(r, h, &b.limits)
+}
+
+// Read reads the answer's body. An error ends the exchange and stays.
+func (e *exchange) Read(p []byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	n, err := e.body.Read(p)
+	e.bytes += int64(n)
+	switch {
+	case err == io.EOF:
+		e.end(io.EOF)
+	case err != nil:
+		e.end(explain(e.ctx, e.request, err))
+	}
+	return n, e.err
+}
+
+// Close ends the exchange. It may be called twice.
+func (e *exchange) Close() error {
+	e.end(errClosed)
+	return nil
+}
+
+// errClosed is what reading gives after Close.
+var errClosed = failf(abi.CodeInvalid, "the response is closed")
+
+// end gives back what the exchange holds and reports it, once. err is what reading gives from now on.
+func (e *exchange) end(err error) {
+	e.once.Do(func() {
+		e.err = err
+		if e.body != nil {
+			_ = e.body.Close()
+			e.body = nil
+		}
+		if e.release != nil {
+			e.release()
+		}
+		e.report()
+	})
+}

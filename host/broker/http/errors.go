@@ -1,0 +1,100 @@
+package httpbroker
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// errRequestTime is the cause of a context whose request took longer than its own limit, as opposed to the call's.
+var errRequestTime = errors.New("the request's own time limit")
+
+func failf(code, format string, args ...any) *abi.Error {
+	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// caused is an *abi.Error that remembers what it came from, for errors.Is.
+type caused struct {
+	own   *abi.Error
+	cause error
+}
+
+func (e *caused) Error() string   { return e.own.Message }
+func (e *caused) Unwrap() []error { return []error{e.own, e.cause} }
+
+// explain turns whatever ended a request into an error that holds an *abi.Error: the limit or rule that was passed, or what
+// is known of the network's failure, without addresses.
+func explain(ctx context.Context, r *request, err error) error {
+	if own := (*abi.Error)(nil); errors.As(err, &own) {
+		return err
+	}
+	code, text := abi.CodeNetwork, reason(err)
+	refused := (*refusedAddress)(nil)
+	switch ended := ctx.Err(); {
+	case errors.As(err, &refused):
+		code, text = abi.CodeNotGranted, refused.Error()
+	case errors.Is(context.Cause(ctx), errRequestTime):
+		code, text, err = abi.CodeTimeout, fmt.Sprintf("no complete answer within the request's time limit of %v", r.time), ended
+	case errors.Is(ended, context.DeadlineExceeded):
+		code, text, err = abi.CodeTimeout, "the call's time is up", ended
+	case ended != nil:
+		code, text, err = abi.CodeCanceled, "the call was canceled", ended
+	case headerTooLarge(err):
+		code, text = abi.CodeLimit, fmt.Sprintf("the answer's header is larger than the limit of %d bytes", r.headerSize)
+	}
+	return &caused{failf(code, "%s %s: %s", r.method, r.target.shown(), text), err}
+}
+
+// headerTooLarge recognises net/http's errors for Transport.MaxResponseHeaderBytes, which have no type. HTTP/2 gives up with
+// COMPRESSION_ERROR when a header is far too large; a corrupted one is the only other cause.
+func headerTooLarge(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "response headers exceeded") || strings.Contains(text, "response header list larger") ||
+		strings.Contains(text, "COMPRESSION_ERROR")
+}
+
+// reason says why the network failed, in words that hold no address of it.
+func reason(err error) string {
+	var (
+		dns     *net.DNSError
+		op      *net.OpError
+		cert    *tls.CertificateVerificationError
+		timeout net.Error
+	)
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.As(err, &dns):
+		return "the host's name cannot be resolved"
+	case errors.As(err, &cert):
+		return cert.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no connection within " + dialTimeout.Round(time.Second).String()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server broke the connection off"
+	case errors.As(err, &op):
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// permanent reports errors that another try would meet again.
+func permanent(err error) bool {
+	var (
+		own     *abi.Error
+		refused *refusedAddress
+		dns     *net.DNSError
+		cert    *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+	)
+	return errors.As(err, &own) || errors.As(err, &refused) || errors.As(err, &cert) || errors.As(err, &unknown) ||
+		errors.As(err, &dns) && dns.IsNotFound || headerTooLarge(err)
+}

@@ -1,0 +1,109 @@
+package httpbroker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+const (
+	// maxHead is the largest request head taken from a guest, in bytes.
+	maxHead = 64 << 10
+	// maxRead is the most that one "read" gives, in bytes.
+	maxRead = 64 << 10
+)
+
+// Module returns the import module "hako:http/1" on this Broker; docs/abi.md describes it.
+func (b *Broker) Module() broker.Module {
+	i32 := broker.I32
+	return broker.Module{Name: abi.HTTPModule, Functions: []broker.Function{
+		{Name: "request", Params: []broker.Type{i32, i32, i32, i32}, Result: &i32, Do: b.request},
+		{Name: "read", Params: []broker.Type{i32, i32, i32}, Result: &i32, Do: b.read},
+		{Name: "close", Params: []broker.Type{i32}, Do: b.close},
+	}}
+}
+
+func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	headLength, bodyLength := params[1], params[3]
+	if headLength > maxHead || int64(bodyLength) > b.limits.RequestBody {
+		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeLimit,
+			"a request has at most %d bytes of head and %d of body; this one has %d and %d", maxHead, b.limits.RequestBody, headLength, bodyLength)})
+	}
+	head, err := decodeHead(call.Bytes("http.request", params[0], headLength))
+	if err != nil {
+		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid, "the request's head is not the JSON of docs/abi.md: %v", err)})
+	}
+	var body []byte
+	if bodyLength > 0 {
+		body = call.Bytes("http.request", params[2], bodyLength)
+	}
+	resp, err := b.Do(ctx, call, head, body)
+	if err != nil {
+		return call.GiveJSON(abi.HTTPResponse{Error: ownError(err)})
+	}
+	handle := len(b.session(call).exchanges)
+	return call.GiveJSON(abi.HTTPResponse{Handle: int32(handle), Status: resp.Status, Headers: resp.Header, URL: resp.URL})
+}
+
+func decodeHead(data []byte) (*abi.HTTPRequest, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	head := new(abi.HTTPRequest)
+	if err := d.Decode(head); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows it")
+	}
+	return head, nil
+}
+
+func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uint64 {
+	s := b.session(call)
+	e := s.exchange(int32(params[0]))
+	if e == nil {
+		return giveError(call, failf(abi.CodeInvalid, "no response has the handle %d", int32(params[0])))
+	}
+	capacity := min(params[2], maxRead)
+	if capacity == 0 {
+		return giveError(call, failf(abi.CodeInvalid, "read needs a capacity of at least one byte"))
+	}
+	if s.scratch == nil {
+		s.scratch = make([]byte, maxRead)
+	}
+	n, err := io.ReadAtLeast(e, s.scratch[:capacity], 1)
+	if err == io.EOF {
+		return 0
+	}
+	if err != nil {
+		return giveError(call, ownError(err))
+	}
+	call.Put("http.read", params[1], s.scratch[:n])
+	return uint64(n)
+}
+
+func (b *Broker) close(_ context.Context, call *broker.Call, params []uint64) uint64 {
+	if e := b.session(call).exchange(int32(params[0])); e != nil {
+		_ = e.Close()
+	}
+	return 0
+}
+
+// giveError leaves an error's JSON for the guest and returns minus its length.
+func giveError(call *broker.Call, err *abi.Error) uint64 {
+	return uint64(uint32(-int32(call.GiveJSON(err))))
+}
+
+// ownError returns the *abi.Error that every error of this package holds.
+func ownError(err error) *abi.Error {
+	var own *abi.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	return failf(abi.CodeInternal, "%v", err)
+}

@@ -1,0 +1,63 @@
+package httpbroker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Observation is what is known of one request of a guest when it is over, for metrics.
+type Observation struct {
+	// Rule is the name of the rule that applied; empty if none did.
+	Rule string
+	// Status is the answer's; zero if there was none.
+	Status int
+	// Code is the code of the *abi.Error that the guest got, for the request or while reading; empty if none.
+	Code string
+	// Source says where the answer came from, empty if there was none.
+	Source string
+	// Tries is how often something was sent: retries, redirects and revalidations included.
+	Tries int
+	// Duration is the time until the body was read or closed.
+	Duration time.Duration
+	// Bytes is how much of the body the guest read, decompressed.
+	Bytes int64
+}
+
+// report tells the observer and the log how the exchange went.
+func (e *exchange) report() {
+	o := Observation{Duration: time.Since(e.start), Bytes: e.bytes}
+	if own := (*abi.Error)(nil); errors.As(e.err, &own) && own != errClosed {
+		o.Code = own.Code
+	}
+	if e.answer != nil {
+		o.Status, o.Source = e.answer.Status, e.answer.source
+	}
+	attrs := []slog.Attr{slog.String("plugin", e.call.Plugin), slog.String("tool", e.call.Tool)}
+	if r := e.request; r != nil {
+		o.Tries = *r.tries
+		attrs = append(attrs, slog.String("method", r.method), slog.String("url", r.target.shown()))
+		if r.rule != nil {
+			o.Rule = r.rule.name
+		}
+	}
+	if e.broker.observe != nil {
+		e.broker.observe(o)
+	}
+	e.log(attrs, &o)
+}
+
+func (e *exchange) log(attrs []slog.Attr, o *Observation) {
+	level, message := slog.LevelDebug, "http request"
+	var refused *refusedAddress
+	if errors.As(e.err, &refused) {
+		level, message = slog.LevelWarn, "http address refused"
+		attrs = append(attrs, slog.String("address", refused.addr.String()))
+	}
+	attrs = append(attrs, slog.String("rule", o.Rule), slog.Int("status", o.Status), slog.String("code", o.Code),
+		slog.String("source", o.Source), slog.Int("tries", o.Tries), slog.Int64("bytes", o.Bytes), slog.Duration("duration", o.Duration))
+	e.broker.log.LogAttrs(context.Background(), level, message, attrs...)
+}

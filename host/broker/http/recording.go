@@ -1,0 +1,187 @@
+package httpbroker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Limits of ParseRecordings.
+const (
+	maxRecordings = 32 << 20 // bytes
+	maxExchanges  = 10_000
+)
+
+// Recordings are exchanges to answer requests from without a network. docs/recordings.md describes their JSON. They are read
+// with ParseRecordings, and may be collected from Options.Record and encoded with encoding/json.
+type Recordings struct {
+	// Note says where they come from, for people.
+	Note string `json:"note,omitempty"`
+	// Clock is the time that guests see while the recordings are replayed. Zero means the real time.
+	Clock     time.Time  `json:"clock,omitzero"`
+	Exchanges []Exchange `json:"exchanges"`
+}
+
+// Exchange is one request and its answer.
+type Exchange struct {
+	Request  RecordedRequest  `json:"request"`
+	Response RecordedResponse `json:"response"`
+}
+
+// RecordedRequest says which requests an exchange answers. The order of query parameters does not matter.
+type RecordedRequest struct {
+	Method string `json:"method"`
+	URL    string `json:"url"`
+	// Body, if not empty, has to be the request's body as well; JSON bodies are compared as JSON.
+	Body string `json:"body,omitempty"`
+}
+
+// RecordedResponse is an answer after decompression. At most one of Body, for text, and BodyBase64 is set.
+type RecordedResponse struct {
+	Status     int            `json:"status"`
+	Headers    RecordedHeader `json:"headers,omitempty"`
+	Body       string         `json:"body,omitempty"`
+	BodyBase64 []byte         `json:"bodyBase64,omitempty"`
+}
+
+// RecordedHeader is an http.Header whose JSON has a plain string for a single value.
+type RecordedHeader map[string][]string
+
+// MarshalJSON writes single values as strings, several as arrays.
+func (h RecordedHeader) MarshalJSON() ([]byte, error) {
+	out := make(map[string]any, len(h))
+	for name, values := range h {
+		out[name] = values
+		if len(values) == 1 {
+			out[name] = values[0]
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads strings and arrays of strings.
+func (h *RecordedHeader) UnmarshalJSON(data []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	*h = make(RecordedHeader, len(raw))
+	for name, value := range raw {
+		var one string
+		if json.Unmarshal(value, &one) == nil {
+			(*h)[name] = []string{one}
+			continue
+		}
+		var several []string
+		if err := json.Unmarshal(value, &several); err != nil {
+			return fmt.Errorf("header %q: neither a string nor an array of strings", name)
+		}
+		(*h)[name] = several
+	}
+	return nil
+}
+
+// ParseRecordings reads recordings strictly: an unknown key, more than 32 MiB or 10,000 exchanges, or an exchange that could
+// not have happened is an error that names its place.
+func ParseRecordings(data []byte) (*Recordings, error) {
+	if len(data) > maxRecordings {
+		return nil, fmt.Errorf("recordings: %d bytes, more than the limit of %d", len(data), maxRecordings)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	rec := new(Recordings)
+	if err := d.Decode(rec); err != nil {
+		return nil, fmt.Errorf("recordings: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("recordings: something follows the JSON object")
+	}
+	if _, err := rec.index(); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// recorded holds exchanges by their requests' keys, in their order.
+type recorded map[string][]*Exchange
+
+// index checks the recordings and makes them fit for looking up.
+func (rec *Recordings) index() (recorded, error) {
+	if len(rec.Exchanges) > maxExchanges {
+		return nil, fmt.Errorf("recordings: %d exchanges, more than the limit of %d", len(rec.Exchanges), maxExchanges)
+	}
+	byKey := recorded{}
+	for i := range rec.Exchanges {
+		x := &rec.Exchanges[i]
+		t, err := x.check()
+		if err != nil {
+			return nil, fmt.Errorf("recordings: exchange %d: %w", i, err)
+		}
+		key := recordingKey(x.Request.Method, &t)
+		byKey[key] = append(byKey[key], x)
+	}
+	return byKey, nil
+}
+
+func (x *Exchange) check() (target, error) {
+	t, err := parseTarget(x.Request.URL)
+	if err != nil {
+		return t, err
+	}
+	if m := x.Request.Method; !httpguts.ValidHeaderFieldName(m) || m != strings.ToUpper(m) {
+		return t, fmt.Errorf("method %q is not an HTTP method in upper case", m)
+	}
+	if s := x.Response.Status; s < 200 || s > 599 {
+		return t, fmt.Errorf("status %d is not between 200 and 599", s)
+	}
+	for name, values := range x.Response.Headers {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return t, fmt.Errorf("%q is not a valid header name", name)
+		}
+		for _, v := range values {
+			if !httpguts.ValidHeaderFieldValue(v) {
+				return t, fmt.Errorf("the value of header %s has control characters", name)
+			}
+		}
+	}
+	if x.Response.Body != "" && x.Response.BodyBase64 != nil {
+		return t, errors.New("both body and bodyBase64")
+	}
+	return t, nil
+}
+
+// body returns the recorded body, whichever way it is written.
+func (p *RecordedResponse) body() []byte {
+	if p.BodyBase64 != nil {
+		return p.BodyBase64
+	}
+	return []byte(p.Body)
+}
+
+// setBody chooses how body is written.
+func (p *RecordedResponse) setBody(body []byte) {
+	if utf8.Valid(body) {
+		p.Body = string(body)
+	} else {
+		p.BodyBase64 = body
+	}
+}
+
+// header returns the recorded headers with canonical names.
+func (p *RecordedResponse) header() http.Header {
+	h := http.Header{}
+	for name, values := range p.Headers {
+		for _, v := range values {
+			h.Add(name, v)
+		}
+	}
+	return h
+}

@@ -1,0 +1,62 @@
+package httpbroker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// recordingKey is what a request and a recording must share: method and URL, with the query sorted and without its secrets.
+func recordingKey(method string, t *target) string {
+	key := method + " " + t.shown()
+	if t.query == "" {
+		return key
+	}
+	return key + "?" + redactQuery(t.query)
+}
+
+// replay answers r from the recordings. Where several fit, a call gets them one after the other, and then the last again; every
+// call starts with the first, so replaying gives the same each time.
+func (s *session) replay(recordings recorded, r *request) (*Response, error) {
+	key := recordingKey(r.method, &r.target)
+	contentType := r.header.Get("Content-Type")
+	body := redactBody(contentType, r.body)
+	var fitting []*Exchange
+	for _, x := range recordings[key] {
+		if want := x.Request.Body; want == "" || sameBody(redactBody(contentType, []byte(want)), body) {
+			fitting = append(fitting, x)
+		}
+	}
+	if len(fitting) == 0 {
+		return nil, failf(abi.CodeNetwork, "no recording answers %s, and while recordings are replayed nothing is sent: "+
+			"record it, or write it into the plugin's recordings (docs/recordings.md)", key)
+	}
+	key += "\n" + string(body)
+	x := fitting[min(s.replayed[key], len(fitting)-1)]
+	s.replayed[key]++
+	s.call.Replayed = true
+	return bytesResponse(x.Response.Status, x.Response.header(), x.Response.body(), SourceRecording), nil
+}
+
+// sameBody compares bodies, as JSON if both are.
+func sameBody(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, errA := decodeJSON(a)
+	y, errB := decodeJSON(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(x, y)
+}
+
+// decodeJSON decodes one value, numbers as they are written.
+func decodeJSON(data []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil && d.InputOffset() != int64(len(bytes.TrimRight(data, " \t\r\n"))) {
+		err = errors.New("something follows the value")
+	}
+	return v, err
+}

@@ -1,0 +1,108 @@
+package httpbroker
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// request is one request to one target: what the guest asked for, or where a redirect led.
+type request struct {
+	method string
+	target target
+	header http.Header
+	body   []byte
+	rule   *rule // set once it is found
+
+	time       time.Duration // this request's limit
+	headerSize int64         // the answer's limit, for messages
+	tries      *int          // how often it went out, redirects included
+}
+
+// newRequest checks and normalises what the guest sent.
+func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error) {
+	method := strings.ToUpper(cmp.Or(head.Method, http.MethodGet))
+	if !httpguts.ValidHeaderFieldName(method) || len(method) > 20 {
+		return nil, failf(abi.CodeInvalid, "%.20q is not an HTTP method", head.Method)
+	}
+	t, err := parseTarget(head.URL)
+	if err != nil {
+		return nil, failf(abi.CodeInvalid, "%s: %v", method, err)
+	}
+	if size := int64(len(body)); size > b.limits.RequestBody {
+		return nil, failf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method, t.shown(), size, b.limits.RequestBody)
+	}
+	header, err := requestHeader(head.Headers, b.userAgent)
+	if err != nil {
+		return nil, failf(abi.CodeInvalid, "%s %s: %v", method, t.shown(), err)
+	}
+	limit := b.limits.Time
+	if head.TimeoutMS > 0 && head.TimeoutMS < limit.Milliseconds() {
+		limit = time.Duration(head.TimeoutMS) * time.Millisecond
+	}
+	return &request{method: method, target: t, header: header, body: body, time: limit, headerSize: b.limits.Header, tries: new(int)}, nil
+}
+
+// http returns r for net/http.
+func (r *request) http(ctx context.Context) *http.Request {
+	h := &http.Request{Method: r.method, URL: r.target.url(), Host: r.target.authority(), Header: r.header.Clone(),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if len(r.body) > 0 {
+		h.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
+		h.Body, _ = h.GetBody()
+		h.ContentLength = int64(len(r.body))
+	}
+	return h.WithContext(ctx)
+}
+
+// clone returns a copy of r with its own header, to be changed.
+func (r *request) clone() *request {
+	c := *r
+	c.header = r.header.Clone()
+	return &c
+}
+
+// idempotent reports that sending r twice does no more than sending it once (RFC 9110, section 9.2.2).
+func (r *request) idempotent() bool {
+	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete}, r.method)
+}
+
+// redirect returns the request that resp sends r's sender to (RFC 9110, section 15.4), or nil if resp is the answer.
+func (r *request) redirect(resp *Response) (*request, error) {
+	location := resp.Header.Get("Location")
+	if !slices.Contains([]int{301, 302, 303, 307, 308}, resp.Status) || location == "" {
+		return nil, nil
+	}
+	next := r.clone()
+	next.rule = nil
+	var err error
+	if next.target, err = r.target.resolve(location); err != nil {
+		return nil, failf(abi.CodeNetwork, "%s %s: the server redirects to a URL that is not served: %v", r.method, r.target.shown(), err)
+	}
+	if next.target.origin() != r.target.origin() {
+		keepHarmless(next.header)
+	}
+	if resp.Status == 303 && r.method != http.MethodHead || resp.Status < 303 && r.method == http.MethodPost {
+		next.toGet()
+	}
+	return next, nil
+}
+
+// toGet makes r the GET request that answers another method.
+func (r *request) toGet() {
+	r.method, r.body = http.MethodGet, nil
+	for name := range r.header {
+		if strings.HasPrefix(name, "Content-") {
+			delete(r.header, name)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package httpbroker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/time/rate"
+
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// hosts says which hosts a rule means. The order is that in which rules are tried.
+type hosts int
+
+const (
+	exactHost hosts = iota
+	subdomains
+	anyHost
+)
+
+// rule is a grant.HTTPRule made ready: its URL taken apart and normalised as requests are.
+type rule struct {
+	name, scheme, port string
+
+	hosts hosts
+	host  string // without "*."; empty for anyHost
+	// literal is host if that is an IP address: the one address that the rule reaches even if it is not public.
+	literal netip.Addr
+	private bool
+
+	base    string // decoded path without slash at the end
+	globs   []string
+	methods []string
+
+	retries int
+	limiter *rate.Limiter // nil: no limit
+
+	dialer    *dialer
+	transport http.RoundTripper
+}
+
+func newRule(g grant.HTTPRule) (*rule, error) {
+	u, err := url.Parse(g.URL)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkForm(u); err != nil {
+		return nil, err
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("url %q has a query or fragment: rules end with the path", g.URL)
+	}
+	r := &rule{name: g.Name, scheme: u.Scheme, private: g.Private, methods: g.Methods}
+	if err := r.setHost(u.Hostname()); err != nil {
+		return nil, err
+	}
+	if r.port, err = canonicalPort(u); err != nil {
+		return nil, err
+	}
+	if err := r.setPaths(u, g.Paths); err != nil {
+		return nil, err
+	}
+	return r, r.checkMethods()
+}
+
+func (r *rule) setHost(host string) (err error) {
+	if host == "*" {
+		r.hosts = anyHost
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		r.hosts, host = subdomains, rest
+	}
+	if r.host, err = canonicalHost(host); err != nil {
+		return err
+	}
+	if a, err := netip.ParseAddr(r.host); err == nil {
+		if r.hosts == subdomains {
+			return fmt.Errorf("host %q: an IP address has no subdomains", "*."+host)
+		}
+		r.literal = a
+	}
+	return nil
+}
+
+func (r *rule) setPaths(u *url.URL, globs []string) error {
+	all, err := readings(cleanPath(u.EscapedPath()))
+	if err != nil {
+		return err
+	}
+	if len(all) > 1 {
+		return fmt.Errorf("url %q: encoded slashes and percent signs are not possible in the path of a rule", u)
+	}
+	r.base = strings.TrimSuffix(all[0], "/")
+	for _, glob := range globs {
+		if !doublestar.ValidatePattern(glob) {
+			return fmt.Errorf("path %q is not a valid glob", glob)
+		}
+		r.globs = append(r.globs, strings.TrimPrefix(glob, "/"))
+	}
+	return nil
+}
+
+func (r *rule) checkMethods() error {
+	if len(r.methods) == 0 {
+		r.methods = []string{http.MethodGet, http.MethodHead}
+	}
+	for _, m := range r.methods {
+		if !httpguts.ValidHeaderFieldName(m) || m != strings.ToUpper(m) {
+			return fmt.Errorf("method %q is not an HTTP method in upper case", m)
+		}
+		if m == http.MethodConnect || m == http.MethodTrace {
+			return fmt.Errorf("method %s cannot be granted", m)
+		}
+	}
+	return nil
+}
+
+// sortRules puts the rules that say most about a host first, so that a broad rule does not hide one that grants more there.
+func sortRules(rules []*rule) {
+	slices.SortStableFunc(rules, func(a, b *rule) int {
+		private := 0
+		if a.private != b.private {
+			private = 1
+			if a.private {
+				private = -1
+			}
+		}
+		return cmp.Or(cmp.Compare(a.hosts, b.hosts), cmp.Compare(len(b.host), len(a.host)), private)
+	})
+}
+
+func (r *rule) allows(method string, t *target) bool {
+	return r.allowsOrigin(t) && slices.Contains(r.methods, method) && !slices.ContainsFunc(t.readings, func(p string) bool {
+		return !r.allowsPath(p)
+	})
+}
+
+func (r *rule) allowsOrigin(t *target) bool {
+	if r.scheme != t.scheme || r.port != t.port {
+		return false
+	}
+	switch r.hosts {
+	case anyHost:
+		return true
+	case subdomains:
+		return strings.HasSuffix(t.host, "."+r.host)
+	}
+	return t.host == r.host
+}
+
+// allowsPath reports whether a decoded path lies under the rule's base and matches one of its globs.
+func (r *rule) allowsPath(p string) bool {
+	rest, ok := strings.CutPrefix(p, r.base)
+	if !ok || rest != "" && rest[0] != '/' {
+		return false
+	}
+	if len(r.globs) == 0 {
+		return true
+	}
+	rest = strings.TrimPrefix(rest, "/")
+	return slices.ContainsFunc(r.globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, rest) })
+}
+
+// String shows the rule as an operator would read it.
+func (r *rule) String() string {
+	host := map[hosts]string{exactHost: r.host, subdomains: "*." + r.host, anyHost: "*"}[r.hosts]
+	t := target{scheme: r.scheme, host: host, port: r.port, path: r.base}
+	paths := "/**"
+	if len(r.globs) > 0 {
+		paths = "/{" + strings.Join(r.globs, ",") + "}"
+	}
+	return strings.Join(r.methods, "|") + " " + t.shown() + paths
+}
+
+// find returns the rule for a request, or the error that a guest gets without one.
+func (b *Broker) find(plugin, method string, t *target) (*rule, error) {
+	for _, r := range b.rules {
+		if r.allows(method, t) {
+			return r, nil
+		}
+	}
+	granted := make([]string, len(b.rules))
+	for i, r := range b.rules {
+		granted[i] = r.String()
+	}
+	return nil, failf(abi.CodeNotGranted, "plugin %s has no grant for %s %s (granted: %s): ask for it in the manifest's "+
+		"permissions.http and have the plugin approved", plugin, method, t.shown(), cmp.Or(strings.Join(granted, ", "), "nothing"))
+}
+
+// wait holds a request back until the rule's rate limit lets it pass.
+func (r *rule) wait(ctx context.Context) error {
+	if r.limiter == nil {
+		return nil
+	}
+	err := r.limiter.Wait(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return failf(abi.CodeLimit, "the rate limit of rule %s, %g requests a second, leaves no room in the time left", r.name, float64(r.limiter.Limit()))
+}
