@@ -115,6 +115,22 @@ func TestRedirectLimit(t *testing.T) {
 	}
 }
 
+// The bodies of redirects are read, so that one connection serves the whole chain.
+func TestRedirectsKeepTheConnection(t *testing.T) {
+	t.Parallel()
+	clients := map[string]bool{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		clients[r.RemoteAddr] = true
+		if len(r.URL.Path) < 5 {
+			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+		}
+	})
+	mustGet(t, newBroker(t, nil, everything(s.URL)), s.URL)
+	if len(clients) != 1 {
+		t.Errorf("%d connections, want 1", len(clients))
+	}
+}
+
 func TestRedirectWithoutLocationIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) })
