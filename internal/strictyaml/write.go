@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"strconv"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,7 +20,7 @@ type Entry struct {
 }
 
 // Write returns m as a YAML document that Read accepts, with comment, if not empty, in front of it. Equal mappings give equal
-// bytes. It fails only for a value of a type that a Mapping does not take.
+// bytes. It fails for a text that is not valid UTF-8, and for a value of a type that a Mapping does not take.
 func Write(m Mapping, comment string) ([]byte, error) {
 	root, err := m.node()
 	if err != nil {
@@ -44,8 +46,10 @@ func (m Mapping) node() (*yaml.Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Key, err)
 		}
-		key := &yaml.Node{}
-		key.SetString(e.Key)
+		key, err := text(e.Key)
+		if err != nil {
+			return nil, err
+		}
 		n.Content = append(n.Content, key, value)
 	}
 	return n, nil
@@ -65,15 +69,28 @@ func node(value any) (*yaml.Node, error) {
 			list.Content = append(list.Content, item)
 		}
 		return list, nil
-	case string, bool, []string:
-		n := &yaml.Node{}
-		if err := n.Encode(value); err != nil {
-			return nil, err
+	case string:
+		return text(value)
+	case []string:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, s := range value {
+			item, err := text(s)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, item)
 		}
-		if n.Kind == yaml.SequenceNode {
-			n.Style = yaml.FlowStyle
-		}
-		return n, nil
+		return list, nil
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(value)}, nil
 	}
 	return nil, fmt.Errorf("a %T cannot be written", value)
+}
+
+func text(s string) (*yaml.Node, error) {
+	if !utf8.ValidString(s) {
+		return nil, fmt.Errorf("%s is not valid UTF-8", quote(s))
+	}
+	n := &yaml.Node{}
+	return n, n.Encode(s)
 }
