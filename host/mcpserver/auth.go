@@ -1,0 +1,193 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Identity is who a verified token speaks for.
+type Identity struct {
+	// User names the user within Tenant, which may be empty.
+	User, Tenant string
+	// Scopes are what the token may be used for.
+	Scopes []string
+	// Expires is when the token stops being valid; zero means never.
+	Expires time.Time
+
+	// issuer keeps apart users of the same name from different issuers. It is empty for static tokens.
+	issuer string
+}
+
+// key is unique to the user.
+func (i *Identity) key() string {
+	return strings.Join([]string{i.issuer, i.Tenant, i.User}, "\x00")
+}
+
+// AuthOptions says which tokens open the HTTP endpoint. At least one of Tokens and OAuth is needed.
+type AuthOptions struct {
+	// Tokens are the static ones.
+	Tokens []Token
+	// OAuth accepts access tokens of authorization servers. It may be nil.
+	OAuth *OAuth
+	// Scopes are needed by every token. They may be empty.
+	Scopes []string
+}
+
+// Auth decides who may use the HTTP endpoint. It is safe for concurrent use.
+type Auth struct {
+	tokens []staticToken
+	oauth  *oauthVerifier
+	scopes []string
+}
+
+// NewAuth returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not talk to
+// authorization servers yet.
+func NewAuth(options AuthOptions) (*Auth, error) {
+	if len(options.Tokens) == 0 && options.OAuth == nil {
+		return nil, errors.New("mcp server: authentication needs a token or an OAuth issuer: make a token with 'hako token new'")
+	}
+	a := &Auth{scopes: slices.Clone(options.Scopes)}
+	for _, scope := range a.scopes {
+		if !isScope(scope) {
+			return nil, fmt.Errorf("mcp server: %q is no OAuth scope: they have no spaces, quotes or backslashes", scope)
+		}
+	}
+	var err error
+	if a.tokens, err = parseTokens(options.Tokens); err != nil {
+		return nil, err
+	}
+	if options.OAuth != nil {
+		if a.oauth, err = newOAuthVerifier(options.OAuth); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// isScope reports whether s is a scope-token of RFC 6749, section 3.3.
+func isScope(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+}
+
+var (
+	errInvalidToken = errors.New("invalid token")
+	// errUnavailable says that the keys of the issuer could not be had.
+	errUnavailable = errors.New("the authorization server's keys are not available")
+)
+
+// authenticate returns who sends the request, nil if anybody may, or answers the request and returns false. The answers are
+// fixed texts: what the verification has to say may hold parts of the token.
+func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, bool) {
+	if a == nil {
+		return nil, true
+	}
+	if r.URL.Query().Has("access_token") {
+		a.challenge(w, http.StatusBadRequest, "invalid_request", "Send the token in the Authorization header, never in the URL.")
+		return nil, false
+	}
+	token, ok := bearer(r.Header)
+	if !ok {
+		// RFC 6750, section 3.1: no error code for a request without authentication.
+		a.challenge(w, http.StatusUnauthorized, "", "This server needs a bearer token in the Authorization header.")
+		return nil, false
+	}
+	identity, err := a.verify(r.Context(), token)
+	switch {
+	case errors.Is(err, errUnavailable):
+		refuse(w, &busyError{reason: "tokens cannot be verified at the moment", retry: 10 * time.Second, everyone: true})
+		return nil, false
+	case err != nil:
+		a.challenge(w, http.StatusUnauthorized, "invalid_token", "The token is not valid here, or has expired.")
+		return nil, false
+	case !containsAll(identity.Scopes, a.scopes):
+		a.challenge(w, http.StatusForbidden, "insufficient_scope", "The token lacks a scope that this server needs.")
+		return nil, false
+	}
+	return identity, true
+}
+
+func bearer(h http.Header) (string, bool) {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	token = strings.TrimSpace(token)
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
+	if identity, ok := a.static(token); ok {
+		if !identity.Expires.IsZero() && !time.Now().Before(identity.Expires) {
+			return nil, errInvalidToken
+		}
+		return identity, nil
+	}
+	if a.oauth == nil {
+		return nil, errInvalidToken
+	}
+	return a.oauth.verify(ctx, token)
+}
+
+func containsAll(have, want []string) bool {
+	for _, scope := range want {
+		if !slices.Contains(have, scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// challenge answers with RFC 6750's WWW-Authenticate, and RFC 9728's pointer to the metadata.
+func (a *Auth) challenge(w http.ResponseWriter, status int, code, text string) {
+	var parameters []string
+	add := func(name, value string) {
+		if value != "" {
+			parameters = append(parameters, fmt.Sprintf("%s=%q", name, value))
+		}
+	}
+	add("error", code)
+	if code != "" {
+		add("error_description", text)
+	}
+	add("scope", strings.Join(a.scopes, " "))
+	if a.oauth != nil {
+		add("resource_metadata", a.oauth.metadataURL)
+	}
+	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(parameters, ", ")))
+	http.Error(w, text, status)
+}
+
+// metadataPath is where RFC 9728, section 3, puts a protected resource's metadata; the resource's own path is appended.
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+// serveMetadata serves the metadata of RFC 9728, section 2.
+func (a *Auth) serveMetadata(w http.ResponseWriter, _ *http.Request) {
+	data, err := json.Marshal(struct {
+		Resource string   `json:"resource"`
+		Issuers  []string `json:"authorization_servers"`
+		Methods  []string `json:"bearer_methods_supported"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+	}{a.oauth.resource, a.oauth.issuerURLs(), []string{"header"}, a.scopes})
+	if err != nil {
+		http.Error(w, internalText, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "max-age=3600")
+	_, _ = w.Write(data) // a client that has gone misses nothing
+}
+
+// metadataURL is where clients find the metadata of a resource.
+func metadataURL(resource *url.URL) string {
+	location := *resource
+	location.Path = metadataPath + strings.TrimSuffix(resource.Path, "/")
+	return location.String()
+}

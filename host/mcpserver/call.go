@@ -1,0 +1,163 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/language"
+
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// newCall returns the pipeline's call for a request, with who asks filled in.
+func newCall(session *mcp.ServerSession, extra *mcp.RequestExtra, request abi.Request) *pipeline.Call {
+	call := &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorStdio}, Request: request}
+	over := exchangeOf(extra)
+	if over == nil {
+		return call
+	}
+	call.Caller.Door = pipeline.DoorHTTP
+	call.Caller.Locale = locale(extra.Header.Get("Accept-Language"))
+	call.Caller.Session = shortID(session.ID())
+	if over.identity != nil {
+		call.Caller.User, call.Caller.Tenant = over.identity.User, over.identity.Tenant
+	}
+	return call
+}
+
+// shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
+func shortID(id string) string { return id[:min(len(id), 8)] }
+
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.logPanic(abi.CallTool, cause)
+			result, err = failedTool(internalText), nil
+		}
+	}()
+	call := newCall(req.Session, req.Extra, abi.Request{
+		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
+	})
+	call.Progress = progress(ctx, req)
+	ctx, release := s.bound(ctx, req.Extra)
+	defer release()
+	answer, err := s.calls.Call(ctx, call)
+	if err != nil {
+		return nil, s.protocolError(call, err)
+	}
+	return toolResult(answer.Response, req.ProtocolVersion()), nil
+}
+
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	response, err := s.call(ctx, newCall(req.Session, req.Extra, abi.Request{
+		Method: abi.ReadResource, URI: req.Params.URI,
+	}), req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	result := &mcp.ReadResourceResult{Contents: make([]*mcp.ResourceContents, 0, len(response.Contents))}
+	for i := range response.Contents {
+		result.Contents = append(result.Contents, resourceContents(&response.Contents[i]))
+	}
+	return result, nil
+}
+
+func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	request := abi.Request{Method: abi.GetPrompt, Name: req.Params.Name}
+	if len(req.Params.Arguments) > 0 {
+		var err error
+		if request.Arguments, err = json.Marshal(req.Params.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	response, err := s.call(ctx, newCall(req.Session, req.Extra, request), req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	result := &mcp.GetPromptResult{
+		Description: response.Description, Messages: make([]*mcp.PromptMessage, 0, len(response.Messages)),
+	}
+	for i := range response.Messages {
+		message := &response.Messages[i]
+		result.Messages = append(result.Messages, &mcp.PromptMessage{
+			Role: mcp.Role(message.Role), Content: content(&message.Content),
+		})
+	}
+	return result, nil
+}
+
+func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	argument := &abi.Argument{Name: req.Params.Argument.Name, Value: req.Params.Argument.Value}
+	if req.Params.Context != nil {
+		argument.Resolved = req.Params.Context.Arguments
+	}
+	response, err := s.call(ctx, newCall(req.Session, req.Extra, abi.Request{
+		Method:   abi.Complete,
+		Ref:      &abi.Ref{Type: req.Params.Ref.Type, Name: req.Params.Ref.Name, URI: req.Params.Ref.URI},
+		Argument: argument,
+	}), req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CompleteResult{Completion: completion(response.Completion)}, nil
+}
+
+// call passes a call on that has no tool error to report with.
+func (s *Server) call(ctx context.Context, call *pipeline.Call, extra *mcp.RequestExtra) (*abi.Response, error) {
+	ctx, release := s.bound(ctx, extra)
+	defer release()
+	answer, err := s.calls.Call(ctx, call)
+	if err != nil {
+		return nil, s.protocolError(call, err)
+	}
+	return answer.Response, nil
+}
+
+// bound returns a context that also ends with the server, and with the HTTP request where that has been given up.
+func (s *Server) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stopBase := context.AfterFunc(s.base, cancel)
+	stopGone := func() bool { return true }
+	if over := exchangeOf(extra); over != nil {
+		stopGone = context.AfterFunc(over.gone, cancel)
+	}
+	return ctx, func() {
+		stopBase()
+		stopGone()
+		cancel()
+	}
+}
+
+// progress returns what reports a call's progress to the client, or nil if the client has not asked for it.
+func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return func(p abi.Progress) {
+		if !finite(p.Progress) || !finite(p.Total) {
+			return // JSON has no words for it
+		}
+		// A client that has gone misses nothing, so the error does not matter.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
+		})
+	}
+}
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// locale returns the language that an Accept-Language header (RFC 9110, section 12.5.4) prefers, or "".
+func locale(header string) string {
+	if header == "" || len(header) > 256 {
+		return ""
+	}
+	tags, _, err := language.ParseAcceptLanguage(header)
+	if err != nil || len(tags) == 0 || tags[0] == language.Und || header == "*" {
+		return ""
+	}
+	return tags[0].String()
+}

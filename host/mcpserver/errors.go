@@ -1,0 +1,84 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// internalText is all that clients learn of a fault of the host.
+const internalText = "the server failed inside: its log has the details"
+
+// codeBusy says that a limit on what clients may use has been reached. MCP 2026-07-28 asks for new codes to stay out of
+// JSON-RPC's reserved range; HTTP has this number for it.
+const codeBusy = 429
+
+// busyError says that a client, or all together, use as much as they may. Its text is safe to show.
+type busyError struct {
+	reason string
+	// retry is when trying again makes sense.
+	retry time.Duration
+	// everyone says that all clients together have reached the limit, not this one.
+	everyone bool
+}
+
+func (e *busyError) Error() string { return e.reason }
+
+// protocolError makes the JSON-RPC error of what ended a call, and logs what clients must not see.
+func (s *Server) protocolError(call *pipeline.Call, err error) error {
+	var wire *jsonrpc.Error
+	var missing *pipeline.NotFoundError
+	switch {
+	case errors.As(err, &wire):
+		return wire
+	case errors.As(err, &missing):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: missing.Error(), Data: uriData(call)}
+	case atFault[*pipeline.NotAllowedError](err), atFault[*pipeline.InvalidError](err):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case atFault[*sandbox.LimitError](err), atFault[*sandbox.GuestError](err):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request was canceled"}
+	}
+	var guest *abi.Error
+	if errors.As(err, &guest) {
+		return guestError(call, guest)
+	}
+	s.options.Logger.Error("an MCP request failed inside the host", "method", call.Request.Method, "err", err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
+}
+
+func atFault[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// guestError passes on how a guest explains that it cannot serve a request.
+func guestError(call *pipeline.Call, err *abi.Error) error {
+	switch err.Code {
+	case abi.CodeNotFound:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message, Data: uriData(call)}
+	case abi.CodeInvalid:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Message}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Message}
+}
+
+// uriData is the data of the error for a resource that does not exist (MCP 2026-07-28, resources, error handling).
+func uriData(call *pipeline.Call) json.RawMessage {
+	if call.Request.URI == "" {
+		return nil
+	}
+	data, err := json.Marshal(map[string]string{"uri": call.Request.URI})
+	if err != nil {
+		return nil
+	}
+	return data
+}

@@ -1,0 +1,99 @@
+package mcpserver
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// guard holds the Host and Origin headers of requests against what is allowed, which keeps web pages from using the endpoint
+// through a visitor's browser: directly, or by DNS rebinding (MCP, transports, security warning). Loopback names are always
+// allowed.
+type guard struct {
+	origins map[string]bool
+	hosts   map[string]bool
+}
+
+func newGuard(origins, hosts []string) (*guard, error) {
+	g := &guard{origins: map[string]bool{}, hosts: map[string]bool{}}
+	for _, text := range origins {
+		origin, err := url.Parse(text)
+		if err != nil || origin.Scheme == "" || origin.Host == "" || origin.String() != origin.Scheme+"://"+origin.Host {
+			return nil, fmt.Errorf("mcp server: %q is no web origin: write it like https://app.example.com, with the port if it is not the scheme's own", text)
+		}
+		g.origins[strings.ToLower(text)] = true
+	}
+	for _, host := range hosts {
+		if host == "" || strings.ContainsAny(host, "/ ") || hostname(host) != normalHost(host) {
+			return nil, fmt.Errorf("mcp server: %q is no host name: write it without scheme, port and path, like hako.example.com", host)
+		}
+		g.hosts[normalHost(host)] = true
+	}
+	return g, nil
+}
+
+// ServeHTTP checks a request and answers it if it is not allowed, or if it is a preflight.
+func (g *guard) allows(w http.ResponseWriter, r *http.Request) bool {
+	if host := hostname(r.Host); !isLoopback(host) && !g.hosts[host] {
+		http.Error(w, "This server does not answer to the name in the Host header. Address it as localhost, or add the name to the allowed hosts.", http.StatusForbidden)
+		return false
+	}
+	values := r.Header.Values("Origin")
+	if len(values) == 0 {
+		return true
+	}
+	if origin := strings.ToLower(values[0]); len(values) == 1 && g.origins[origin] {
+		return allowCrossOrigin(w, r)
+	}
+	if len(values) > 1 || !isLoopbackOrigin(values[0]) {
+		http.Error(w, "Web pages of this origin may not use the server. Add the origin to the allowed origins if they should.", http.StatusForbidden)
+		return false
+	}
+	return true
+}
+
+// allowCrossOrigin answers as the CORS protocol (Fetch standard, section 3.3) has it, and a preflight completely.
+func allowCrossOrigin(w http.ResponseWriter, r *http.Request) bool {
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return true
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return false
+}
+
+func isLoopbackOrigin(text string) bool {
+	origin, err := url.Parse(text)
+	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && isLoopback(hostname(origin.Host))
+}
+
+// isLoopback reports whether a name can only mean this machine: localhost (RFC 6761, section 6.3) or a loopback address.
+func isLoopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// hostname returns the name in a host with an optional port, as normalHost has it.
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return normalHost(host)
+	}
+	return normalHost(hostport)
+}
+
+func normalHost(host string) string {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}

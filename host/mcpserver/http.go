@@ -1,0 +1,353 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Path is where the handler answers MCP.
+const Path = "/mcp"
+
+// readTimeout bounds the reading of one request's body.
+const readTimeout = 30 * time.Second
+
+// Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/.
+//
+// Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing more.
+// Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(Path, s.serveMCP)
+	if auth := s.options.Auth; auth != nil && auth.oauth != nil {
+		mux.HandleFunc("GET "+metadataPath, auth.serveMetadata)
+		mux.HandleFunc("GET "+metadataPath+Path, auth.serveMetadata)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.guard.allows(w, r) {
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (s *Server) newHandlers() {
+	handler := func(options mcp.StreamableHTTPOptions) http.Handler {
+		options.Logger = quiet(s.options.Logger)
+		// The guard and readBody do both better.
+		options.DisableLocalhostProtection = true
+		options.MaxRequestBodyBytes = -1
+		return withExchange(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &options))
+	}
+	s.legacy = handler(mcp.StreamableHTTPOptions{SessionTimeout: s.options.Limits.SessionIdle})
+	s.modern = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	s.modernJSON = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, JSONResponse: true})
+}
+
+// exchange is one HTTP request and its response, as the calls that it causes see it.
+type exchange struct {
+	identity *Identity
+	// gone ends when the client has left before its answer.
+	gone  context.Context
+	leave context.CancelFunc
+}
+
+type exchangeKey struct{}
+
+// withExchange passes the exchange in the request's context on to the SDK's handlers. Their way for that is the token's info:
+// it comes with every message, while the contexts of handlers up to 2025-11-25 are those of the session's first request.
+func withExchange(handler http.Handler) http.Handler {
+	info := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		over := ctx.Value(exchangeKey{}).(*exchange)
+		token := &auth.TokenInfo{Extra: map[string]any{"exchange": over}}
+		if over.identity != nil {
+			token.UserID = over.identity.key()
+		}
+		return token, nil
+	}
+	return auth.RequireBearerToken(info, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
+}
+
+// exchangeOf returns the exchange that a message came with, or nil on stdio.
+func exchangeOf(extra *mcp.RequestExtra) *exchange {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	over, _ := extra.TokenInfo.Extra["exchange"].(*exchange)
+	return over
+}
+
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
+	response := newResponse(w, s.options.KeepAlive)
+	defer response.close()
+	defer s.recoverHTTP(response)
+	if s.draining.Err() != nil {
+		w.Header().Set("Connection", "close")
+		refuse(response, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
+		return
+	}
+	identity, ok := s.options.Auth.authenticate(response, r)
+	if !ok {
+		return
+	}
+	over := &exchange{identity: identity}
+	over.gone, over.leave = context.WithCancel(context.Background())
+	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, over))
+	r.Header.Set("Authorization", "Bearer verified") // what the SDK's handlers look for; nobody needs the token from here on
+	switch r.Method {
+	case http.MethodPost:
+		s.post(response, r, over)
+	case http.MethodGet, http.MethodDelete:
+		s.stream(response, r, over)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(response, "This endpoint takes GET, POST and DELETE.", http.StatusMethodNotAllowed)
+	}
+}
+
+func (s *Server) recoverHTTP(w *response) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	s.logPanic("HTTP", cause)
+	http.Error(w, internalText, http.StatusInternalServerError)
+}
+
+// isSessionless reports whether a request is of the era without sessions.
+func isSessionless(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Version") >= sessionless }
+
+// stream serves what has no body: a session's event stream and its end.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, over *exchange) {
+	if err := s.limiter.allow(clientKey(r, over)); err != nil {
+		refuse(w, err)
+		return
+	}
+	r, cancel := untilExpiry(r, over.identity)
+	defer cancel()
+	if isSessionless(r) {
+		s.modern.ServeHTTP(w, r)
+		return
+	}
+	s.legacy.ServeHTTP(w, r)
+}
+
+func (s *Server) post(w *response, r *http.Request, over *exchange) {
+	key := clientKey(r, over)
+	if err := s.limiter.allow(key); err != nil {
+		refuse(w, err)
+		return
+	}
+	body, ok := s.readBody(w, r)
+	if !ok {
+		return
+	}
+	listen := r.Header.Get("Mcp-Method") == methodListen && isSessionless(r)
+	leave, err := s.limiter.enter(key, listen)
+	if err != nil {
+		if isSessionless(r) || envelopeOf(body).isCall() {
+			refuse(w, err)
+			return
+		}
+		leave = func() {} // a notification may be what cancels a call
+	}
+	defer leave()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if isSessionless(r) {
+		s.postSessionless(w, r, over, body, listen)
+		return
+	}
+	s.postSession(w, r, over, body)
+}
+
+func (s *Server) postSessionless(w http.ResponseWriter, r *http.Request, over *exchange, body []byte, listen bool) {
+	if err := decodeName(r.Header); err != nil {
+		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
+		return
+	}
+	if listen {
+		var cancel context.CancelFunc
+		r, cancel = untilExpiry(r, over.identity)
+		defer cancel()
+	}
+	// One JSON object is cheaper than a stream of one event, but has no room for notifications before it.
+	if listen || bytes.Contains(body, []byte(`"progressToken"`)) || bytes.Contains(body, []byte(`"`+mcp.MetaKeyLogLevel+`"`)) {
+		s.modern.ServeHTTP(w, r)
+		return
+	}
+	s.modernJSON.ServeHTTP(w, r)
+}
+
+func (s *Server) postSession(w http.ResponseWriter, r *http.Request, over *exchange, body []byte) {
+	if r.Header.Get("Mcp-Session-Id") == "" {
+		end, ok := s.open(w, r, body)
+		if !ok {
+			return
+		}
+		defer end()
+	}
+	s.legacy.ServeHTTP(w, r)
+	if r.Context().Err() != nil {
+		// Without an event store nobody can fetch the answers any more.
+		over.leave()
+	}
+}
+
+// open admits a request that comes without a session: one that opens it. end must be called after it.
+func (s *Server) open(w http.ResponseWriter, r *http.Request, body []byte) (end func(), ok bool) {
+	message := envelopeOf(body)
+	if message.Method != "initialize" {
+		if bytes.Contains(body, []byte(`"`+mcp.MetaKeyProtocolVersion+`"`)) {
+			s.modern.ServeHTTP(w, r) // it knows how to say which header is missing
+			return nil, false
+		}
+		writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidRequest,
+			`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
+		return nil, false
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.pending+s.sessions() >= s.options.Limits.Sessions {
+		refuse(w, &busyError{reason: "all sessions are in use; try again later", retry: time.Minute, everyone: true})
+		return nil, false
+	}
+	s.pending++
+	return func() {
+		s.opening.Lock()
+		defer s.opening.Unlock()
+		s.pending--
+	}, true
+}
+
+// sessions counts the sessions over HTTP. Only they have an ID.
+func (s *Server) sessions() int {
+	n := 0
+	for session := range s.sdk.Sessions() {
+		if session.ID() != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Server) readBody(w *response, r *http.Request) ([]byte, bool) {
+	// Recorders in tests know no deadlines.
+	_ = w.control.SetReadDeadline(time.Now().Add(readTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.Limits.Message))
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.options.Limits.Message), http.StatusRequestEntityTooLarge)
+			return nil, false
+		}
+		http.Error(w, "The message did not arrive whole.", http.StatusBadRequest)
+		return nil, false
+	}
+	_ = w.control.SetReadDeadline(time.Time{})
+	if !json.Valid(body) {
+		writeError(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.CodeParseError, "The message is not valid JSON.")
+		return nil, false
+	}
+	return body, true
+}
+
+// untilExpiry ends a stream when the token that opened it expires.
+func untilExpiry(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
+	if identity == nil || identity.Expires.IsZero() {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithDeadline(r.Context(), identity.Expires)
+	return r.WithContext(ctx), cancel
+}
+
+// clientKey tells clients apart for the limits.
+func clientKey(r *http.Request, over *exchange) string {
+	if over.identity != nil {
+		return "user " + over.identity.key()
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return "address " + r.RemoteAddr
+	}
+	return "address " + host
+}
+
+// decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28, transports,
+// standard headers).
+func decodeName(h http.Header) error {
+	const prefix, suffix = "=?base64?", "?="
+	name := h.Get("Mcp-Name")
+	if len(name) < len(prefix)+len(suffix) || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
+		return nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(name[len(prefix) : len(name)-len(suffix)])
+	if err != nil {
+		return errors.New("header mismatch: Mcp-Name holds invalid Base64")
+	}
+	h.Set("Mcp-Name", string(decoded))
+	return nil
+}
+
+// envelope is what tells JSON-RPC messages apart. It is empty for a batch.
+type envelope struct {
+	ID     any    `json:"id"`
+	Method string `json:"method"`
+	batch  bool
+}
+
+func envelopeOf(body []byte) envelope {
+	var e envelope
+	if err := json.Unmarshal(body, &e); err != nil {
+		return envelope{batch: true}
+	}
+	return e
+}
+
+func (e envelope) isCall() bool { return e.batch || e.Method != "" && e.ID != nil }
+
+func (e envelope) id() jsonrpc.ID {
+	id, err := jsonrpc.MakeID(e.ID)
+	if err != nil {
+		return jsonrpc.ID{}
+	}
+	return id
+}
+
+// refuse answers a request that has met a limit.
+func refuse(w http.ResponseWriter, err error) {
+	status, retry := http.StatusTooManyRequests, time.Second
+	if busy, ok := errors.AsType[*busyError](err); ok {
+		retry = busy.retry
+		if busy.everyone {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
+	writeError(w, status, jsonrpc.ID{}, codeBusy, err.Error())
+}
+
+func writeError(w http.ResponseWriter, status int, id jsonrpc.ID, code int64, text string) {
+	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}})
+	if err != nil {
+		http.Error(w, internalText, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(data) // a client that has gone misses nothing
+}

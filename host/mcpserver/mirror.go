@@ -1,0 +1,190 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// mirror keeps what the SDK's server lists equal to the catalog. The SDK tells the clients of changes.
+type mirror struct {
+	server *Server
+
+	// mu guards what follows and serialises sync.
+	mu        sync.Mutex
+	tools     map[string]*catalog.Tool
+	resources map[string]*catalog.Resource
+	templates map[string]*catalog.Template
+	prompts   map[string]*catalog.Prompt
+
+	// listed holds the tools as clients get them, by name. The map in it does not change.
+	listed atomic.Pointer[map[string]*mcp.Tool]
+}
+
+func newMirror(s *Server) *mirror {
+	m := &mirror{server: s}
+	m.listed.Store(&map[string]*mcp.Tool{})
+	return m
+}
+
+// sync brings the SDK's server up to date with the catalog as it is now.
+func (m *mirror) sync() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	view, sdk := m.server.catalog.View(), m.server.sdk
+
+	listed := maps.Clone(*m.listed.Load())
+	update(m, &m.tools, index(view.Tools, func(t *catalog.Tool) string { return t.Name }),
+		func(t *catalog.Tool) { m.addTool(listed, t) }, sdk.RemoveTools)
+	maps.DeleteFunc(listed, func(name string, _ *mcp.Tool) bool { return m.tools[name] == nil })
+	m.listed.Store(&listed)
+
+	update(m, &m.resources, index(view.Resources, func(r *catalog.Resource) string { return r.Spec.URI }),
+		m.addResource, sdk.RemoveResources)
+	update(m, &m.templates, index(view.Templates, func(t *catalog.Template) string { return t.Spec.URITemplate }),
+		m.addTemplate, sdk.RemoveResourceTemplates)
+	update(m, &m.prompts, index(view.Prompts, func(p *catalog.Prompt) string { return p.Name }),
+		m.addPrompt, sdk.RemovePrompts)
+}
+
+func index[T any](list []T, name func(T) string) map[string]T {
+	table := make(map[string]T, len(list))
+	for _, entry := range list {
+		table[name(entry)] = entry
+	}
+	return table
+}
+
+// update adds what is new or other than in *have and removes what is gone. What cannot be added is left out and logged.
+func update[T comparable](m *mirror, have *map[string]T, want map[string]T, add func(T), remove func(...string)) {
+	var gone []string
+	for name := range *have {
+		if _, ok := want[name]; !ok {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		remove(gone...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if (*have)[name] == want[name] {
+			continue
+		}
+		if err := try(func() { add(want[name]) }); err != nil {
+			remove(name)
+			m.server.options.Logger.Warn("not offered over MCP", "name", name, "err", err)
+		}
+	}
+	*have = want
+}
+
+// try turns the panics with which the SDK refuses an entry into errors.
+func try(f func()) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%v", cause)
+		}
+	}()
+	f()
+	return nil
+}
+
+// anyObject stands for a tool's input schema where the SDK only wants to find header annotations in it.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// addTool registers a tool. On every call over HTTP the SDK decodes the input schema it knows, to look for x-mcp-header; a
+// tool without that gets a schema that costs nothing, and the real one goes into the lists.
+func (m *mirror) addTool(listed map[string]*mcp.Tool, t *catalog.Tool) {
+	full := m.tool(t)
+	registered := *full
+	if !bytes.Contains(t.Spec.InputSchema, []byte(`"x-mcp-header"`)) {
+		registered.InputSchema = anyObject
+	}
+	delete(listed, t.Name)
+	m.server.sdk.AddTool(&registered, m.server.callTool)
+	listed[t.Name] = full
+}
+
+// complete puts the real tools into a list that the SDK made.
+func (m *mirror) complete(result *mcp.ListToolsResult) {
+	listed := *m.listed.Load()
+	for i, tool := range result.Tools {
+		if full, ok := listed[tool.Name]; ok {
+			result.Tools[i] = full
+		}
+	}
+}
+
+func (m *mirror) text(t manifest.Text) string { return t.In(m.server.options.Language) }
+
+func (m *mirror) tool(t *catalog.Tool) *mcp.Tool {
+	tool := &mcp.Tool{
+		Name:        t.Name,
+		Title:       m.text(t.Spec.Title),
+		Description: m.text(t.Spec.Description),
+		InputSchema: t.Spec.InputSchema,
+		Annotations: annotations(t.Spec.Annotations),
+		Icons:       icons(t.Spec.Icons),
+	}
+	if t.Spec.OutputSchema != nil {
+		tool.OutputSchema = t.Spec.OutputSchema
+	}
+	return tool
+}
+
+func annotations(a manifest.Annotations) *mcp.ToolAnnotations {
+	isSet := func(hint *bool) bool { return hint != nil && *hint }
+	return &mcp.ToolAnnotations{
+		ReadOnlyHint:    isSet(a.ReadOnlyHint),
+		DestructiveHint: a.DestructiveHint,
+		IdempotentHint:  isSet(a.IdempotentHint),
+		OpenWorldHint:   a.OpenWorldHint,
+	}
+}
+
+func icons(list []manifest.Icon) []mcp.Icon {
+	var converted []mcp.Icon
+	for _, icon := range list {
+		converted = append(converted, mcp.Icon{Source: icon.Src, MIMEType: icon.MIMEType, Sizes: icon.Sizes})
+	}
+	return converted
+}
+
+func (m *mirror) addResource(r *catalog.Resource) {
+	m.server.sdk.AddResource(&mcp.Resource{
+		URI:         r.Spec.URI,
+		Name:        r.Spec.Name,
+		Title:       m.text(r.Spec.Title),
+		Description: m.text(r.Spec.Description),
+		MIMEType:    r.Spec.MIMEType,
+	}, m.server.readResource)
+}
+
+func (m *mirror) addTemplate(t *catalog.Template) {
+	m.server.sdk.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: t.Spec.URITemplate,
+		Name:        t.Spec.Name,
+		Title:       m.text(t.Spec.Title),
+		Description: m.text(t.Spec.Description),
+		MIMEType:    t.Spec.MIMEType,
+	}, m.server.readResource)
+}
+
+func (m *mirror) addPrompt(p *catalog.Prompt) {
+	prompt := &mcp.Prompt{Name: p.Name, Title: m.text(p.Spec.Title), Description: m.text(p.Spec.Description)}
+	for _, argument := range p.Spec.Arguments {
+		prompt.Arguments = append(prompt.Arguments, &mcp.PromptArgument{
+			Name: argument.Name, Description: m.text(argument.Description), Required: argument.Required,
+		})
+	}
+	m.server.sdk.AddPrompt(prompt, m.server.getPrompt)
+}

@@ -1,0 +1,124 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// receive is the middleware that every request passes once the SDK has decoded it.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				s.logPanic(method, cause)
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
+			}
+		}()
+		leave, err := s.enterStdio(method, req)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		result, err = s.dispatch(ctx, method, req, next)
+		return result, withCode(err)
+	}
+}
+
+// dispatch passes requests for what the SDK does not list to the pipeline too: it records them, and knows more of a name than
+// that it is not listed.
+func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	switch req := req.(type) {
+	case *mcp.CallToolRequest:
+		if _, ok := s.catalog.View().Tool(req.Params.Name); !ok && !s.fixtures[req.Params.Name] {
+			return orError(s.callTool(ctx, req))
+		}
+	case *mcp.GetPromptRequest:
+		if _, ok := s.catalog.View().Prompt(req.Params.Name); !ok && !s.fixtures[req.Params.Name] {
+			return orError(s.getPrompt(ctx, req))
+		}
+	case *mcp.ReadResourceRequest:
+		if !s.hasResource(req.Params.URI) && !s.fixtures[req.Params.URI] {
+			return orError(s.readResource(ctx, req))
+		}
+	}
+	result, err := next(ctx, method, req)
+	if tools, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+		s.mirror.complete(tools)
+	}
+	return result, err
+}
+
+func (s *Server) hasResource(uri string) bool {
+	view := s.catalog.View()
+	if _, ok := view.Resource(uri); ok {
+		return true
+	}
+	_, _, ok := view.Template(uri)
+	return ok
+}
+
+// orError keeps a nil result a nil interface.
+func orError[R mcp.Result](result R, err error) (mcp.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// enterStdio holds a request over stdio against the limits; those over HTTP have been, before they were decoded.
+func (s *Server) enterStdio(method string, req mcp.Request) (leave func(), err error) {
+	if exchangeOf(req.GetExtra()) != nil || isNotification(method) {
+		return func() {}, nil
+	}
+	if err = s.limiter.allow("stdio"); err == nil {
+		leave, err = s.limiter.enter("stdio", method == methodListen)
+	}
+	if busy, ok := errors.AsType[*busyError](err); ok {
+		return nil, &jsonrpc.Error{Code: codeBusy, Message: busy.reason}
+	}
+	return leave, err
+}
+
+func isNotification(method string) bool {
+	return len(method) > len("notifications/") && method[:len("notifications/")] == "notifications/"
+}
+
+const methodListen = "subscriptions/listen"
+
+// withCode gives errors of the SDK that have no JSON-RPC code the one for a request that breaks the protocol's order: that is
+// what they are about.
+func withCode(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return err
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+}
+
+// quiet passes the SDK's warnings and errors on as debug records: what causes them is what clients do.
+func quiet(logger *slog.Logger) *slog.Logger {
+	return slog.New(demoted{logger.Handler()}).With("component", "mcp-sdk")
+}
+
+type demoted struct{ slog.Handler }
+
+func (d demoted) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && d.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (d demoted) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = slog.LevelDebug
+	return d.Handler.Handle(ctx, record)
+}
+
+func (d demoted) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return demoted{d.Handler.WithAttrs(attrs)}
+}
+
+func (d demoted) WithGroup(name string) slog.Handler { return demoted{d.Handler.WithGroup(name)} }

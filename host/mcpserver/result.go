@@ -1,0 +1,91 @@
+package mcpserver
+
+import (
+	"bytes"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// metaReplayed marks a result that came from recordings, in its _meta.
+const metaReplayed = "run.hako/replayed"
+
+// sessionless is the first protocol version without sessions.
+const sessionless = "2026-07-28"
+
+func failedTool(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+func toolResult(response *abi.Response, version string) *mcp.CallToolResult {
+	result := &mcp.CallToolResult{IsError: response.IsError, Content: make([]mcp.Content, 0, len(response.Content))}
+	for i := range response.Content {
+		result.Content = append(result.Content, content(&response.Content[i]))
+	}
+	if response.Replayed {
+		result.Meta = mcp.Meta{metaReplayed: true}
+	}
+	structured := response.StructuredContent
+	switch {
+	case len(structured) == 0:
+	case version < sessionless && !bytes.HasPrefix(bytes.TrimLeft(structured, " \t\r\n"), []byte("{")):
+		// Before 2026-07-28 it had to be an object, and clients refuse anything else.
+		result.Content = append(result.Content, &mcp.TextContent{Text: string(structured)})
+	default:
+		result.StructuredContent = structured
+	}
+	return result
+}
+
+// content converts one block. The sandbox has checked its type.
+func content(c *abi.Content) mcp.Content {
+	hints := contentAnnotations(c.Annotations)
+	switch c.Type {
+	case abi.Image:
+		return &mcp.ImageContent{Data: c.Data, MIMEType: c.MIMEType, Annotations: hints}
+	case abi.Audio:
+		return &mcp.AudioContent{Data: c.Data, MIMEType: c.MIMEType, Annotations: hints}
+	case abi.ResourceLink:
+		return &mcp.ResourceLink{
+			URI: c.URI, Name: c.Name, Title: c.Title, Description: c.Description, MIMEType: c.MIMEType, Size: c.Size,
+			Annotations: hints,
+		}
+	case abi.Embedded:
+		return &mcp.EmbeddedResource{Resource: resourceContents(c.Resource), Annotations: hints}
+	}
+	return &mcp.TextContent{Text: c.Text, Annotations: hints}
+}
+
+func resourceContents(r *abi.ResourceContents) *mcp.ResourceContents {
+	return &mcp.ResourceContents{URI: r.URI, MIMEType: r.MIMEType, Text: r.Text, Blob: r.Data}
+}
+
+func contentAnnotations(a *abi.Annotations) *mcp.Annotations {
+	if a == nil {
+		return nil
+	}
+	converted := &mcp.Annotations{LastModified: a.LastModified}
+	for _, role := range a.Audience {
+		converted.Audience = append(converted.Audience, mcp.Role(role))
+	}
+	if a.Priority != nil {
+		converted.Priority = *a.Priority
+	}
+	return converted
+}
+
+// maxCompletions is the most values of one completion (MCP, completion).
+const maxCompletions = 100
+
+func completion(c *abi.Completion) mcp.CompletionResultDetails {
+	if c == nil || c.Values == nil {
+		return mcp.CompletionResultDetails{Values: []string{}}
+	}
+	details := mcp.CompletionResultDetails{Values: c.Values, Total: c.Total, HasMore: c.HasMore}
+	if len(c.Values) > maxCompletions {
+		details.Values, details.HasMore = c.Values[:maxCompletions], true
+		details.Total = max(c.Total, len(c.Values))
+	}
+	return details
+}

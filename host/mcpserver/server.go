@@ -1,0 +1,144 @@
+// Package mcpserver is the MCP door: it offers the catalog's tools, resources and prompts to MCP clients, over stdio and HTTP.
+//
+// Both eras of the protocol are served side by side: the one with sessions, up to 2025-11-25, and the one without, from
+// 2026-07-28. The protocol itself is the official SDK's; this package adds what a server that faces untrusted clients needs
+// besides, and passes every call to the pipeline.
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// Caller takes calls; *pipeline.Pipeline and *host.Host do. Its errors are those of pipeline.Pipeline.Call.
+type Caller interface {
+	Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error)
+}
+
+// Server offers a catalog to MCP clients. It is safe for concurrent use.
+type Server struct {
+	options Options
+	catalog *catalog.Catalog
+	calls   Caller
+	sdk     *mcp.Server
+	mirror  *mirror
+	guard   *guard
+	limiter *limiter
+	// fixtures are the names that the conformance suite's fixtures have; nil otherwise.
+	fixtures map[string]bool
+
+	legacy, modern, modernJSON http.Handler
+
+	// draining ends when no more requests are taken, base when those in flight have to stop.
+	draining, base       context.Context
+	startDrain, stopBase context.CancelFunc
+	unwatch              func()
+	// opening serialises the check of how many sessions there are.
+	opening sync.Mutex
+	pending int
+}
+
+// New returns a Server that offers what c holds, also after changes, and passes calls to calls. It fails if an option is out of
+// range or an origin or host in it is malformed. Shutdown or Close ends it.
+func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
+	filled, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	guard, err := newGuard(filled.Origins, filled.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: filled, catalog: c, calls: calls, guard: guard, limiter: newLimiter(filled.Limits)}
+	s.draining, s.startDrain = context.WithCancel(context.Background())
+	s.base, s.stopBase = context.WithCancel(context.Background())
+	s.sdk = mcp.NewServer(
+		&mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version}, s.sdkOptions())
+	s.sdk.AddReceivingMiddleware(s.receive)
+	s.mirror = newMirror(s)
+	if filled.Conformance {
+		s.addFixtures()
+	}
+	s.newHandlers()
+	s.unwatch = c.Watch(s.mirror.sync)
+	s.mirror.sync()
+	return s, nil
+}
+
+func (s *Server) sdkOptions() *mcp.ServerOptions {
+	options := &mcp.ServerOptions{
+		Instructions:      s.options.Instructions,
+		Logger:            quiet(s.options.Logger),
+		PageSize:          s.options.PageSize,
+		CompletionHandler: s.complete,
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:       &mcp.ToolCapabilities{ListChanged: true},
+			Resources:   &mcp.ResourceCapabilities{ListChanged: true},
+			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+			Completions: &mcp.CompletionCapabilities{},
+		},
+		SetCacheable: s.setCacheable,
+	}
+	if s.options.Conformance {
+		conformanceOptions(options)
+	}
+	return options
+}
+
+// setCacheable says how long a result may be kept, and that one that may depend on the caller is nobody else's.
+func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+	_, read := req.(*mcp.ReadResourceRequest)
+	if read || s.options.Auth != nil {
+		c.CacheScope = "private"
+	}
+	if !read {
+		c.TTLMs = int(max(0, s.options.ListTTL).Milliseconds())
+	}
+}
+
+// Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the sessions and
+// streams. When ctx is done first it stops what is still running and returns ctx's error. It ends ServeStdio too. Shut the
+// http.Server down afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.startDrain()
+	s.unwatch()
+	err := s.limiter.wait(ctx)
+	s.stopBase()
+	var closing sync.WaitGroup
+	for session := range s.sdk.Sessions() {
+		closing.Go(func() { session.Close() })
+	}
+	closed := make(chan struct{})
+	go func() {
+		closing.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return err
+}
+
+// Close is Shutdown without waiting.
+func (s *Server) Close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Shutdown(ctx)
+	return nil
+}
+
+// logPanic records a panic that was caught. Its cause stays out of the answer, for it may hold anything.
+func (s *Server) logPanic(method string, cause any) {
+	s.options.Logger.Error("an MCP request failed inside the host", "method", method,
+		"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
+}

@@ -1,0 +1,231 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ServeStdio serves one client that writes a JSON-RPC message per line to in and reads such lines from out, until in ends, ctx
+// is done or the server is shut down. Calls in flight may then still answer, for Options.Grace at most, before they are
+// stopped. A line that is no message is answered with an error and does no harm.
+//
+// It returns nil except when in or out fails. It closes neither; a read from in that is under way when ctx ends is left behind.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.draining, cancel)()
+	c := &stdioConn{
+		out: out, stop: ctx.Done(), grace: s.options.Grace,
+		lines: make(chan line), closed: make(chan struct{}),
+		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]bool{},
+	}
+	go c.scan(in, int(s.options.Limits.Message))
+	session, err := s.sdk.Connect(context.WithoutCancel(ctx), c, nil)
+	if err != nil {
+		return fmt.Errorf("serve MCP on stdio: %w", err)
+	}
+	if err := session.Wait(); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("serve MCP on stdio: %w", err)
+	}
+	return nil
+}
+
+// stdioConn is the SDK's transport and connection over lines. The SDK's own ends the session at the first line that is no
+// message.
+type stdioConn struct {
+	stop   <-chan struct{}
+	grace  time.Duration
+	lines  chan line
+	closed chan struct{}
+	close  sync.Once
+
+	writing sync.Mutex // serialises writes to out
+	out     io.Writer
+
+	// mu guards waiting: the calls that were read and not yet answered, but for subscriptions, which end with the connection.
+	mu       sync.Mutex
+	waiting  map[jsonrpc.ID]bool
+	answered chan struct{}
+}
+
+// line is one line of input, or what ended the input.
+type line struct {
+	data []byte
+	long bool
+	err  error
+}
+
+var _ mcp.Connection = (*stdioConn)(nil)
+
+// Connect implements mcp.Transport.
+func (c *stdioConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements mcp.Connection.
+func (c *stdioConn) SessionID() string { return "" }
+
+// Close implements mcp.Connection.
+func (c *stdioConn) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return nil
+}
+
+// scan reads lines until the input or the connection ends.
+func (c *stdioConn) scan(in io.Reader, limit int) {
+	reader := bufio.NewReaderSize(in, 64<<10)
+	for {
+		l := readLine(reader, limit)
+		select {
+		case c.lines <- l:
+		case <-c.closed:
+			return
+		}
+		if l.err != nil {
+			return
+		}
+	}
+}
+
+// readLine reads one line. What exceeds limit bytes is skipped.
+func readLine(reader *bufio.Reader, limit int) line {
+	var l line
+	for {
+		part, err := reader.ReadSlice('\n')
+		if l.long = l.long || len(l.data)+len(part) > limit; l.long {
+			l.data = nil
+		} else {
+			l.data = append(l.data, part...)
+		}
+		switch {
+		case err == nil:
+			return l
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case len(l.data) > 0 && errors.Is(err, io.EOF):
+			return l // the last line may lack its end
+		}
+		return line{err: err}
+	}
+}
+
+// Read implements mcp.Connection: it returns the next message, and answers lines that are none.
+func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case l := <-c.lines:
+			if l.err != nil {
+				c.drain()
+				return nil, l.err
+			}
+			message, err := c.accept(l)
+			if message != nil || err != nil {
+				return message, err
+			}
+		case <-c.stop:
+			c.drain()
+			return nil, io.EOF
+		case <-c.closed:
+			return nil, io.EOF
+		}
+	}
+}
+
+// accept returns a line's message, or nil after answering one that is none.
+func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
+	if !l.long && len(bytes.TrimSpace(l.data)) == 0 {
+		return nil, nil
+	}
+	message, refusal := parse(l)
+	if refusal != nil {
+		return nil, c.write(refusal)
+	}
+	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && request.Method != methodListen {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting[request.ID] = true
+	}
+	return message, nil
+}
+
+// parse decodes a line, or gives the answer to one that is no message (JSON-RPC 2.0, section 5.1). Batches are refused: MCP
+// has had none but in the version of 2025-03-26.
+func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
+	refuse := func(id jsonrpc.ID, code int64, text string) (jsonrpc.Message, *jsonrpc.Response) {
+		return nil, &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}}
+	}
+	switch {
+	case l.long:
+		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is longer than the server takes")
+	case !json.Valid(l.data):
+		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is not valid JSON")
+	case bytes.HasPrefix(bytes.TrimSpace(l.data), []byte("[")):
+		return refuse(jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, "batches are not supported: send one message per line")
+	}
+	message, err := jsonrpc.DecodeMessage(l.data)
+	if err != nil {
+		return refuse(envelopeOf(l.data).id(), jsonrpc.CodeInvalidRequest, "the line is not a JSON-RPC 2.0 message")
+	}
+	return message, nil
+}
+
+// Write implements mcp.Connection.
+func (c *stdioConn) Write(_ context.Context, message jsonrpc.Message) error {
+	response, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return c.write(message)
+	}
+	if response.Error != nil {
+		response.Error = withCode(response.Error)
+	}
+	err := c.write(response)
+	c.mu.Lock()
+	delete(c.waiting, response.ID)
+	c.mu.Unlock()
+	select {
+	case c.answered <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+func (c *stdioConn) write(message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, err = c.out.Write(append(data, '\n'))
+	return err
+}
+
+// drain waits until the calls that were read are answered, or the grace is over. The SDK cancels what is left once Read has
+// returned an error.
+func (c *stdioConn) drain() {
+	timer := time.NewTimer(c.grace)
+	defer timer.Stop()
+	for c.unanswered() > 0 {
+		select {
+		case <-c.answered:
+		case <-timer.C:
+			return
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+func (c *stdioConn) unanswered() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting)
+}

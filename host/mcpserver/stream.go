@@ -1,0 +1,131 @@
+package mcpserver
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// writeTimeout bounds one write to a client. A client that does not read must not hold up a tool, or the notifications to all
+// the others.
+const writeTimeout = 30 * time.Second
+
+// response is the ResponseWriter under the SDK's handlers. It bounds writes in time; on event streams it forbids proxies to
+// buffer and sends comments while there is nothing else (WHATWG HTML, section 9.2.7).
+type response struct {
+	http.ResponseWriter
+	control   *http.ResponseController
+	keepAlive time.Duration
+
+	// mu guards what follows and serialises writes.
+	mu      sync.Mutex
+	started bool
+	stream  bool
+	// plain says that the SDK has answered with a bare JSON body on what is an event stream already.
+	plain bool
+	timer *time.Timer
+	done  bool
+}
+
+func newResponse(w http.ResponseWriter, keepAlive time.Duration) *response {
+	return &response{ResponseWriter: w, control: http.NewResponseController(w), keepAlive: keepAlive}
+}
+
+// Unwrap lets http.ResponseController find what the inner writer can do.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *response) WriteHeader(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.start(status)
+}
+
+func (r *response) start(status int) {
+	if r.started {
+		r.plain = r.stream
+		return
+	}
+	r.started = true
+	if r.stream = strings.HasPrefix(r.Header().Get("Content-Type"), "text/event-stream"); r.stream {
+		r.Header().Set("X-Accel-Buffering", "no")
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *response) Write(data []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started {
+		r.start(http.StatusOK)
+	}
+	if r.plain {
+		if err := r.write(event(data)); err != nil {
+			return 0, err
+		}
+		return len(data), nil
+	}
+	if err := r.write(data); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+// event frames a JSON message, which holds no line breaks, as a server-sent event.
+func event(data []byte) []byte {
+	return bytes.Join([][]byte{[]byte("event: message\ndata: "), bytes.TrimSpace(data), []byte("\n\n")}, nil)
+}
+
+func (r *response) write(data []byte) error {
+	// Recorders in tests know no deadlines, and for others the write itself will tell.
+	_ = r.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := r.ResponseWriter.Write(data); err != nil {
+		return err
+	}
+	if r.stream && !r.done {
+		r.wake()
+	}
+	return nil
+}
+
+func (r *response) wake() {
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.keepAlive, r.comment)
+		return
+	}
+	r.timer.Reset(r.keepAlive)
+}
+
+// FlushError implements what http.ResponseController looks for.
+func (r *response) FlushError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started {
+		r.start(http.StatusOK)
+	}
+	return r.control.Flush()
+}
+
+func (r *response) comment() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done {
+		return
+	}
+	if err := r.write([]byte(": keep-alive\n\n")); err == nil {
+		_ = r.control.Flush() // the next write tells of a broken connection
+	}
+}
+
+// close ends what the response does by itself. Nothing may be written afterwards.
+func (r *response) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	// The connection may carry more responses.
+	_ = r.control.SetWriteDeadline(time.Time{})
+}
