@@ -1,0 +1,210 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// rank is how well a name fits a place; lower is better. A plain prefix search would take 横浜 for 横浜町 in Aomori and 津 for 津別町 in
+// Hokkaido, so a name that only lacks its 市 goes before one that merely starts the same.
+type rank int
+
+const (
+	asPrefecture rank = iota // a prefecture or office, its 都, 府, 県 or 地方 given or not
+	asRegion
+	asWhole // the whole name of an area or municipality
+	asCity  // the name without 市, and so on
+	asWard
+	asTown
+	asVillage
+	asArea
+	asStation
+	asAddress // a municipality that the query starts with: 横浜市中区
+	asPrefectureStart
+	asStart
+	asPart
+	unfit
+
+	exact    = asStation
+	anywhere = asPart
+)
+
+// fit is how one name compares with another.
+type fit int
+
+const (
+	noFit fit = iota
+	partFit
+	startFit
+	longerFit // the query goes on after the name
+	stemFit
+	wholeFit
+)
+
+// rank returns how well q names p.
+func (q query) rank(p place) rank {
+	var f fit
+	switch {
+	case q.text == "":
+		return unfit
+	case q.latin != "":
+		f = q.fitLatin(p)
+	case q.kana != "":
+		f = max(q.fitName(p), q.fitKana(p))
+	default:
+		f = q.fitName(p)
+	}
+	return p.rank(f)
+}
+
+func (p place) rank(f fit) rank {
+	switch {
+	case p.level == stationLevel && f != wholeFit:
+		return unfit
+	case p.level == stationLevel:
+		return asStation
+	case f == noFit:
+		return unfit
+	case f == longerFit:
+		if p.level != municipalityLevel || p.kind() == "" {
+			return unfit
+		}
+		return asAddress
+	case f == partFit:
+		return asPart
+	case f == startFit && p.level <= regionLevel:
+		return asPrefectureStart
+	case f == startFit:
+		return asStart
+	case p.level <= officeLevel:
+		return asPrefecture
+	case p.level == regionLevel:
+		return asRegion
+	case f == wholeFit:
+		return asWhole
+	}
+	return p.stemRank()
+}
+
+func (p place) stemRank() rank {
+	switch p.kind() {
+	case "市":
+		return asCity
+	case "区":
+		return asWard
+	case "町":
+		return asTown
+	case "村":
+		return asVillage
+	}
+	return asArea
+}
+
+// kind is the last character of a municipality's name if that says what it is, and otherwise "".
+func (p place) kind() string {
+	r, size := utf8.DecodeLastRuneInString(p.name)
+	if p.level == municipalityLevel && size < len(p.name) && strings.ContainsRune("市区町村", r) {
+		return string(r)
+	}
+	return ""
+}
+
+var (
+	nameEndings = []string{"都", "府", "県", "市", "区", "町", "村", "地方", "地域", "地区", "諸島"}
+	kanaEndings = []string{"と", "ふ", "けん", "し", "く", "ちょう", "まち", "むら", "そん"}
+)
+
+// stemOf returns a Japanese name without what it ends in.
+func stemOf(name string) string {
+	for _, ending := range nameEndings {
+		if stem, ok := strings.CutSuffix(name, ending); ok && stem != "" {
+			return stem
+		}
+	}
+	return name
+}
+
+func (q query) fitName(p place) fit {
+	name := fold(p.name)
+	bare, _, _ := strings.Cut(name, "(")
+	switch {
+	case q.text == name || q.text == bare:
+		return wholeFit
+	case q.text == stemOf(bare):
+		return stemFit
+	case strings.HasPrefix(q.text, name):
+		return longerFit
+	case utf8.RuneCountInString(q.text) < 2:
+		return noFit
+	case strings.HasPrefix(name, q.text):
+		return startFit
+	case strings.Contains(name, q.text):
+		return partFit
+	}
+	return noFit
+}
+
+func (q query) fitKana(p place) fit {
+	switch {
+	case p.kana == "" || !strings.HasPrefix(p.kana, q.kana):
+		return noFit
+	case p.kana == q.kana:
+		return wholeFit
+	case p.kind() != "" || p.level == prefectureLevel:
+		if slices.Contains(kanaEndings, p.kana[len(q.kana):]) {
+			return stemFit
+		}
+	}
+	if q.hiragana && utf8.RuneCountInString(q.kana) >= 2 {
+		return startFit
+	}
+	return noFit
+}
+
+func (q query) fitLatin(p place) fit {
+	if p.en == "" || q.stem == "" {
+		return noFit
+	}
+	if f := q.fitStem(p); f != noFit {
+		return f
+	}
+	if len(q.latin) >= 4 && strings.Count(p.en, " ") > 1 && hasWord(p.en, q.latin) {
+		return partFit
+	}
+	return noFit
+}
+
+func (q query) fitStem(p place) fit {
+	if letter(rune(p.en[0])) != q.stem[0] { // most names, and the comparison below is slow
+		return noFit
+	}
+	stem, kind := splitKind(p.en)
+	if p.level <= officeLevel && kind == "" {
+		kind = "都道府県"
+	}
+	name := romaji(stem)
+	switch {
+	case q.stem == name && q.kind != "" && sameKind(q.kind, kind, p.kind()):
+		return wholeFit
+	case q.latin == name:
+		return stemFit
+	case len(q.latin) >= 3 && strings.HasPrefix(name, q.latin):
+		return startFit
+	}
+	return noFit
+}
+
+// sameKind reports whether the kind that a query asks for is the place's, by its English name and, where it has one, its Japanese.
+func sameKind(asked, kind, japanese string) bool {
+	if japanese != "" {
+		kind = japanese
+	}
+	return strings.ContainsAny(asked, kind)
+}
+
+// hasWord reports whether one of the words of an English name is word, in romaji.
+func hasWord(name, word string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(" ,()", r) })
+	return slices.ContainsFunc(words, func(w string) bool { return romaji(w) == word })
+}
