@@ -12,7 +12,7 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS      = -s -w -X main.version=$(VERSION)
 
-.PHONY: run build plugins test race check conformance bench fuzz clean
+.PHONY: run build plugins test race check clients conformance bench fuzz clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
@@ -31,6 +31,9 @@ race: plugins ## all tests with the race detector, which needs a C compiler
 
 check: ## format, vet, staticcheck, errorlint, govulncheck, tidy, generated files without a diff
 	./scripts/check.sh '$(STATICCHECK)' '$(ERRORLINT)' '$(GOVULNCHECK)'
+
+clients: build ## the MCP Inspector and the official TypeScript SDK against bin/hako
+	./scripts/clients.sh
 
 conformance: build ## the official MCP conformance suite, both frozen sets
 	./scripts/conformance.sh

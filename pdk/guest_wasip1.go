@@ -32,6 +32,7 @@ func exportMarker() {}
 
 //go:wasmexport hako_call
 func exportCall(length int32) int32 {
+	reseed()
 	data := take(uint32(length))
 	var request abi.Request
 	if err := json.Unmarshal(data, &request); err != nil {

@@ -15,6 +15,8 @@ import (
 // Outside of Wasm there is no host: the functions below let handlers run under go test. HTTP goes out directly, log lines go to
 // the standard logger, progress is dropped.
 
+func warm[In, Out any]() {}
+
 func hostCanceled() bool { return false }
 
 func hostLog(_ abi.LogLevel, line string) { log.Print(line) }

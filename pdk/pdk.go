@@ -59,6 +59,7 @@ var (
 // any other value, which becomes the structured content. A returned error is a tool error: its text goes to the model.
 // HandleTool panics if name has a handler already.
 func HandleTool[In, Out any](name string, handle func(context.Context, In) (Out, error)) {
+	warm[In, Out]()
 	register(tools, "tool", name, func(ctx context.Context, arguments json.RawMessage) (*Result, error) {
 		var in In
 		if len(arguments) > 0 {

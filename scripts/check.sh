@@ -19,6 +19,8 @@ for os in darwin windows; do
 	GOOS=$os go vet ./... || fail=1
 done
 
+GOOS=wasip1 GOARCH=wasm go vet ./pdk/... ./plugins/... || fail=1
+
 step staticcheck
 go run "$staticcheck" ./... || fail=1
 

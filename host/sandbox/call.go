@@ -2,27 +2,20 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/experimental/sysfs"
 	wasys "github.com/tetratelabs/wazero/sys"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/file"
-	"github.com/hako-run/hako/host/internal/fuel"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Call runs one request in an instance of its own. What limits states of Time, Input, Output and Log holds instead of the plugin's.
-// progress, if not nil, receives the guest's reports, one at a time, during the call.
+// Call runs one request in an instance that is as it was right after its start. What limits states of Time, Input, Output and Log
+// holds instead of the plugin's. progress, if not nil, receives the guest's reports, one at a time, during the call.
 //
 // It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
 // contract, ErrClosed when the plugin has been closed, and ctx's own error when the caller went away. What the guest itself
@@ -42,16 +35,15 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 		return nil, err
 	}
 	limits = limits.Or(p.spec.Limits)
-	c := &call{plugin: p, limits: limits, progress: progress}
-	c.Call = broker.Call{Plugin: p.spec.Name, Tool: request.Name}
-	c.log = &logSink{logger: p.logger.With("tool", request.Name), left: limits.Log}
+	c := p.newCall(request.Name, limits)
+	c.progress = progress
 	payload, err := c.payload(*request)
 	if err != nil {
 		return nil, err
 	}
 	timed, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	response, err := c.run(context.WithValue(timed, callKey{}, c), code, payload)
+	response, err := p.serve(timed, code, c, payload)
 	if err != nil {
 		return nil, c.explain(ctx, timed, err)
 	}
@@ -59,116 +51,56 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 	return response, nil
 }
 
-type callKey struct{}
-
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+// serve runs the call in an instance and gives the instance back.
+func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte) (*abi.Response, error) {
+	instance, err := p.acquire(ctx, code, c)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(instance.run(ctx, c, payload), c.Close())
+	p.giveBack(code, instance, err == nil)
+	if err != nil {
+		return nil, err
+	}
+	return decode(c.Plugin, c.response, c.blobs)
+}
 
 // call is the state of one call. Only the goroutine that runs it touches it.
 type call struct {
 	broker.Call
+	// ctx is the call's, for what WASI does without one.
+	ctx      context.Context
 	plugin   *Plugin
-	module   api.Module
+	instance *instance
 	limits   manifest.Limits
 	log      *logSink
 	progress func(abi.Progress)
 
 	lastProgress time.Time
-	memory       *linearMemory
 	response     []byte
 	blobs        [][]byte
 	output       int64
 }
 
+func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
+	return &call{
+		Call:   broker.Call{Plugin: p.spec.Name, Tool: tool},
+		plugin: p,
+		limits: limits,
+		log:    &logSink{logger: p.logger, tool: tool, left: limits.Log},
+	}
+}
+
 func (c *call) payload(request abi.Request) ([]byte, error) {
+	if int64(len(request.Arguments)) > c.limits.Input {
+		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
+	}
 	request.DeadlineMS = c.limits.Time.Milliseconds()
 	payload, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: encode the request: %w", c.Plugin, err)
 	}
-	if int64(len(request.Arguments)) > c.limits.Input {
-		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
-	}
 	return payload, nil
-}
-
-// run instantiates, calls, and closes the instance whatever happens.
-func (c *call) run(ctx context.Context, code *code, payload []byte) (response *abi.Response, err error) {
-	defer func() { err = errors.Join(err, c.Close()) }()
-	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(c.allocate))
-	instance, err := code.runtime.InstantiateModule(ctx, code.module, c.config(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	defer instance.Close(context.WithoutCancel(ctx))
-	entry := instance.ExportedFunction(abi.Entry)
-	if entry == nil {
-		return nil, &GuestError{Plugin: c.Plugin, Reason: "does not export " + abi.Entry}
-	}
-	c.Give(payload)
-	results, err := entry.Call(ctx, uint64(len(payload)))
-	if err != nil {
-		return nil, err
-	}
-	if len(results) != 1 || uint32(results[0]) != 0 {
-		return nil, &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("reported failure %d instead of answering", results)}
-	}
-	return decode(c.Plugin, c.response, c.blobs)
-}
-
-func (c *call) config(ctx context.Context) wazero.ModuleConfig {
-	open := broker.State(&c.Call, openFiles{}, func() openFiles { return openFiles{file.NewHandles(c.limits.OpenFiles)} })
-	open.Begin(ctx)
-	mounts := wazero.NewFSConfig()
-	for _, mount := range c.plugin.spec.Mounts {
-		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(open.Handles), mount.GuestPath())
-	}
-	config := wazero.NewModuleConfig().
-		WithName("").
-		WithStartFunctions("_initialize").
-		WithArgs(c.Plugin).
-		WithFSConfig(mounts).
-		WithStdout(c.log.lines(abi.LogInfo)).
-		WithStderr(c.log.lines(abi.LogWarn)).
-		WithRandSource(rand.Reader).
-		WithSysNanotime().
-		WithSysWalltime().
-		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) })
-	if clock := c.plugin.spec.Clock; clock != nil {
-		config = config.WithWalltime(func() (int64, int32) {
-			now := clock()
-			return now.Unix(), int32(now.Nanosecond())
-		}, 1)
-	}
-	return config
-}
-
-// openFiles are those of one call.
-type openFiles struct{ *file.Handles }
-
-// Close closes what the guest left open.
-func (o openFiles) Close() error {
-	o.End()
-	return nil
-}
-
-// sleep ends with the call.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		panic(ctx.Err())
-	}
-}
-
-func (c *call) refuel() {
-	c.module.ExportedGlobal(fuel.Export).(api.MutableGlobal).Set(quantum)
-}
-
-func (c *call) allocate(_, _ uint64) experimental.LinearMemory {
-	c.memory = &linearMemory{limit: uint64(c.limits.Memory)}
-	return c.memory
 }
 
 func (c *call) limitError(limit, value, remedy string) *LimitError {
@@ -187,7 +119,7 @@ func (c *call) explain(caller, timed context.Context, err error) error {
 		return limit
 	case timed.Err() != nil:
 		return c.limitError(LimitTime, c.limits.Time.String(), "ask for less at once, or raise limits.time")
-	case c.memory != nil && c.memory.refused:
+	case c.instance != nil && c.instance.memory.refused:
 		return c.limitError(LimitMemory, bytesText(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):
 		return guest

@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/internal/fuel"
+	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -48,7 +48,6 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 		if err := ctx.Err(); err != nil && !function.Late {
 			panic(err)
 		}
-		c.module = module
 		c.Memory = module.Memory()
 		for i, t := range function.Params {
 			if t == broker.I32 { // the runtime leaves the upper half undefined
@@ -62,14 +61,20 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 	}
 }
 
-// meter is what a rewritten guest calls when its counter is used up. hostFunction has then looked at the deadline.
-var meter = broker.Module{Name: fuel.ImportModule, Functions: []broker.Function{{
-	Name: fuel.ImportName,
-	Do: func(ctx context.Context, _ *broker.Call, _ []uint64) uint64 {
-		callOf(ctx).refuel()
-		return 0
-	},
-}}}
+// linkMeter makes the function linkable that a rewritten guest calls when its fuel is used up.
+func linkMeter(ctx context.Context, runtime wazero.Runtime) error {
+	_, err := runtime.NewHostModuleBuilder(rewrite.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refuel), nil, nil).Export(rewrite.ImportName).Instantiate(ctx)
+	return err
+}
+
+// refuel lets the guest go on for another quantum, unless its time is up.
+func refuel(ctx context.Context, module api.Module, _ []uint64) {
+	if err := ctx.Err(); err != nil {
+		panic(err)
+	}
+	module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal).Set(quantum)
+}
 
 var i32 = broker.I32
 

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"strings"
 
@@ -13,7 +12,10 @@ import (
 // logSink passes on what a guest logs in one call, up to a number of bytes.
 type logSink struct {
 	logger *slog.Logger
+	tool   string
 	left   int64
+	// partial are the unfinished lines of standard output and error.
+	partial map[abi.LogLevel][]byte
 }
 
 // maxLine bounds one log record, in bytes.
@@ -26,7 +28,7 @@ func (s *logSink) admit(n int64) bool {
 		return true
 	}
 	if s.left >= 0 {
-		s.logger.Warn("the plugin passed its log limit: the rest of this call's records are dropped")
+		s.logger.Warn("the plugin passed its log limit: the rest of this call's records are dropped", "tool", s.tool)
 	}
 	s.left = -1
 	return false
@@ -36,36 +38,41 @@ func (s *logSink) emit(level abi.LogLevel, text string) {
 	if len(text) > maxLine {
 		text = text[:maxLine] + " (cut)"
 	}
-	s.logger.Log(context.Background(), clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"))
+	s.logger.Log(context.Background(), clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"), "tool", s.tool)
 }
 
 func clamp(level slog.Level) slog.Level {
 	return max(slog.LevelDebug, min(slog.LevelError, level))
 }
 
-// lines returns a writer that logs each line; it stands for the guest's standard output or error.
-func (s *logSink) lines(level abi.LogLevel) io.Writer { return &lineWriter{sink: s, level: level} }
-
-type lineWriter struct {
-	sink    *logSink
-	level   abi.LogLevel
-	partial []byte
+// output is a guest's standard output or error: each line becomes a record of the call under way.
+type output struct {
+	instance *instance
+	level    abi.LogLevel
 }
 
 // Write never fails: what the log limit does not admit is dropped. A line that never ends is logged in pieces of maxLine.
-func (w *lineWriter) Write(p []byte) (int, error) {
-	if !w.sink.admit(int64(len(p))) {
-		return len(p), nil
+func (o *output) Write(p []byte) (int, error) {
+	if s := o.instance.call.log; s.admit(int64(len(p))) {
+		s.write(o.level, p)
 	}
-	w.partial = append(w.partial, p...)
+	return len(p), nil
+}
+
+func (s *logSink) write(level abi.LogLevel, p []byte) {
+	if s.partial == nil {
+		s.partial = map[abi.LogLevel][]byte{}
+	}
+	pending := append(s.partial[level], p...)
 	for {
-		line, rest, ended := bytes.Cut(w.partial, []byte("\n"))
-		if !ended && len(w.partial) < maxLine {
-			return len(p), nil
+		line, rest, ended := bytes.Cut(pending, []byte("\n"))
+		if !ended && len(pending) < maxLine {
+			s.partial[level] = pending
+			return
 		}
 		if text := strings.TrimSpace(string(line)); text != "" {
-			w.sink.emit(w.level, text)
+			s.emit(level, text)
 		}
-		w.partial = rest
+		pending = rest
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
-	"github.com/hako-run/hako/host/internal/fuel"
+	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
 // Plugin is one plugin ready to be called. It is safe for concurrent use: every call has an instance of its own.
@@ -28,13 +28,19 @@ type Plugin struct {
 	// mu guards code, which is nil until the first compilation succeeds.
 	mu   sync.Mutex
 	code *code
+
+	pool pool
 }
 
 // code is the compiled plugin in a runtime that links its grants.
 type code struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
+	// metered says that the code has been rewritten; globals are then the names of its mutable globals.
 	metered bool
+	globals []string
+	// lasting says why an instance serves one call and is then thrown away; empty if it can be put back.
+	lasting string
 }
 
 // Prepare compiles the plugin and links its imports, unless that has been done. It fails if the code is not valid Wasm or imports
@@ -74,24 +80,26 @@ func (p *Plugin) compiled(ctx context.Context) (*code, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
 	}
-	wasm, err := fuel.Rewrite(original, quantum)
-	var unsupported *fuel.UnsupportedError
+	result, err := rewrite.Module(original, quantum)
+	var unsupported *rewrite.UnsupportedError
 	metered := !errors.As(err, &unsupported)
-	if err != nil && metered {
+	switch {
+	case err != nil && metered:
 		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
-	}
-	if !metered {
+	case !metered:
 		p.logger.Warn("the plugin runs the slow way", "err", err)
-		wasm = original
+		result = &rewrite.Result{Wasm: original, Lasting: err.Error()}
+	case result.Lasting != "":
+		p.logger.Debug("each call gets a fresh instance", "reason", result.Lasting)
 	}
 	// The runtime outlives the call that happens to come first.
 	ctx = compileContext(context.WithoutCancel(ctx))
 	runtime := p.engine.runtime(ctx, metered)
-	module, err := p.link(ctx, runtime, wasm)
+	module, err := p.link(ctx, runtime, result.Wasm)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
 	}
-	p.code = &code{runtime: runtime, module: module, metered: metered}
+	p.code = &code{runtime: runtime, module: module, metered: metered, globals: result.Globals, lasting: result.Lasting}
 	return p.code, nil
 }
 
@@ -106,7 +114,10 @@ func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, wasm []byte) 
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
 		return nil, fmt.Errorf("link WASI: %w", err)
 	}
-	for _, imports := range append(p.spec.Modules, coreModule, meter) {
+	if err := linkMeter(ctx, runtime); err != nil {
+		return nil, fmt.Errorf("link the meter: %w", err)
+	}
+	for _, imports := range append(p.spec.Modules, coreModule) {
 		if err := instantiate(ctx, runtime, imports); err != nil {
 			return nil, fmt.Errorf("link %s: %w", imports.Name, err)
 		}
@@ -147,5 +158,5 @@ func (p *Plugin) Close() error {
 	}
 	runtime := p.code.runtime
 	p.code = nil
-	return runtime.Close(context.Background())
+	return errors.Join(p.pool.close(), runtime.Close(context.Background()))
 }

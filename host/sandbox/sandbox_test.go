@@ -41,7 +41,7 @@ func newPlugin(t *testing.T, options sandbox.Options, spec sandbox.Spec) *sandbo
 	return plugin
 }
 
-func probe(t *testing.T) func() ([]byte, error) {
+func probe(t testing.TB) func() ([]byte, error) {
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
 	return func() ([]byte, error) { return wasm, nil }
 }
@@ -101,13 +101,16 @@ func TestCallsShareNothing(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
 	random := map[string]bool{}
-	for range 3 {
+	for range 20 {
 		if got := text(t, plugin, "count", object{}); got != "1" {
 			t.Errorf("count = %s: something of an earlier call is left", got)
 		}
 		random[text(t, plugin, "random", object{})] = true
+		for _, number := range strings.Fields(text(t, plugin, "math_random", object{})) {
+			random[number] = true
+		}
 	}
-	if len(random) != 3 {
+	if len(random) != 20*4 {
 		t.Errorf("random numbers repeat: %v", random)
 	}
 	if got := text(t, plugin, "environment", object{}); got != "[] [probe]" {

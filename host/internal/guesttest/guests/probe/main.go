@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	oldrand "math/rand"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +89,9 @@ func init() {
 		}
 		randomGet(unsafe.Pointer(&data[0]), 16)
 		return fmt.Sprintf("%x", data), nil
+	})
+	pdk.HandleTool("math_random", func(context.Context, none) (string, error) {
+		return fmt.Sprintf("%x %x %x", rand.Uint64(), rand.Uint64(), oldrand.Uint64()), nil
 	})
 	pdk.HandleTool("environment", func(context.Context, none) (string, error) {
 		return fmt.Sprint(os.Environ(), os.Args), nil

@@ -1,4 +1,4 @@
-package fuel
+package rewrite
 
 import (
 	"encoding/binary"

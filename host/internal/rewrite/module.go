@@ -1,27 +1,41 @@
-// Package fuel rewrites a Wasm module so that the host can stop it at any time and knows how much it computed.
+// Package rewrite changes a Wasm module so that the host can stop it at any time, knows how much it computed, and can put its
+// globals back.
 //
-// At the entry of every function and at the head of every loop the rewritten module counts a global down by one; when it
-// passes zero the module calls an imported function, which may refill the global or trap. Between two counts a guest can only
-// run straight-line code, so the initial value of the counter (the quantum) bounds how long it runs without the host
-// having a say. The meaning of the module is otherwise unchanged.
+// At the entry of every function and at the head of every loop the rewritten module counts a global, its fuel, down by one;
+// when that passes zero the module calls an imported function, which may refill it or trap. Between two counts a guest can
+// only run straight-line code, so the initial value (the quantum) bounds how long it runs without the host having a say. All
+// mutable globals are exported. The meaning of the module is otherwise unchanged.
 //
 // The rewriter knows the instructions of the WebAssembly core specification 2.0 and the tail calls; a module with others
 // gives an UnsupportedError.
-package fuel
+package rewrite
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Names that the rewritten module adds to its imports and exports.
 const (
-	// ImportModule and ImportName name the function () -> () that is called when the counter is used up.
+	// ImportModule and ImportName name the function () -> () that is called when the fuel is used up.
 	ImportModule = "hako:fuel"
 	ImportName   = "spent"
-	// Export names the mutable i64 global that is the counter.
-	Export = "hako_fuel"
+	// FuelExport names the mutable i64 global that holds the fuel.
+	FuelExport = "hako_fuel"
+	// globalExport names the other mutable globals, with their number.
+	globalExport = "hako_global_"
 )
+
+// Result is a rewritten module.
+type Result struct {
+	Wasm []byte
+	// Globals are the names under which the mutable globals are exported, the fuel excepted.
+	Globals []string
+	// Lasting names something in the code whose effect is neither in memory nor in the globals of Globals, so that an instance
+	// cannot be put back to where it started; empty if there is nothing.
+	Lasting string
+}
 
 // UnsupportedError says why a module cannot be rewritten. The module itself may be fine.
 type UnsupportedError struct{ Feature string }
@@ -52,6 +66,13 @@ const (
 	kindGlobal   = 3
 )
 
+// Value types of the core specification, section 5.3.1.
+const (
+	typeI32 = 0x7f
+	typeI64 = 0x7e
+	typeF64 = 0x7c
+)
+
 // sectionOrder is the order in which sections must appear.
 var sectionOrder = []byte{
 	sectionType, sectionImport, sectionFunction, sectionTable, sectionMemory, sectionGlobal,
@@ -61,10 +82,10 @@ var sectionOrder = []byte{
 // magic starts every core module of version 1.
 var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
-// Rewrite returns module with fuel metering. The counter starts at quantum. Custom sections are left out: they name
-// functions by indexes that the rewriting moves. It returns an *UnsupportedError for a module that it does not
-// understand; a malformed module gives another error or is passed on for the compiler to refuse.
-func Rewrite(module []byte, quantum int64) ([]byte, error) {
+// Module rewrites a module. Its fuel starts at quantum. Custom sections are left out: they name functions by indexes that the
+// rewriting moves. It returns an *UnsupportedError for a module that it does not understand; a malformed module gives another
+// error or is passed on for the compiler to refuse.
+func Module(module []byte, quantum int64) (*Result, error) {
 	sections, err := split(module)
 	if err != nil {
 		return nil, err
@@ -81,7 +102,8 @@ func Rewrite(module []byte, quantum int64) ([]byte, error) {
 			out = append(out, body...)
 		}
 	}
-	return out, nil
+	w.result.Wasm = out
+	return &w.result, nil
 }
 
 func split(module []byte) (map[byte][]byte, error) {
@@ -113,8 +135,18 @@ type rewriter struct {
 	quantum  int64
 	// shiftFrom is the index of the new import among the functions: those from there on move up by one.
 	shiftFrom uint64
-	// counter is the index of the new global.
-	counter uint64
+	// fuel is the index of the new global.
+	fuel uint64
+	// mutable are the indexes of the other mutable globals.
+	mutable []uint64
+	result  Result
+}
+
+// lasting notes the first thing found that outlives a call.
+func (w *rewriter) lasting(what string) {
+	if w.result.Lasting == "" {
+		w.result.Lasting = what
+	}
 }
 
 func (w *rewriter) rewrite() error {
@@ -171,8 +203,10 @@ func (w *rewriter) addImport(typeIndex uint64) error {
 			imports.limits()
 		case kindGlobal:
 			imports.byte()
-			imports.byte()
-			w.counter++
+			if imports.byte() == 1 {
+				w.lasting("an imported mutable global")
+			}
+			w.fuel++
 		default:
 			return &UnsupportedError{fmt.Sprintf("import of kind %d", kind)}
 		}
@@ -197,18 +231,31 @@ func (w *rewriter) addGlobal() error {
 	}
 	section := appendUint(nil, count+1)
 	for range count {
-		section = append(section, globals.bytes(2)...)
+		kind := globals.bytes(2)
+		section = append(section, kind...)
+		if len(kind) == 2 && kind[1] == 1 {
+			w.mutableGlobal(kind[0])
+		}
+		w.fuel++
 		expr, err := w.constant(globals)
 		if err != nil {
 			return err
 		}
 		section = append(section, expr...)
 	}
-	w.counter += count
-	section = append(section, 0x7e, 1, opI64Const) // mutable i64
+	section = append(section, typeI64, 1, opI64Const) // mutable
 	section = appendInt(section, w.quantum)
 	w.sections[sectionGlobal] = append(section, opEnd)
 	return globals.err
+}
+
+// mutableGlobal notes the global with the index that the fuel would have now.
+func (w *rewriter) mutableGlobal(valueType byte) {
+	if valueType < typeF64 || valueType > typeI32 {
+		w.lasting("a mutable global that holds a vector or a reference")
+		return
+	}
+	w.mutable = append(w.mutable, w.fuel)
 }
 
 func (w *rewriter) exports() error {
@@ -217,7 +264,7 @@ func (w *rewriter) exports() error {
 	if !exports.done() {
 		count = exports.uint()
 	}
-	section := appendUint(nil, count+1)
+	section := appendUint(nil, count+1+uint64(len(w.mutable)))
 	for range count {
 		name := exports.name()
 		kind := exports.byte()
@@ -232,10 +279,17 @@ func (w *rewriter) exports() error {
 		section = append(section, kind)
 		section = appendUint(section, index)
 	}
-	section = appendName(section, Export)
-	section = append(section, kindGlobal)
-	w.sections[sectionExport] = appendUint(section, w.counter)
+	for _, index := range w.mutable {
+		name := globalExport + strconv.FormatUint(index, 10)
+		w.result.Globals = append(w.result.Globals, name)
+		section = exportGlobal(section, name, index)
+	}
+	w.sections[sectionExport] = exportGlobal(section, FuelExport, w.fuel)
 	return nil
+}
+
+func exportGlobal(section []byte, name string, index uint64) []byte {
+	return appendUint(append(appendName(section, name), kindGlobal), index)
 }
 
 func (w *rewriter) start() error {
@@ -376,12 +430,12 @@ func (w *rewriter) function(out []byte, r *reader, countdown []byte) ([]byte, er
 	return out, r.err
 }
 
-// countdown is the inserted sequence: counter -= 1; if counter < 0 { spent() }. It leaves the stack as it was.
+// countdown is the inserted sequence: fuel -= 1; if fuel < 0 { spent() }. It leaves the stack as it was.
 func (w *rewriter) countdown() []byte {
-	seq := appendUint([]byte{opGlobalGet}, w.counter)
+	seq := appendUint([]byte{opGlobalGet}, w.fuel)
 	seq = append(seq, opI64Const, 1, opI64Sub)
-	seq = appendUint(append(seq, opGlobalSet), w.counter)
-	seq = appendUint(append(seq, opGlobalGet), w.counter)
+	seq = appendUint(append(seq, opGlobalSet), w.fuel)
+	seq = appendUint(append(seq, opGlobalGet), w.fuel)
 	seq = append(seq, opI64Const, 0, opI64LtS, opIf, 0x40)
 	seq = appendUint(append(seq, opCall), w.shiftFrom)
 	return append(seq, opEnd)

@@ -1,4 +1,4 @@
-package fuel_test
+package rewrite_test
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/hako-run/hako/host/internal/fuel"
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
 const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
@@ -46,11 +46,11 @@ func run(t *testing.T, wasm []byte, quantum int64) (output string, exit uint32, 
 	runtime := wazero.NewRuntimeWithConfig(ctx, config)
 	defer runtime.Close(ctx)
 	wasi_snapshot_preview1.MustInstantiate(ctx, runtime)
-	_, err := runtime.NewHostModuleBuilder(fuel.ImportModule).NewFunctionBuilder().
+	_, err := runtime.NewHostModuleBuilder(rewrite.ImportModule).NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(func(_ context.Context, module api.Module, _ []uint64) {
 			refills++
-			module.ExportedGlobal(fuel.Export).(api.MutableGlobal).Set(uint64(quantum))
-		}), nil, nil).Export(fuel.ImportName).Instantiate(ctx)
+			module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal).Set(uint64(quantum))
+		}), nil, nil).Export(rewrite.ImportName).Instantiate(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +70,12 @@ func TestSameMeaning(t *testing.T) {
 	t.Parallel()
 	original := command(t, "host/internal/guesttest/guests/compute")
 	const quantum = 1000
-	rewritten, err := fuel.Rewrite(original, quantum)
+	rewritten, err := rewrite.Module(original, quantum)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, wantExit, _ := run(t, original, quantum)
-	got, exit, refills := run(t, rewritten, quantum)
+	got, exit, refills := run(t, rewritten.Wasm, quantum)
 	if got != want || exit != wantExit {
 		t.Errorf("rewritten: exit %d\n%s\noriginal: exit %d\n%s", exit, got, wantExit, want)
 	}
@@ -87,11 +87,11 @@ func TestSameMeaning(t *testing.T) {
 func TestIndexesMove(t *testing.T) {
 	t.Parallel()
 	module := assemble()
-	rewritten, err := fuel.Rewrite(module, 3)
+	rewritten, err := rewrite.Module(module, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, wasm := range map[string][]byte{"original": module, "rewritten": rewritten} {
+	for name, wasm := range map[string][]byte{"original": module, "rewritten": rewritten.Wasm} {
 		ctx := t.Context()
 		runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features))
 		defer runtime.Close(ctx)
@@ -99,7 +99,7 @@ func TestIndexesMove(t *testing.T) {
 		count := func(counter *int) api.GoModuleFunction {
 			return api.GoModuleFunc(func(_ context.Context, module api.Module, _ []uint64) {
 				*counter++
-				if global := module.ExportedGlobal(fuel.Export); global != nil && counter == &refilled {
+				if global := module.ExportedGlobal(rewrite.FuelExport); global != nil && counter == &refilled {
 					global.(api.MutableGlobal).Set(3)
 				}
 			})
@@ -107,7 +107,7 @@ func TestIndexesMove(t *testing.T) {
 		for module, host := range map[string]struct {
 			name string
 			f    api.GoModuleFunction
-		}{"e": {"f", count(&called)}, fuel.ImportModule: {fuel.ImportName, count(&refilled)}} {
+		}{"e": {"f", count(&called)}, rewrite.ImportModule: {rewrite.ImportName, count(&refilled)}} {
 			if _, err := runtime.NewHostModuleBuilder(module).NewFunctionBuilder().WithGoModuleFunction(host.f, nil, nil).
 				Export(host.name).Instantiate(ctx); err != nil {
 				t.Fatal(err)
@@ -176,8 +176,8 @@ func TestUnsupported(t *testing.T) {
 		{"section twice", append(header[:8:8], 1, 1, 0, 1, 1, 0), true},
 		{"unknown instruction", append(header[:8:8], 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 5, 1, 3, 0, 0xfe, 0x0b), false},
 	} {
-		_, err := fuel.Rewrite(test.module, 1)
-		var unsupported *fuel.UnsupportedError
+		_, err := rewrite.Module(test.module, 1)
+		var unsupported *rewrite.UnsupportedError
 		if err == nil || errors.As(err, &unsupported) == test.supported {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -188,7 +188,7 @@ func TestUnsupported(t *testing.T) {
 func FuzzRewrite(f *testing.F) {
 	f.Add(assemble())
 	f.Fuzz(func(t *testing.T, module []byte) {
-		rewritten, err := fuel.Rewrite(module, 1000)
+		rewritten, err := rewrite.Module(module, 1000)
 		if err != nil {
 			return
 		}
@@ -199,7 +199,7 @@ func FuzzRewrite(f *testing.F) {
 		if _, err := runtime.CompileModule(ctx, module); err != nil {
 			return
 		}
-		if _, err := runtime.CompileModule(ctx, rewritten); err != nil {
+		if _, err := runtime.CompileModule(ctx, rewritten.Wasm); err != nil {
 			t.Errorf("the rewritten module does not compile: %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package fuel
+package rewrite
 
 import "fmt"
 
@@ -51,7 +51,10 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 		index := r.uint()
 		return appendUint(append(out, op), w.shift(index)), r.err
 	default:
-		if err := skipImmediates(r, op); err != nil {
+		if op == opTableSet {
+			w.lasting("table.set")
+		}
+		if err := w.skipImmediates(r, op); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +64,7 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 	return append(out, r.data[start:r.pos]...), nil
 }
 
-func skipImmediates(r *reader, op byte) error {
+func (w *rewriter) skipImmediates(r *reader, op byte) error {
 	switch {
 	case op <= 0x01, op == opElse, op == opEnd, op == opReturn, op == opDrop, op == opSelect, op == opRefIsNull,
 		op >= opI32Eqz && op <= opI64Extend32S:
@@ -93,13 +96,18 @@ func skipImmediates(r *reader, op byte) error {
 	case op == opF64Const:
 		r.bytes(8)
 	case op == opPrefixMisc:
-		return skipMisc(r)
+		return w.skipMisc(r)
 	case op == opPrefixVector:
 		return skipVector(r)
 	default:
 		return &UnsupportedError{fmt.Sprintf("instruction 0x%02x", op)}
 	}
 	return r.err
+}
+
+// lastingMisc are the 0xfc instructions whose effect is neither in memory nor in globals.
+var lastingMisc = map[uint64]string{
+	9: "data.drop", 12: "table.init", 13: "elem.drop", 14: "table.copy", 15: "table.grow", 17: "table.fill",
 }
 
 // skipMemarg skips alignment and offset. Bit 6 of the alignment would announce a memory index (multi-memory).
@@ -112,8 +120,12 @@ func skipMemarg(r *reader) error {
 }
 
 // skipMisc skips the immediates of the 0xfc instructions: saturating conversions, bulk memory, tables.
-func skipMisc(r *reader) error {
-	switch sub := r.uint(); {
+func (w *rewriter) skipMisc(r *reader) error {
+	sub := r.uint()
+	if what, ok := lastingMisc[sub]; ok {
+		w.lasting(what)
+	}
+	switch {
 	case sub <= 7: // saturating conversions
 	case sub == 9, sub == 11, sub == 13, sub >= 15 && sub <= 17: // data.drop, memory.fill, elem.drop, table.grow, size, fill
 		r.uint()

@@ -1,0 +1,187 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+
+	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// instance is one instance of a plugin. It serves one call at a time.
+type instance struct {
+	module  api.Module
+	entry   api.Function
+	fuel    api.MutableGlobal // nil: not metered
+	globals []api.MutableGlobal
+	memory  *linearMemory
+	files   *file.Handles
+	// call is the one being served, or the start.
+	call *call
+	// since is when it became idle.
+	since time.Time
+}
+
+type instanceKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(instanceKey{}).(*instance).call }
+
+// instantiate makes an instance that is as a guest is after its start: by starting it, or from the image of one that was. The
+// call that waits for it pays the time, and its limits hold.
+func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *call) (_ *instance, err error) {
+	i := &instance{memory: &linearMemory{limit: uint64(p.spec.Limits.Memory)}, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c}
+	c.instance = i
+	if i.memory.region, err = reserve(i.memory.limit); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			i.memory.release()
+		}
+	}()
+	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
+	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
+	i.files.Begin(ctx)
+	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, image)); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	if i.entry = i.module.ExportedFunction(abi.Entry); i.entry == nil {
+		return nil, &GuestError{Plugin: p.spec.Name, Reason: "does not export " + abi.Entry}
+	}
+	if code.metered {
+		i.fuel = i.module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
+		for _, name := range code.globals {
+			i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
+		}
+	}
+	if image != nil {
+		err = image.impose(i)
+	}
+	return i, err
+}
+
+// config is everything of WASI that a guest gets. What changes from call to call goes through the instance.
+func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
+	mounts := wazero.NewFSConfig()
+	for _, mount := range p.spec.Mounts {
+		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(i.files), mount.GuestPath())
+	}
+	var start []string
+	if image == nil {
+		start = []string{"_initialize"}
+	}
+	config := wazero.NewModuleConfig().
+		WithName("").
+		WithStartFunctions(start...).
+		WithArgs(p.spec.Name).
+		WithFSConfig(mounts).
+		WithStdout(&output{i, abi.LogInfo}).
+		WithStderr(&output{i, abi.LogWarn}).
+		WithRandSource(rand.Reader).
+		WithSysNanotime().
+		WithSysWalltime().
+		WithNanosleep(i.sleep)
+	if clock := p.spec.Clock; clock != nil {
+		config = config.WithWalltime(func() (int64, int32) {
+			now := clock()
+			return now.Unix(), int32(now.Nanosecond())
+		}, 1)
+	}
+	return config
+}
+
+// run serves one call.
+func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
+	i.call, c.instance = c, i
+	c.ctx = ctx
+	i.files.Begin(ctx)
+	if i.fuel != nil {
+		i.fuel.Set(quantum)
+	}
+	c.Give(payload)
+	results, err := i.entry.Call(context.WithValue(ctx, instanceKey{}, i), uint64(len(payload)))
+	if err != nil {
+		return err
+	}
+	if len(results) != 1 || uint32(results[0]) != 0 {
+		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("reported failure %d instead of answering", results)}
+	}
+	return nil
+}
+
+// sleep ends with the call.
+func (i *instance) sleep(ns int64) {
+	timer := time.NewTimer(time.Duration(ns))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-i.call.ctx.Done():
+		panic(i.call.ctx.Err())
+	}
+}
+
+// close gives everything up. The module's own close does not run guest code.
+func (i *instance) close() error {
+	i.files.End()
+	err := i.module.Close(context.Background())
+	i.memory.release()
+	return err
+}
+
+// image is the state of a plugin's instance after its start, from which others begin.
+type image struct {
+	memory  *imageMemory
+	globals []uint64
+}
+
+// capture makes the image of an instance that has just started, and lays the instance over it.
+func capture(i *instance) (*image, error) {
+	memory, err := newImageMemory(i.memory.bytes(i.memory.size))
+	if err != nil {
+		return nil, err
+	}
+	image := &image{memory: memory}
+	for _, global := range i.globals {
+		image.globals = append(image.globals, global.Get())
+	}
+	if err := i.memory.overlay(memory); err != nil {
+		return nil, errors.Join(err, memory.close())
+	}
+	return image, nil
+}
+
+// impose makes an instance that has not started what the image shows.
+func (image *image) impose(i *instance) error {
+	missing := uint32((uint64(len(image.memory.data)) - i.memory.size) >> 16)
+	if _, ok := i.module.Memory().Grow(missing); !ok {
+		return fmt.Errorf("grow the memory by %d pages to that of the image", missing)
+	}
+	image.setGlobals(i)
+	return i.memory.overlay(image.memory)
+}
+
+// restore puts an instance back. It reports false if something of the call would stay: open files, or memory that cannot be
+// taken back.
+func (image *image) restore(i *instance) bool {
+	if i.files.End() > 0 || !i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
+		return false
+	}
+	i.memory.restore(image.memory)
+	image.setGlobals(i)
+	return true
+}
+
+func (image *image) setGlobals(i *instance) {
+	for n, global := range i.globals {
+		global.Set(image.globals[n])
+	}
+}

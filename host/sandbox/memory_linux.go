@@ -1,0 +1,181 @@
+package sandbox
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// region is a range of addresses, reserved as a whole, of which a growing part from the start is memory. It is outside of Go's heap,
+// so guests' memories do not weigh on the garbage collector.
+//
+// A region may lie over an image: its pages are then the image's until the guest writes to them, when the kernel makes a private
+// copy. Putting the region back means to find the private pages and to copy the image over them. They stay private, because
+// a guest mostly writes to the same pages again, and a page given back costs a fault each time.
+type region struct {
+	reserved []byte
+}
+
+// reserve makes a region of at most limit bytes.
+func reserve(limit uint64) (region, error) {
+	reserved, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return region{}, fmt.Errorf("reserve %s of address space: %w", bytesText(int64(limit)), err)
+	}
+	return region{reserved}, nil
+}
+
+// extend turns the bytes between from and to into memory.
+func (r *region) extend(from, to uint64) error {
+	if to <= from {
+		return nil
+	}
+	return unix.Mprotect(r.reserved[from:to], unix.PROT_READ|unix.PROT_WRITE)
+}
+
+// retract turns memory back into mere addresses. Extended again, it is zero.
+func (r *region) retract(from, to uint64) error {
+	if err := unix.Madvise(r.reserved[from:to], unix.MADV_DONTNEED); err != nil {
+		return err
+	}
+	return unix.Mprotect(r.reserved[from:to], unix.PROT_NONE)
+}
+
+func (r *region) bytes(size uint64) []byte { return r.reserved[:size:size] }
+
+func (r *region) release() {
+	if r.reserved != nil {
+		_ = unix.Munmap(r.reserved) // the addresses are a mapping of ours
+		r.reserved = nil
+	}
+}
+
+// imageMemory is the memory of an image: a file in memory that regions map.
+type imageMemory struct {
+	fd   int
+	data []byte
+}
+
+// newImageMemory copies data.
+func newImageMemory(data []byte) (*imageMemory, error) {
+	fd, err := unix.MemfdCreate("hako-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("make the image: %w", err)
+	}
+	image, err := fillImage(fd, data)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("make the image: %w", err)
+	}
+	return image, nil
+}
+
+func fillImage(fd int, data []byte) (*imageMemory, error) {
+	if err := unix.Ftruncate(fd, int64(len(data))); err != nil {
+		return nil, err
+	}
+	for written := 0; written < len(data); {
+		n, err := unix.Pwrite(fd, data[written:], int64(written))
+		if err != nil {
+			return nil, err
+		}
+		written += n
+	}
+	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return nil, err
+	}
+	mapped, err := unix.Mmap(fd, 0, len(data), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	return &imageMemory{fd, mapped}, nil
+}
+
+func (i *imageMemory) close() error {
+	if err := unix.Munmap(i.data); err != nil {
+		return err
+	}
+	return unix.Close(i.fd)
+}
+
+// overlay lays the region over the image: from now on its bytes are the image's.
+func (r *region) overlay(image *imageMemory) error {
+	_, err := unix.MmapPtr(image.fd, 0, unsafe.Pointer(unsafe.SliceData(r.reserved)), uintptr(len(image.data)),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
+	if err != nil {
+		return fmt.Errorf("map the image: %w", err)
+	}
+	return nil
+}
+
+// restore makes the region's bytes those of the image again.
+func (r *region) restore(image *imageMemory) {
+	own := r.reserved[:len(image.data)]
+	if !restorePrivatePages(own, image.data) {
+		copy(own, image.data)
+	}
+}
+
+// restorePrivatePages copies the image over the pages of own that are no longer the image's. It reports false if the kernel cannot
+// tell which they are (before Linux 6.7, or without /proc).
+func restorePrivatePages(own, image []byte) bool {
+	pagemap := openPagemap()
+	if pagemap < 0 {
+		return false
+	}
+	scan := scans.Get().(*pageScan)
+	defer scans.Put(scan)
+	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(own))))
+	scan.argument = pagemapScan{
+		size: uint64(unsafe.Sizeof(pagemapScan{})), start: base, end: base + uint64(len(own)),
+		vec: uint64(uintptr(unsafe.Pointer(&scan.found))), vecLen: uint64(len(scan.found)),
+		categoryInverted: pageIsFile, categoryMask: pageIsFile, returnMask: pageIsFile,
+		categoryAnyOf: pageIsPresent | pageIsSwapped,
+	}
+	for scan.argument.start < scan.argument.end {
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(pagemap), pagemapScanRequest, uintptr(unsafe.Pointer(&scan.argument)))
+		if errno != 0 {
+			return false
+		}
+		for _, pages := range scan.found[:n] {
+			copy(own[pages.start-base:pages.end-base], image[pages.start-base:])
+		}
+		scan.argument.start = scan.argument.walkEnd
+	}
+	return true
+}
+
+// pageScan is what one scan needs. It lives on the heap, where its address does not change.
+type pageScan struct {
+	argument pagemapScan
+	found    [256]pageRegion
+}
+
+var scans = sync.Pool{New: func() any { return new(pageScan) }}
+
+// The PAGEMAP_SCAN request of Linux 6.7; Documentation/admin-guide/mm/pagemap.rst.
+const (
+	pagemapScanRequest = 0xc0606610
+	pageIsFile         = 1 << 2
+	pageIsPresent      = 1 << 3
+	pageIsSwapped      = 1 << 4
+)
+
+type pageRegion struct{ start, end, categories uint64 }
+
+type pagemapScan struct {
+	size, flags, start, end, walkEnd, vec, vecLen, maxPages   uint64
+	categoryInverted, categoryMask, categoryAnyOf, returnMask uint64
+}
+
+// openPagemap returns a descriptor of this process's page map, or -1.
+var openPagemap = sync.OnceValue(func() int {
+	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+})

@@ -1,0 +1,166 @@
+// Real clients against bin/hako: what a user of the README does, in both eras of MCP, over stdio and HTTP.
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { copyFile, mkdtemp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+
+const root = path.resolve(import.meta.dirname, '../..')
+const hako = path.join(root, 'bin/hako')
+const inspector = path.join(import.meta.dirname, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js')
+const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' }
+const run = promisify(execFile)
+const eras = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
+
+// serve starts bin/hako on a free port in an empty directory and returns its URL and how to stop it.
+async function serve(...args) {
+  const cwd = await mkdtemp(path.join(tmpdir(), 'hako-clients-'))
+  const port = 20000 + Math.floor(Math.random() * 20000)
+  const child = spawn(hako, ['serve', '--http', `127.0.0.1:${port}`, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  child.stderr.on('data', chunk => { log += chunk })
+  const base = `http://127.0.0.1:${port}`
+  for (let i = 0; ; i++) {
+    try {
+      if ((await fetch(`${base}/readyz`)).ok) break
+    } catch {}
+    if (i > 200 || child.exitCode !== null) throw new Error(`hako did not start:\n${log}`)
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  return {
+    cwd,
+    url: `${base}/mcp`,
+    async stop() {
+      const exited = new Promise(resolve => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      assert.equal(await exited, 0, log)
+      await rm(cwd, { recursive: true })
+    },
+  }
+}
+
+async function connect(transport, era, options = {}) {
+  const client = new Client({ name: 'clients', version: '1.0.0' }, { versionNegotiation: { mode: eras[era] }, ...options })
+  await client.connect(transport)
+  return client
+}
+
+const over = {
+  stdio: cwd => new StdioClientTransport({ command: hako, args: ['serve', '--stdio'], env, cwd, stderr: 'ignore' }),
+  http: (_, url) => new StreamableHTTPClientTransport(new URL(url)),
+}
+
+describe('the TypeScript SDK', () => {
+  let server
+  before(async () => { server = await serve() })
+  after(() => server.stop())
+
+  for (const [transport, open] of Object.entries(over)) {
+    for (const era of Object.keys(eras)) {
+      test(`${transport}, ${era}`, async () => {
+        const client = await connect(open(server.cwd, server.url), era)
+        const names = (await client.listTools()).tools.map(tool => tool.name)
+        assert.ok(names.includes('get_weather') && names.includes('file_read'), names.join())
+        const weather = await client.callTool({ name: 'get_weather', arguments: { location: '東京', date: 'tomorrow' } })
+        assert.ok(!weather.isError && weather.content[0].text.includes('東京'), JSON.stringify(weather))
+        const note = `${transport}-${era}.txt`
+        const written = await client.callTool({ name: 'file_write', arguments: { path: note, content: 'こんにちは' } })
+        assert.ok(!written.isError, JSON.stringify(written))
+        const read = await client.callTool({ name: 'file_read', arguments: { path: note } })
+        assert.equal(read.structuredContent.content, 'こんにちは')
+        assert.equal(await readFile(path.join(server.cwd, 'workspace', note), 'utf8'), 'こんにちは')
+        const refused = await client.callTool({ name: 'file_read', arguments: { path: '../../etc/passwd' } })
+        assert.ok(refused.isError, JSON.stringify(refused))
+        const wrong = await client.callTool({ name: 'file_read', arguments: { pathh: 'x' } })
+        assert.ok(wrong.isError && wrong.content[0].text.includes('path'), JSON.stringify(wrong))
+        await assert.rejects(client.callTool({ name: 'absent', arguments: {} }))
+        await client.close()
+      })
+    }
+  }
+})
+
+describe('the Inspector', () => {
+  let server
+  before(async () => { server = await serve() })
+  after(() => server.stop())
+
+  const inspect = async (...args) => {
+    const { stdout } = await run(process.execPath, [inspector, '--cli', ...args, '--format', 'json'], { env, cwd: server.cwd })
+    return stdout
+  }
+  for (const era of Object.keys(eras)) {
+    test(`HTTP, ${era}`, async () => {
+      const http = [server.url, '--transport', 'http', '--protocol-era', era]
+      assert.match(await inspect(...http, '--method', 'tools/list'), /get_weather/)
+      assert.match(await inspect(...http, '--method', 'tools/call', '--tool-name', 'get_weather', '--tool-arg', 'location=大阪'), /大阪/)
+    })
+    test(`stdio, ${era}`, async () => {
+      const stdio = [hako, 'serve', '--stdio', '--protocol-era', era]
+      assert.match(await inspect(...stdio, '--method', 'tools/list'), /file_read/)
+    })
+  }
+})
+
+// The life of a plugin file, seen by a client that stays connected.
+describe('a plugin in the folder', () => {
+  for (const era of Object.keys(eras)) {
+    test(era, async () => {
+      const folder = await mkdtemp(path.join(tmpdir(), 'hako-plugins-'))
+      const server = await serve('--plugins', folder)
+      const plugin = path.join(folder, 'greeter.wasm')
+      try {
+        const work = path.join(server.cwd, 'work')
+        await mkdir(work)
+        await run(hako, ['plugin', 'new', 'greeter', '--lang', 'go'], { cwd: work })
+        await run(hako, ['plugin', 'build', 'greeter'], { cwd: work })
+        const built = path.join(work, 'greeter', 'greeter.wasm')
+
+        let waiting = []
+        const client = await connect(new StreamableHTTPClientTransport(new URL(server.url)), era, {
+          listChanged: { tools: { onChanged: (_, tools) => { for (const wake of waiting.splice(0)) wake(tools) } } },
+        })
+        const names = async () => (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.map(tool => tool.name)
+        // until waits for list_changed notifications until the list holds.
+        const until = async holds => {
+          const deadline = Date.now() + 20000
+          for (let list = await names(); !holds(list); list = await names()) {
+            assert.ok(Date.now() < deadline, `the list stays ${list}`)
+            await Promise.race([new Promise(resolve => waiting.push(resolve)), new Promise(resolve => setTimeout(resolve, 1000))])
+          }
+        }
+        const hello = async () => (await client.callTool({ name: 'greet', arguments: { name: 'Aki' } })).content[0].text
+
+        await copyFile(built, plugin) // dropped in: pending, hidden
+        await new Promise(resolve => setTimeout(resolve, 1500))
+        assert.ok(!(await names()).includes('greet'))
+        await assert.rejects(client.callTool({ name: 'greet', arguments: { name: 'Aki' } }))
+
+        await run(hako, ['plugin', 'approve', 'greeter', '--yes', '--plugins', folder], { cwd: server.cwd, env })
+        await until(list => list.includes('greet'))
+        assert.match(await hello(), /Aki/)
+
+        await writeFile(plugin, 'not Wasm') // broken: the old one stays
+        await new Promise(resolve => setTimeout(resolve, 1500))
+        assert.match(await hello(), /Aki/)
+
+        await copyFile(built, path.join(folder, 'new'))
+        await rename(path.join(folder, 'new'), plugin) // replaced by rename
+        await new Promise(resolve => setTimeout(resolve, 1500))
+        assert.match(await hello(), /Aki/)
+
+        await rm(plugin) // removed: gone
+        await until(list => !list.includes('greet'))
+        await client.close()
+      } finally {
+        await server.stop()
+        await rm(folder, { recursive: true })
+      }
+    })
+  }
+})
