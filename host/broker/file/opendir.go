@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -48,7 +49,7 @@ func (d *openDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	for n <= 0 || len(dirents) < n {
 		batch, err := d.next(n - len(dirents))
 		dirents = append(dirents, batch...)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -77,7 +78,7 @@ func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
 	if err == nil && n <= 0 {
 		err = io.EOF
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		_ = d.release() // All has been read.
 		d.done = true
 	}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/pdk"
+)
+
+type listArgs struct {
+	Path  string `json:"path"`
+	Depth int    `json:"depth"`
+	Limit int    `json:"limit"`
+}
+
+// entry describes one file, directory or link. The path is relative to the mount.
+type entry struct {
+	Path     string `json:"path"`
+	Type     string `json:"type"`
+	Size     int64  `json:"size,omitempty"`
+	Modified string `json:"modified,omitempty"`
+}
+
+type listResult struct {
+	Entries   []entry `json:"entries"`
+	Truncated bool    `json:"truncated"`
+}
+
+// list is the tool file_list.
+func list(ctx context.Context, in listArgs) (*pdk.Result, error) {
+	rel, full, err := resolve(cmp.Or(in.Path, "."))
+	if err != nil {
+		return nil, err
+	}
+	out, limit := listResult{Entries: []entry{}}, cmp.Or(in.Limit, 200)
+	err = walk(ctx, rel, full, cmp.Or(in.Depth, 1), func(e entry, _ string) error {
+		if len(out.Entries) == limit {
+			out.Truncated = true
+			return fs.SkipAll
+		}
+		out.Entries = append(out.Entries, e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pdk.Text(out.text(ctx, rel)).WithStructured(out), nil
+}
+
+// text is one line for each entry.
+func (r listResult) text(ctx context.Context, rel string) string {
+	var b strings.Builder
+	for _, e := range r.Entries {
+		switch e.Type {
+		case "directory":
+			fmt.Fprintf(&b, "%s/\n", e.Path)
+		case "file":
+			fmt.Fprintf(&b, "%s (%d)\n", e.Path, e.Size)
+		default:
+			fmt.Fprintf(&b, "%s (%s)\n", e.Path, e.Type)
+		}
+	}
+	if len(r.Entries) == 0 {
+		b.WriteString(phrase(ctx, rel+" is empty.\n", rel+" は空です。\n"))
+	}
+	if r.Truncated {
+		b.WriteString(phrase(ctx, "[there is more: list a directory below, or raise \"limit\"]\n",
+			"[続きがあります。下のディレクトリを指定するか \"limit\" を大きくしてください]\n"))
+	}
+	return b.String()
+}
+
+func phrase(ctx context.Context, en, ja string) string {
+	if japanese(ctx) {
+		return ja
+	}
+	return en
+}
+
+// walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read is left out. visit may return
+// fs.SkipAll.
+func walk(ctx context.Context, rel, full string, depth int, visit func(e entry, full string) error) error {
+	info, err := os.Stat(full)
+	if err != nil {
+		return explain(rel, err)
+	}
+	if !info.IsDir() {
+		return refuse("%s is a file, not a directory: see it with file_stat or file_read",
+			"%s はディレクトリではなくファイルです。file_stat か file_read を使ってください", rel)
+	}
+	err = walkInto(ctx, rel, full, depth, visit)
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func walkInto(ctx context.Context, rel, full string, depth int, visit func(e entry, full string) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	children, err := os.ReadDir(full)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return explain(rel, err)
+	}
+	for _, child := range children {
+		e, below := entry{Path: path.Join(rel, child.Name())}, filepath.Join(full, child.Name())
+		if info, err := child.Info(); err == nil {
+			e.describe(info)
+			if err := visit(e, below); err != nil {
+				return err
+			}
+		}
+		if child.IsDir() && depth > 1 {
+			if err := walkInto(ctx, e.Path, below, depth-1, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// describe fills in what is known of a file.
+func (e *entry) describe(info fs.FileInfo) {
+	e.Modified = info.ModTime().UTC().Format(time.RFC3339)
+	switch {
+	case info.IsDir():
+		e.Type = "directory"
+	case info.Mode().IsRegular():
+		e.Type, e.Size = "file", info.Size()
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.Type = "link"
+	default:
+		e.Type = "other"
+	}
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hako-run/hako/pdk"
+)
+
+const (
+	maxSearchFiles = 20_000   // files that one search looks at
+	maxSearchBytes = 64 << 20 // bytes that one search reads
+	maxSearchFile  = 4 << 20  // bytes of one file that are searched
+	maxSearchDepth = 32       // levels of directories
+	maxExcerpt     = 240      // bytes of a line in a match
+)
+
+type searchArgs struct {
+	Path       string `json:"path"`
+	Name       string `json:"name"`
+	Text       string `json:"text"`
+	IgnoreCase bool   `json:"ignoreCase"`
+	Limit      int    `json:"limit"`
+}
+
+// match is a file, or a line in it if text was searched for.
+type match struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text,omitempty"`
+}
+
+type searchResult struct {
+	Matches   []match `json:"matches"`
+	Truncated bool    `json:"truncated"`
+}
+
+// searching is one search under way.
+type searching struct {
+	searchArgs
+	name        *glob
+	limit       int
+	files, read int64
+	out         searchResult
+}
+
+// search is the tool file_search.
+func search(ctx context.Context, in searchArgs) (*pdk.Result, error) {
+	if in.Name == "" && in.Text == "" {
+		return nil, refuse(`there is nothing to search for: give "name", a glob such as "**/*.md", or "text"`,
+			`検索条件がありません。"name" (例: "**/*.md") か "text" を指定してください`)
+	}
+	rel, full, err := resolve(cmp.Or(in.Path, "."))
+	if err != nil {
+		return nil, err
+	}
+	s := &searching{searchArgs: in, limit: cmp.Or(in.Limit, 100), out: searchResult{Matches: []match{}}}
+	if s.name, err = parseGlob(in.Name); err != nil {
+		return nil, err
+	}
+	if in.IgnoreCase {
+		s.Text = strings.ToLower(in.Text)
+	}
+	err = walk(ctx, rel, full, maxSearchDepth, func(e entry, _ string) error { return s.visit(e, rel) })
+	if err != nil {
+		return nil, err
+	}
+	return pdk.Text(s.out.text(ctx)).WithStructured(s.out), nil
+}
+
+// visit looks at one file.
+func (s *searching) visit(e entry, below string) error {
+	if s.files++; s.files > maxSearchFiles {
+		return s.stop()
+	}
+	rel := e.Path
+	if below != "." {
+		rel = strings.TrimPrefix(e.Path, below+"/")
+	}
+	if s.Name != "" && !s.name.match(rel) {
+		return nil
+	}
+	if s.Text == "" {
+		return s.found(match{Path: e.Path})
+	}
+	if e.Type != "file" {
+		return nil
+	}
+	return s.lines(e)
+}
+
+// lines searches one file. What is not text, or cannot be opened, holds no text.
+func (s *searching) lines(e entry) error {
+	if s.read += min(e.Size, maxSearchFile); s.read > maxSearchBytes {
+		return s.stop()
+	}
+	f, err := openRegular(e.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if f.isText() != nil {
+		return nil
+	}
+	raw, err := f.at(0, maxSearchFile)
+	if err != nil {
+		return nil
+	}
+	mark := bomSize(f.head)
+	d, err := f.decode("", raw[mark:], mark)
+	if err != nil {
+		return nil
+	}
+	if s.read > 0 && e.Size > maxSearchFile {
+		s.out.Truncated = true
+	}
+	return s.inText(e.Path, stringOf(d.text))
+}
+
+// inText reports the lines of a text that hold what is searched for, each once.
+func (s *searching) inText(path, text string) error {
+	folded := text
+	if s.IgnoreCase {
+		folded = strings.ToLower(text)
+	}
+	if !strings.Contains(folded, s.Text) {
+		return nil
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		folded := line
+		if s.IgnoreCase {
+			folded = strings.ToLower(line)
+		}
+		at := strings.Index(folded, s.Text)
+		if at < 0 {
+			continue
+		}
+		if err := s.found(match{path, n, excerpt(line, min(at, len(line)))}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// excerpt cuts a long line to what is around a place in it.
+func excerpt(line string, at int) string {
+	line = strings.TrimRight(line, "\r\n")
+	if len(line) <= maxExcerpt {
+		return line
+	}
+	from := max(0, min(at-maxExcerpt/4, len(line)-maxExcerpt))
+	to := min(len(line), from+maxExcerpt)
+	for from > 0 && !utf8.RuneStart(line[from]) {
+		from--
+	}
+	for to < len(line) && !utf8.RuneStart(line[to]) {
+		to--
+	}
+	return "…" + line[from:to] + "…"
+}
+
+func (s *searching) found(m match) error {
+	if len(s.out.Matches) == s.limit {
+		return s.stop()
+	}
+	s.out.Matches = append(s.out.Matches, m)
+	return nil
+}
+
+// stop ends the search early.
+func (s *searching) stop() error {
+	s.out.Truncated = true
+	return fs.SkipAll
+}
+
+func (r searchResult) text(ctx context.Context) string {
+	var b strings.Builder
+	for _, m := range r.Matches {
+		if m.Line == 0 {
+			fmt.Fprintf(&b, "%s\n", m.Path)
+			continue
+		}
+		fmt.Fprintf(&b, "%s:%d: %s\n", m.Path, m.Line, m.Text)
+	}
+	if len(r.Matches) == 0 {
+		b.WriteString(phrase(ctx, "No match.\n", "見つかりませんでした。\n"))
+	}
+	if r.Truncated {
+		b.WriteString(phrase(ctx, "[not everything was searched or shown: narrow \"path\" or \"name\", or raise \"limit\"]\n",
+			"[すべては検索・表示されていません。\"path\" や \"name\" で絞るか \"limit\" を大きくしてください]\n"))
+	}
+	return b.String()
+}
+
+// glob is a pattern of path elements; "**" stands for any number of them. A pattern of one element matches names anywhere.
+type glob struct{ parts []string }
+
+func parseGlob(pattern string) (*glob, error) {
+	parts := strings.Split(strings.TrimPrefix(pattern, "./"), "/")
+	for _, p := range parts {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, refuse(`the pattern %q is malformed: use "*", "?", "[a-z]" and "**", as in "docs/**/*.md"`,
+				`パターン %q が正しくありません。"docs/**/*.md" のように "*"、"?"、"[a-z]"、"**" を使ってください`, pattern)
+		}
+	}
+	if len(parts) == 1 {
+		parts = append([]string{"**"}, parts...)
+	}
+	return &glob{parts}, nil
+}
+
+func (g *glob) match(name string) bool { return matchParts(g.parts, strings.Split(name, "/")) }
+
+// matchParts remembers only the last "**", which is enough: an earlier one need not take more once a later one is reached.
+func matchParts(parts, names []string) bool {
+	p, n, star, taken := 0, 0, -1, 0
+	for n < len(names) {
+		if p < len(parts) && parts[p] == "**" {
+			star, taken = p, n
+			p++
+			continue
+		}
+		if p < len(parts) {
+			if ok, _ := path.Match(parts[p], names[n]); ok {
+				p, n = p+1, n+1
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		taken++
+		p, n = star+1, taken
+	}
+	for p < len(parts) && parts[p] == "**" {
+		p++
+	}
+	return p == len(parts)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/hako-run/hako/pdk"
+)
+
+type statArgs struct {
+	Path string `json:"path"`
+}
+
+type statResult struct {
+	Exists bool `json:"exists"`
+	entry
+	MIMEType string `json:"mimeType,omitempty"`
+	Encoding string `json:"encoding,omitempty"`
+}
+
+// stat is the tool file_stat. A missing file is an answer, not an error.
+func stat(ctx context.Context, in statArgs) (*pdk.Result, error) {
+	rel, full, err := resolve(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	out := statResult{entry: entry{Path: rel}}
+	info, err := os.Lstat(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		text := phrase(ctx, rel+" does not exist.", rel+" はありません。")
+		return pdk.Text(text).WithStructured(out), nil
+	}
+	if err != nil {
+		return nil, explain(rel, err)
+	}
+	out.Exists = true
+	out.describe(info)
+	text := rel + ": " + out.Type
+	if out.Type == "file" {
+		if err := out.look(in.Path); err != nil {
+			return nil, err
+		}
+		text = fmt.Sprintf("%s: %s %s, %d bytes, %s", rel, out.MIMEType, out.Encoding, out.Size, out.Modified)
+	}
+	return pdk.Text(text).WithStructured(out), nil
+}
+
+// look finds out by the content what a file is.
+func (r *statResult) look(given string) error {
+	f, err := openRegular(given)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if k := sniff(f.head); k != (kind{}) {
+		r.MIMEType = k.mime
+		return nil
+	}
+	e := bom(f.head)
+	if e == nil {
+		e = guess(f.head)
+	}
+	r.MIMEType, r.Encoding = "text/plain", "unknown"
+	if e != nil {
+		r.Encoding = e.name
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/hako-run/hako/pdk"
+)
+
+type writeArgs struct {
+	Path        string `json:"path"`
+	Content     string `json:"content"`
+	Overwrite   bool   `json:"overwrite"`
+	Directories bool   `json:"createDirectories"`
+	Encoding    string `json:"encoding"`
+}
+
+type writeResult struct {
+	Success bool   `json:"success"`
+	Path    string `json:"path"`
+	Bytes   int    `json:"bytes"`
+	Created bool   `json:"created"`
+}
+
+// write is the tool file_write. The content goes to a new file beside the old one, which it then replaces, so that no
+// reader ever sees half of it.
+func write(ctx context.Context, in writeArgs) (*pdk.Result, error) {
+	rel, full, err := resolve(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := in.encoded()
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseProgram(rel, content); err != nil {
+		return nil, err
+	}
+	exists, err := replaceable(rel, full, in.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	if in.Directories {
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return nil, explain(path.Dir(rel), err)
+		}
+	}
+	if err := replace(full, content, in.Overwrite); err != nil {
+		return nil, in.explain(rel, err)
+	}
+	out := writeResult{Success: true, Path: rel, Bytes: len(content), Created: !exists}
+	return pdk.Text(written(ctx, out)).WithStructured(out), nil
+}
+
+func written(ctx context.Context, r writeResult) string {
+	if japanese(ctx) {
+		return fmt.Sprintf("%s に %d バイトを書き込みました。", r.Path, r.Bytes)
+	}
+	return fmt.Sprintf("Wrote %d bytes to %s.", r.Bytes, r.Path)
+}
+
+// encoded is the content as bytes.
+func (in writeArgs) encoded() ([]byte, error) {
+	e := encodingNamed(in.Encoding)
+	if e == nil {
+		e = utf8Text
+	}
+	if e.encode == nil {
+		return nil, refuse("files can be written in utf-8, shift_jis and euc-jp, not in %s: choose one of these",
+			"書き込みに使える文字コードは utf-8、shift_jis、euc-jp です。%s は使えません", e.name)
+	}
+	content, missing := e.encode(in.Content)
+	if missing >= 0 {
+		return nil, refuse("the character %q does not exist in %s: write it as another one, or use utf-8",
+			"文字 %q は %s にありません。別の文字にするか、utf-8 を使ってください", missing, e.name)
+	}
+	return content, nil
+}
+
+// refuseProgram refuses what some system would run, by the content, whatever the name, and by the name, whatever the content.
+func refuseProgram(rel string, content []byte) error {
+	if k, ok := program(content); ok {
+		return refuse("%s: the content is %[2]s, and executables are never written: leave it to the user to create this file",
+			"%s: 内容が%[3]sです。実行可能ファイルは書き込めません。このファイルの作成は利用者に任せてください", rel, k.en, k.ja)
+	}
+	return refuseProgramName(rel)
+}
+
+func refuseProgramName(rel string) error {
+	if ending := programName(rel); ending != "" {
+		return refuse(`%s: names that end in %[2]q are those of executables, which are never written: use another ending, such as %[2]q + ".txt"`,
+			`%s: %[2]q で終わる名前は実行可能ファイルのものなので書き込めません。別の拡張子(例: %[2]q の後に ".txt")にしてください`, rel, ending)
+	}
+	return nil
+}
+
+// replaceable reports whether something is at a path that may be overwritten.
+func replaceable(rel, full string, overwrite bool) (exists bool, err error) {
+	info, err := os.Lstat(full)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, explain(rel, err)
+	case info.IsDir():
+		return true, refuse("%s is a directory: name a file", "%s はディレクトリです。ファイル名を指定してください", rel)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return true, refuse("%s is a symbolic link, and nothing is written through links: name the file it points to",
+			"%s はシンボリックリンクです。リンク経由では書き込めません。リンク先のファイルを指定してください", rel)
+	case !overwrite:
+		return true, refuse(`%s exists already: pass "overwrite": true to replace it, or choose another name`,
+			`%s は既に存在します。置き換えるには "overwrite": true を指定するか、別の名前にしてください`, rel)
+	}
+	return true, nil
+}
+
+// replace puts a file with the content at a path, all at once. Without overwrite it fails with fs.ErrExist if a file is
+// there, even one that came up this moment.
+func replace(full string, content []byte, overwrite bool) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(full), "hako-*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name()) // The first error says more.
+		}
+	}()
+	_, err = temp.Write(content)
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	if overwrite {
+		return os.Rename(temp.Name(), full)
+	}
+	return moveNew(temp.Name(), full)
+}
+
+// moveNew renames a file to a name that nothing has. The name is taken first, since renaming replaces.
+func moveNew(from, to string) error {
+	taken, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(taken.Close(), os.Rename(from, to)); err != nil {
+		_ = os.Remove(to) // The first error says more.
+	}
+	return err
+}
+
+// explain names the missing directory, which is the usual reason.
+func (in writeArgs) explain(rel string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) && !in.Directories {
+		return refuse(`the directory %s does not exist: pass "createDirectories": true to create it, or check the path with file_list`,
+			`ディレクトリ %s がありません。作成するには "createDirectories": true を指定するか、file_list でパスを確認してください`, path.Dir(rel))
+	}
+	return explain(rel, err)
+}
