@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
@@ -111,7 +110,7 @@ func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, wasm []byte) 
 	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
 		return nil, err
 	}
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
+	if err := linkWASI(ctx, runtime); err != nil {
 		return nil, fmt.Errorf("link WASI: %w", err)
 	}
 	if err := linkMeter(ctx, runtime); err != nil {

@@ -48,11 +48,16 @@ func probe(t testing.TB) func() ([]byte, error) {
 
 func call(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) (*abi.Response, error) {
 	t.Helper()
+	return limitedCall(t, plugin, tool, arguments, manifest.Limits{})
+}
+
+func limitedCall(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any, limits manifest.Limits) (*abi.Response, error) {
+	t.Helper()
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, manifest.Limits{}, nil)
+	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, limits, nil)
 }
 
 func text(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) string {
@@ -134,7 +139,7 @@ const anyLimit = "any"
 func TestHostileGuests(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{
-		Limits: manifest.Limits{Time: 300 * time.Millisecond, Memory: 32 << 20, Output: 1 << 20, Input: 1 << 20},
+		Limits: manifest.Limits{Time: time.Minute, Memory: 32 << 20, Output: 1 << 20, Input: 1 << 20},
 	})
 	for _, test := range []struct {
 		name, tool string
@@ -160,7 +165,11 @@ func TestHostileGuests(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := call(t, plugin, test.tool, test.arguments)
+			var limits manifest.Limits
+			if test.limit == sandbox.LimitTime {
+				limits.Time = 300 * time.Millisecond
+			}
+			_, err := limitedCall(t, plugin, test.tool, test.arguments, limits)
 			var limit *sandbox.LimitError
 			var guest *sandbox.GuestError
 			switch {

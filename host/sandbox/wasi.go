@@ -1,0 +1,45 @@
+package sandbox
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+// eio is WASI's errno for an I/O error.
+const eio = 29
+
+// linkWASI links WASI preview 1. wazero knows twenty errnos and gives a guest EIO for all others, such as EDQUOT; the functions on
+// files are wrapped to put in what the mounts meant.
+func linkWASI(ctx context.Context, runtime wazero.Runtime) error {
+	plain, err := wasi_snapshot_preview1.NewBuilder(runtime).Compile(ctx)
+	if err != nil {
+		return err
+	}
+	builder := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
+	for name, definition := range plain.ExportedFunctions() {
+		function := definition.GoFunction().(api.GoModuleFunction)
+		if strings.HasPrefix(name, "fd_") || strings.HasPrefix(name, "path_") {
+			function = withErrno(function)
+		}
+		builder.NewFunctionBuilder().WithGoModuleFunction(function, definition.ParamTypes(), definition.ResultTypes()).Export(name)
+	}
+	_, err = builder.Instantiate(ctx)
+	return err
+}
+
+// withErrno replaces an EIO by the errno behind it.
+func withErrno(function api.GoModuleFunction) api.GoModuleFunction {
+	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
+		function.Call(ctx, module, stack)
+		if stack[0] != eio {
+			return
+		}
+		if errno := ctx.Value(instanceKey{}).(*instance).files.Errno(); errno != 0 {
+			stack[0] = uint64(errno)
+		}
+	})
+}
