@@ -68,7 +68,7 @@ func stations() atlas {
 	return a
 }
 
-// newAtlas has every place of JMA's table and the stations. Entries whose parents are missing are left out.
+// newAtlas has every place of JMA's table and the stations. Entries that lead to no office of a prefecture are left out.
 func newAtlas(t *areaTable) atlas {
 	office := parents(t.class10s)
 	class10 := parents(t.class15s)
@@ -76,12 +76,12 @@ func newAtlas(t *areaTable) atlas {
 	a = append(a, builtin()...)
 	a = append(a, regions(t)...)
 	for _, o := range t.offices {
-		if main := mainArea(o.code, t.class10s); main != "" {
+		if main := mainArea(o.code, t.class10s); main != "" && prefectureOf(o.code) > 0 {
 			a = append(a, place{level: officeLevel, name: o.name, en: o.en, office: o.code, class10: main})
 		}
 	}
 	add := func(level level, entry area, class10 string) {
-		if code := office[class10]; code != "" {
+		if code := office[class10]; prefectureOf(code) > 0 {
 			a = append(a, place{level: level, name: entry.name, kana: entry.kana, en: entry.en, office: code, class10: class10})
 		}
 	}

@@ -17,11 +17,15 @@ import (
 // The tests in this file read what JMA really published. The payloads are not part of the project: where they are absent, the tests
 // are skipped.
 
+func referenceDir() string {
+	root := cmp.Or(os.Getenv("HAKO_REFERENCE"), filepath.Join("..", "..", "..", "shared", "reference"))
+	return filepath.Join(root, "data", "jma")
+}
+
 // referenceFile reads a file of JMA's payloads.
 func referenceFile(t *testing.T, name string) []byte {
 	t.Helper()
-	root := cmp.Or(os.Getenv("HAKO_REFERENCE"), filepath.Join("..", "..", "..", "shared", "reference"))
-	data, err := os.ReadFile(filepath.Join(root, "data", "jma", filepath.FromSlash(name)))
+	data, err := os.ReadFile(filepath.Join(referenceDir(), filepath.FromSlash(name)))
 	if os.IsNotExist(err) {
 		t.Skip("JMA's payloads are not here; HAKO_REFERENCE says where they are")
 	}
@@ -41,8 +45,7 @@ func referenceJSON(t *testing.T, name string, into any) {
 // referenceForecasts returns the names of all forecast files.
 func referenceForecasts(t *testing.T) []string {
 	t.Helper()
-	root := cmp.Or(os.Getenv("HAKO_REFERENCE"), filepath.Join("..", "..", "..", "shared", "reference"))
-	files, err := filepath.Glob(filepath.Join(root, "data", "jma", "forecast", "*", "*.json"))
+	files, err := filepath.Glob(filepath.Join(referenceDir(), "forecast", "*", "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +59,8 @@ func referenceForecasts(t *testing.T) []string {
 	return names
 }
 
-// TestReferenceForecasts answers for every area of every file, at the hour of issue, and at midnight after it where the file is still the
-// newest then. What the answers say is compared with the file itself, read in another way.
+// TestReferenceForecasts answers for every area of every file, at the hour of issue and, where the file is still the newest then, in
+// the night after it. What the answers say is compared with the file itself, read in another way.
 func TestReferenceForecasts(t *testing.T) {
 	t.Parallel()
 	for _, name := range referenceForecasts(t) {

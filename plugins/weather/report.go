@@ -102,7 +102,7 @@ func (r reporter) report(requested string, days []*day) *report {
 }
 
 func (r reporter) location() reportLocation {
-	prefecture := prefectures[max(1, r.at.prefecture())-1]
+	prefecture := prefectures[r.at.prefecture()-1]
 	return reportLocation{
 		Name:       r.at.title(r.lang),
 		Prefecture: r.lang.pick(prefecture.name, prefecture.en),
