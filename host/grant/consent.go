@@ -1,0 +1,120 @@
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Consent is the operator's recorded yes to one plugin: to one file, by its digest, and to what it asked for then.
+type Consent struct {
+	// Name is the plugin's name; a File has one Consent for each.
+	Name    string
+	Version string
+	// Digest is that of the plugin's file, as manifest.Module has it.
+	Digest string
+	// Asked is what the plugin asked for. Reasons are not recorded.
+	Asked manifest.Permissions
+
+	// ApprovedAt is recorded to the second. ApprovedBy says who or what said yes.
+	ApprovedAt time.Time
+	ApprovedBy string
+	// RevokedAt is when the operator took the yes back. Zero: it is in force.
+	RevokedAt time.Time
+	RevokedBy string
+
+	// Mounts are the folders for the mounts that the plugin asks for, by the mount's name. A relative Path is relative to the
+	// directory of the consent file.
+	Mounts map[string]Mount
+	// HTTP are the operator's settings for HTTP permissions, by the permission's name. One that is absent is granted as asked.
+	HTTP map[string]HTTPMapping
+	// Note is the operator's own.
+	Note string
+
+	// dir is the directory of the consent file.
+	dir string
+}
+
+// HTTPMapping is what the operator settles about one HTTP permission.
+type HTTPMapping struct {
+	// URL is granted instead of the one that the plugin asks for, if not empty: a narrower one, or another server.
+	URL string
+	// Private allows addresses that are not public, as in HTTPRule.
+	Private bool
+}
+
+var (
+	pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	digest     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// check checks that the consent can be recorded and, unless it is revoked, put in force.
+func (c *Consent) check() error {
+	var errs []error
+	if !pluginName.MatchString(c.Name) {
+		errs = append(errs, fmt.Errorf("consent for plugin %q: that is no plugin name", c.Name))
+	}
+	if !digest.MatchString(c.Digest) {
+		errs = append(errs, fmt.Errorf("consent for plugin %s: the digest must be sha256: and 64 hexadecimal digits", c.Name))
+	}
+	return errors.Join(append(errs, c.checkMounts(), c.checkHTTP())...)
+}
+
+func (c *Consent) checkMounts() error {
+	var errs []error
+	var asked []string
+	for _, p := range c.Asked.Files {
+		asked = append(asked, p.Mount)
+		if _, ok := c.Mounts[p.Mount]; !ok && c.RevokedAt.IsZero() {
+			errs = append(errs, notMapped(c.Name, p.Mount))
+		}
+	}
+	for _, name := range sortedKeys(c.Mounts) {
+		m := c.Mounts[name]
+		switch {
+		case !slices.Contains(asked, name):
+			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("mount", name, asked)))
+		case m.Path == "" || strings.HasPrefix(m.Path, "~") || strings.ContainsRune(m.Path, 0):
+			errs = append(errs, fmt.Errorf(`plugin %s: mount %s: the folder must be written out, without "~"`, c.Name, name))
+		case m.Quota < 0:
+			errs = append(errs, fmt.Errorf("plugin %s: mount %s: the quota must not be below zero", c.Name, name))
+		}
+		for _, glob := range m.Deny {
+			if !doublestar.ValidatePattern(glob) {
+				errs = append(errs, fmt.Errorf("plugin %s: mount %s: deny: %q is not a valid glob", c.Name, name, glob))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func notMapped(plugin, mount string) error {
+	return fmt.Errorf("plugin %[1]s: mount %[2]q is not mapped to a folder: hako plugin approve %[1]s --mount %[2]s=DIR", plugin, mount)
+}
+
+func (c *Consent) checkHTTP() error {
+	var errs []error
+	var asked []string
+	for _, p := range c.Asked.HTTP {
+		asked = append(asked, p.Name)
+	}
+	for _, name := range sortedKeys(c.HTTP) {
+		if !slices.Contains(asked, name) {
+			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("HTTP permission", name, asked)))
+		}
+		if to := c.HTTP[name].URL; to != "" {
+			if _, err := manifest.ParseBaseURL(to); err != nil {
+				errs = append(errs, fmt.Errorf("plugin %s: HTTP permission %s: url %q %w", c.Name, name, to, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

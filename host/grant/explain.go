@@ -1,0 +1,125 @@
+package grant
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Explain says in plain words what permissions ask for, one line each, with the author's reasons: "may send GET, HEAD to
+// https://www.jma.go.jp/bosai/, because: To fetch forecasts." Language is a BCP 47 tag; Japanese is spoken, everything else gives
+// English. The lines hold text of the plugin's author, which a valid manifest keeps free of control and hidden characters.
+func Explain(p manifest.Permissions, language string) []string {
+	w := wordsFor(language)
+	var lines []string
+	for _, h := range p.HTTP {
+		lines = append(lines, w.http(h, language))
+	}
+	for _, f := range p.Files {
+		lines = append(lines, w.file(f, language))
+	}
+	if lines == nil {
+		return []string{w.nothing}
+	}
+	return lines
+}
+
+// words are the formats of one language. Their arguments are numbered, since languages order them differently.
+type words struct {
+	send, anyHost, subdomains, only, config, inside string
+	read, write, because, nothing                   string
+
+	addAddress, addMethods, addPaths, addConfig, addWrite string
+}
+
+var english = words{
+	send:       "may send %[1]s to %[2]s",
+	anyHost:    "every host on the network (%[1]s)",
+	subdomains: "every subdomain of %[1]s (%[2]s)",
+	only:       " (only %[1]s)",
+	config:     ", or to the address that you set as %[1]s",
+	inside:     "%[1]s (inside your own network)",
+	read:       "may read the files in the folder that you choose as %[1]s",
+	write:      "may read, change and delete the files in the folder that you choose as %[1]s",
+	because:    "%[1]s, because: %[2]s",
+	nothing:    "asks for nothing: it reaches no network and no files",
+	addAddress: "%[1]s: now asks for %[2]s instead of %[3]s",
+	addMethods: "%[1]s: also asks to send %[2]s",
+	addPaths:   "%[1]s: also asks for the paths %[2]s",
+	addConfig:  "%[1]s: also asks to be pointed to the address set as %[2]s",
+	addWrite:   "%[1]s: also asks to change and delete files",
+}
+
+var japanese = words{
+	send:       "%[2]s に %[1]s を送信できます",
+	anyHost:    "ネットワーク上のすべてのホスト（%[1]s）",
+	subdomains: "%[1]s のすべてのサブドメイン（%[2]s）",
+	only:       "（%[1]s のみ）",
+	config:     "（%[1]s に設定した宛先にも）",
+	inside:     "%[1]s（自分のネットワークの内側）",
+	read:       "%[1]s として選んだフォルダーのファイルを読み取れます",
+	write:      "%[1]s として選んだフォルダーのファイルを読み取り、変更、削除できます",
+	because:    "%[1]s。理由: %[2]s",
+	nothing:    "何も求めていません。ネットワークにもファイルにもアクセスしません",
+	addAddress: "%[1]s: %[3]s に代えて %[2]s を求めています",
+	addMethods: "%[1]s: %[2]s の送信も求めています",
+	addPaths:   "%[1]s: パス %[2]s も求めています",
+	addConfig:  "%[1]s: %[2]s に設定した宛先への送信も求めています",
+	addWrite:   "%[1]s: ファイルの変更と削除も求めています",
+}
+
+func wordsFor(language string) words {
+	if tag, _, _ := strings.Cut(strings.ToLower(language), "-"); tag == "ja" {
+		return japanese
+	}
+	return english
+}
+
+func (words) f(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+func (w words) http(p manifest.HTTPPermission, language string) string {
+	line := w.f(w.send, strings.Join(methods(p), ", "), w.address(p.URL))
+	if len(p.Paths) > 0 {
+		line += w.f(w.only, strings.Join(p.Paths, ", "))
+	}
+	if p.ConfigKey != "" {
+		line += w.f(w.config, p.ConfigKey)
+	}
+	return w.reason(line, p.Reason, language)
+}
+
+func (w words) file(p manifest.FilePermission, language string) string {
+	format := w.read
+	if p.Write {
+		format = w.write
+	}
+	return w.reason(w.f(format, p.Mount), p.Reason, language)
+}
+
+func (w words) reason(line string, reason manifest.Text, language string) string {
+	if text := reason.In(language); text != "" {
+		return w.f(w.because, line, text)
+	}
+	return line
+}
+
+// address describes a base URL, so that a wildcard or an address inside the network is not overlooked.
+func (w words) address(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	host := u.Hostname()
+	domain, wildcard := strings.CutPrefix(host, "*.")
+	switch {
+	case host == "*":
+		return w.f(w.anyHost, base)
+	case wildcard:
+		return w.f(w.subdomains, domain, base)
+	case manifest.IsPrivateHost(host):
+		return w.f(w.inside, base)
+	}
+	return base
+}

@@ -1,0 +1,154 @@
+package grant
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Digest returns a hash over what permissions ask for, "sha256:" and 64 hexadecimal digits. The order of lists, the reasons and
+// different spellings of one URL do not change it.
+func Digest(p manifest.Permissions) string {
+	var lines []string
+	for _, h := range p.HTTP {
+		lines = append(lines, line("http", h.Name, spelling(h.URL), h.ConfigKey, methods(h), sorted(h.Paths)))
+	}
+	for _, f := range p.Files {
+		lines = append(lines, line("files", f.Mount, f.Write))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(sorted(lines), "\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func line(fields ...any) string {
+	data, _ := json.Marshal(fields) // strings, lists of them and bools always marshal
+	return string(data)
+}
+
+// spelling returns the one spelling of a base URL; one that is none stays as it is.
+func spelling(base string) string {
+	u, err := manifest.ParseBaseURL(base)
+	if err != nil {
+		return base
+	}
+	return strings.TrimSuffix(u.String(), "/")
+}
+
+// methods returns the methods that a permission means, sorted.
+func methods(p manifest.HTTPPermission) []string {
+	if len(p.Methods) == 0 {
+		return []string{"GET", "HEAD"}
+	}
+	return sorted(p.Methods)
+}
+
+func sorted(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// Additions lists what asked wants beyond approved, in plain words in language ("ja"; else English). It is empty if asked wants no
+// more. Permissions are compared by name, because the operator's mappings go by name: one under a new name is an addition, and so
+// is whatever cannot be shown to be covered.
+func Additions(approved, asked manifest.Permissions, language string) []string {
+	w := wordsFor(language)
+	var additions []string
+	for _, p := range asked.HTTP {
+		i := slices.IndexFunc(approved.HTTP, func(a manifest.HTTPPermission) bool { return a.Name == p.Name })
+		if i < 0 {
+			additions = append(additions, w.http(p, language))
+			continue
+		}
+		additions = append(additions, w.httpAdditions(approved.HTTP[i], p)...)
+	}
+	for _, p := range asked.Files {
+		i := slices.IndexFunc(approved.Files, func(a manifest.FilePermission) bool { return a.Mount == p.Mount })
+		switch {
+		case i < 0:
+			additions = append(additions, w.file(p, language))
+		case p.Write && !approved.Files[i].Write:
+			additions = append(additions, w.f(w.addWrite, p.Mount))
+		}
+	}
+	return additions
+}
+
+func (w words) httpAdditions(approved, asked manifest.HTTPPermission) []string {
+	var additions []string
+	if !coversAddress(approved, asked) {
+		additions = append(additions, w.f(w.addAddress, asked.Name, w.address(asked.URL), w.address(approved.URL)))
+	}
+	if more := beyond(methods(asked), methods(approved)); len(more) > 0 {
+		additions = append(additions, w.f(w.addMethods, asked.Name, strings.Join(more, ", ")))
+	}
+	if more := morePaths(approved, asked); len(more) > 0 {
+		additions = append(additions, w.f(w.addPaths, asked.Name, strings.Join(more, ", ")))
+	}
+	if asked.ConfigKey != "" && asked.ConfigKey != approved.ConfigKey {
+		additions = append(additions, w.f(w.addConfig, asked.Name, asked.ConfigKey))
+	}
+	return additions
+}
+
+// coversAddress reports whether asked stays under the approved URL. Paths are relative to the URL, so that those of a narrower URL
+// mean something else: then nothing is known.
+func coversAddress(approved, asked manifest.HTTPPermission) bool {
+	outer, err := manifest.ParseBaseURL(approved.URL)
+	if err != nil {
+		return false
+	}
+	inner, err := manifest.ParseBaseURL(asked.URL)
+	if err != nil {
+		return false
+	}
+	samePath := strings.TrimSuffix(outer.Path, "/") == strings.TrimSuffix(inner.Path, "/")
+	return manifest.Covers(outer, inner) && (samePath || len(approved.Paths) == 0)
+}
+
+// morePaths returns the asked paths that none of the approved covers.
+func morePaths(approved, asked manifest.HTTPPermission) []string {
+	if len(approved.Paths) == 0 {
+		return nil
+	}
+	if len(asked.Paths) == 0 {
+		return []string{"**"}
+	}
+	return slices.DeleteFunc(sorted(asked.Paths), func(path string) bool {
+		return slices.ContainsFunc(approved.Paths, func(glob string) bool { return coversPath(glob, path) })
+	})
+}
+
+// coversPath reports whether glob covers path: the same, all, or a match of a path without wildcards.
+func coversPath(glob, path string) bool {
+	if glob == path || glob == "**" {
+		return true
+	}
+	return !strings.ContainsAny(path, `*?[{\`) && doublestar.MatchUnvalidated(glob, path)
+}
+
+// beyond returns the elements of list that are not in known.
+func beyond(list, known []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
+}
+
+// sortedPermissions returns what p asks for without reasons, in a stable order.
+func sortedPermissions(p manifest.Permissions) manifest.Permissions {
+	var s manifest.Permissions
+	for _, h := range p.HTTP {
+		h.Reason, h.Methods, h.Paths = nil, sorted(h.Methods), sorted(h.Paths)
+		s.HTTP = append(s.HTTP, h)
+	}
+	for _, f := range p.Files {
+		f.Reason = nil
+		s.Files = append(s.Files, f)
+	}
+	slices.SortFunc(s.HTTP, func(a, b manifest.HTTPPermission) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Files, func(a, b manifest.FilePermission) int { return cmp.Compare(a.Mount, b.Mount) })
+	return s
+}
