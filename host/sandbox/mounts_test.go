@@ -80,29 +80,30 @@ func TestRulesOfMountsReachTheCaller(t *testing.T) {
 	readWrite := filesPlugin(t, grantOf)
 	grantOf.Write = false
 	readOnly := filesPlugin(t, grantOf)
-	for name, c := range map[string]struct {
+	for _, c := range []struct { // in order: the list shows what the calls before it left
+		name      string
 		plugin    *sandbox.Plugin
 		tool      string
 		arguments map[string]any
 		want      string
 		fails     bool
 	}{
-		"read":                       {readWrite, "file_read", map[string]any{"path": "given"}, "given", false},
-		"read by a link":             {readWrite, "file_read", map[string]any{"path": "in"}, "given", false},
-		"read by a link to outside":  {readWrite, "file_read", map[string]any{"path": "out"}, "leads out of the workspace", true},
-		"read what is hidden":        {readWrite, "file_read", map[string]any{"path": "hidden/f"}, "no such file", true},
-		"list":                       {readWrite, "file_list", map[string]any{}, "given (5)\nhard (7)\nin (link)\nout (link)\nprivate (7)\n", false},
-		"write beyond the quota":     {readWrite, "file_write", map[string]any{"path": "big", "content": strings.Repeat("x", 1000)}, "quota is used up", true},
-		"write what is hidden":       {readWrite, "file_write", map[string]any{"path": "hidden/g", "content": ""}, "does not exist", true},
-		"replace a hard link":        {readWrite, "file_write", map[string]any{"path": "hard", "content": "own", "overwrite": true}, "Wrote 3 bytes", false},
-		"replace a private file":     {readWrite, "file_write", map[string]any{"path": "private", "content": "own", "overwrite": true}, "Wrote 3 bytes", false},
-		"write to a read-only mount": {readOnly, "file_write", map[string]any{"path": "new", "content": ""}, "read-only", true},
-		"delete on a read-only one":  {readOnly, "delete_file", map[string]any{"path": "given"}, "read-only", true},
-		"move on a read-only one":    {readOnly, "file_move", map[string]any{"from": "given", "to": "x"}, "read-only", true},
+		{"read", readWrite, "file_read", map[string]any{"path": "given"}, "given", false},
+		{"read by a link", readWrite, "file_read", map[string]any{"path": "in"}, "given", false},
+		{"read by a link to outside", readWrite, "file_read", map[string]any{"path": "out"}, "leads out of the workspace", true},
+		{"read what is hidden", readWrite, "file_read", map[string]any{"path": "hidden/f"}, "no such file", true},
+		{"list", readWrite, "file_list", map[string]any{}, "given (5)\nhard (7)\nin (link)\nout (link)\nprivate (7)\n", false},
+		{"write beyond the quota", readWrite, "file_write", map[string]any{"path": "big", "content": strings.Repeat("x", 1000)}, "quota is used up", true},
+		{"write what is hidden", readWrite, "file_write", map[string]any{"path": "hidden/g", "content": ""}, "does not exist", true},
+		{"replace a hard link", readWrite, "file_write", map[string]any{"path": "hard", "content": "own", "overwrite": true}, "Wrote 3 bytes", false},
+		{"replace a private file", readWrite, "file_write", map[string]any{"path": "private", "content": "own", "overwrite": true}, "Wrote 3 bytes", false},
+		{"write to a read-only mount", readOnly, "file_write", map[string]any{"path": "new", "content": ""}, "read-only", true},
+		{"delete on a read-only one", readOnly, "delete_file", map[string]any{"path": "given"}, "read-only", true},
+		{"move on a read-only one", readOnly, "file_move", map[string]any{"from": "given", "to": "x"}, "read-only", true},
 	} {
 		got, failed := callFiles(t, c.plugin, c.tool, c.arguments)
 		if !strings.Contains(got, c.want) || failed != c.fails {
-			t.Errorf("%s: %q, error %v; want %q", name, got, failed, c.want)
+			t.Errorf("%s: %q, error %v; want %q", c.name, got, failed, c.want)
 		}
 	}
 	if content, err := os.ReadFile(outside); string(content) != "outside" {

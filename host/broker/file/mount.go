@@ -12,7 +12,8 @@
 //     create neither symbolic nor hard links.
 //   - A file with a second hard link or an executable bit cannot be written in place: the other name may lie outside, and
 //     what a guest wrote must not become executable. Putting a new file in its place is allowed.
-//   - Files are created with mode 0644 and directories with 0755, less the umask. Modes cannot be changed.
+//   - Files are created with mode 0644 and directories with 0755, less the umask. Modes cannot be changed, but a file that
+//     replaces another is readable and writable by no more people than that was.
 package file
 
 import (

@@ -301,24 +301,6 @@ func TestTimes(t *testing.T) {
 	want(t, "utimens of nothing", g.Utimens("f", 0, 0), sys.ENOENT)
 }
 
-func TestModesAreNeverExecutable(t *testing.T) {
-	t.Parallel()
-	g := open(t)
-	must(t, os.WriteFile(filepath.Join(g.dir, "tool"), []byte("#!"), 0o755))
-	want(t, "create", write(g, "f", "x"), 0)
-	want(t, "chmod", g.Chmod("f", 0o755), sys.EPERM)
-	info, err := os.Stat(filepath.Join(g.dir, "f"))
-	must(t, err)
-	if info.Mode()&0o133 != 0 {
-		t.Errorf("mode %v", info.Mode())
-	}
-	want(t, "write to an executable file", write(g, "tool", "evil"), sys.EACCES)
-	want(t, "another in its place", g.Rename("f", "tool"), 0)
-	if info, err = os.Stat(filepath.Join(g.dir, "tool")); err != nil || info.Mode()&0o111 != 0 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-}
-
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
 )
 
 // Rename implements sys.FS. Both names are held by their directories while one becomes the other, so neither can be led
@@ -32,7 +33,25 @@ func (g *guestFS) rename(source, target *place) error {
 			return err
 		}
 	}
-	return g.m.quota.replace(target.lstat, func() error { return rename(source, target) })
+	return g.m.quota.replace(target.lstat, func() error {
+		if err := keepPrivate(source, target); err != nil {
+			return err
+		}
+		return rename(source, target)
+	})
+}
+
+// keepPrivate takes from a file the permissions that the one it replaces does not give: guests write by replacing, and what
+// only its owner could read must stay so.
+func keepPrivate(source, target *place) error {
+	if target.info == nil || !target.info.Mode().IsRegular() || !source.info.Mode().IsRegular() {
+		return nil
+	}
+	mode := source.info.Mode().Perm() & target.info.Mode().Perm()
+	if mode == source.info.Mode().Perm() || wsys.NewStat_t(source.info).Nlink > 1 {
+		return nil
+	}
+	return source.dir.Chmod(source.name, mode)
 }
 
 // hidesNothing is an error if a deny glob hides something below a directory: under another name it would come to light.

@@ -85,3 +85,41 @@ func TestSwappedFile(t *testing.T) {
 		}
 	}
 }
+
+func TestModesAreNeverExecutable(t *testing.T) {
+	t.Parallel()
+	g := open(t)
+	must(t, os.WriteFile(filepath.Join(g.dir, "tool"), []byte("#!"), 0o755))
+	want(t, "create", write(g, "f", "x"), 0)
+	want(t, "chmod", g.Chmod("f", 0o755), sys.EPERM)
+	info, err := os.Stat(filepath.Join(g.dir, "f"))
+	must(t, err)
+	if info.Mode()&0o133 != 0 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	want(t, "write to an executable file", write(g, "tool", "evil"), sys.EACCES)
+	want(t, "another in its place", g.Rename("f", "tool"), 0)
+	if info, err = os.Stat(filepath.Join(g.dir, "tool")); err != nil || info.Mode()&0o111 != 0 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestReplacingKeepsFilesPrivate(t *testing.T) {
+	t.Parallel()
+	g := open(t)
+	for name, mode := range map[string]os.FileMode{"private": 0o600, "tool": 0o755, "shared": 0o666} {
+		path := filepath.Join(g.dir, name)
+		must(t, os.WriteFile(path, []byte("old"), mode))
+		must(t, os.Chmod(path, mode))
+	}
+	for name, mode := range map[string]os.FileMode{"private": 0o600, "tool": 0o644, "shared": 0o644} {
+		want(t, "write", write(g, "new", "new"), 0)
+		must(t, os.Chmod(filepath.Join(g.dir, "new"), 0o644))
+		want(t, "rename", g.Rename("new", name), 0)
+		info, err := os.Stat(filepath.Join(g.dir, name))
+		must(t, err)
+		if info.Mode().Perm() != mode {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), mode)
+		}
+	}
+}
