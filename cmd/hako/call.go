@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// maxArguments bounds what is read from standard input, in bytes.
+const maxArguments = 64 << 20
+
+func (a *app) callCommand() *cobra.Command {
+	var asJSON bool
+	var clock string
+	cmd := &cobra.Command{
+		Use:   "call TOOL [ARGUMENTS]",
+		Short: "Call a tool",
+		Long: `Call a tool, the same way as an MCP client does. ARGUMENTS is a JSON object, or - to read it from standard input; left out it is {}.
+
+Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configuration, 3 the plugin waits for your consent.`,
+		Example: `  hako call get_weather '{"location":"東京"}'
+  echo '{"path":"notes.txt"}' | hako call file_read -`,
+		Args:              arguments(1, 2),
+		ValidArgsFunction: a.completeTools,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.callArguments(args[1:])
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			now, err := parseClock(clock)
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			result, err := a.call(cmd, args[0], input, now)
+			if err != nil {
+				return err
+			}
+			return a.printResult(result.Response, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
+	cmd.Flags().StringVar(&clock, "clock", "", "pin the plugin's wall clock to this time (RFC 3339), for replay and tests")
+	return cmd
+}
+
+// callArguments returns the arguments given on the command line or on standard input.
+func (a *app) callArguments(args []string) (json.RawMessage, error) {
+	if len(args) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	text := []byte(args[0])
+	if args[0] == "-" {
+		var err error
+		if text, err = io.ReadAll(io.LimitReader(a.stdin, maxArguments)); err != nil {
+			return nil, fmt.Errorf("read the arguments: %w", err)
+		}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		return nil, fmt.Errorf(`the arguments are not a JSON object such as '{"name":"value"}': %w`, jsonProblem(text, err))
+	}
+	return bytes.TrimSpace(text), nil
+}
+
+// jsonProblem says where err is in text.
+func jsonProblem(text []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("at byte %d of %d: %w", syntax.Offset, len(text), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("they are a JSON %s", kind.Value)
+	case err == nil:
+		return errors.New("they are null")
+	}
+	return err
+}
+
+func parseClock(text string) (func() time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	now, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, fmt.Errorf("--clock %q is no time such as 2026-01-02T15:04:05+09:00", text)
+	}
+	return func() time.Time { return now }, nil
+}
+
+// call calls one tool.
+func (a *app) call(cmd *cobra.Command, tool string, input json.RawMessage, clock func() time.Time) (_ *pipeline.Result, err error) {
+	c, err := a.config(cmd)
+	if err != nil {
+		return nil, err
+	}
+	h, err := a.openHost(cmd.Context(), c, func(o *host.Options) { o.Clock = clock })
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(h, err) }()
+	progress := newProgress(a.stderr)
+	defer progress.clear()
+	result, err := h.Call(cmd.Context(), &pipeline.Call{
+		Caller:   pipeline.Caller{Door: pipeline.DoorTerminal},
+		Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
+		Progress: progress.show,
+	})
+	return result, callError(h, err)
+}
+
+// closing closes h and joins what goes wrong with err.
+func closing(h *host.Host, err error) error { return errors.Join(err, h.Close()) }
+
+// callError gives err its exit code, and an unknown tool the one that was probably meant.
+func callError(h *host.Host, err error) error {
+	var denied *pipeline.NotAllowedError
+	var missing *pipeline.NotFoundError
+	switch {
+	case errors.As(err, &denied):
+		return &exitError{exitNotAllowed, err}
+	case errors.As(err, &missing) && missing.Hint == "":
+		missing.Hint = hint(h, missing.Name)
+		return missing
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"crypto/tls"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificate serves the certificate of two files, and reads them again when one has changed: certificates are renewed while the
+// server runs. It is safe for concurrent use.
+type certificate struct {
+	cert, key string
+
+	// mu guards what follows.
+	mu     sync.Mutex
+	loaded *tls.Certificate
+	stamp  [2]time.Time
+}
+
+// get returns the certificate. Files that have become unreadable leave the old one in use.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stamp := [2]time.Time{modified(c.cert), modified(c.key)}
+	if c.loaded != nil && stamp == c.stamp {
+		return c.loaded, nil
+	}
+	loaded, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil && c.loaded == nil {
+		return nil, err
+	}
+	if err == nil {
+		c.loaded, c.stamp = &loaded, stamp
+	}
+	return c.loaded, nil
+}
+
+func modified(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpserver"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check and show the configuration",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.configCheckCommand(), a.configShowCommand())
+	return cmd
+}
+
+func (a *app) configCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Say whether hako serve would start with this configuration",
+		Long: `Say whether hako serve would start with this configuration, without starting it: the file, the environment, tokens, folders, and
+that every plugin in service gets a valid configuration. Plugins that wait or are broken do not keep hako from starting; they are
+reported too.
+
+Exit codes: 0 all is well, 2 it is not.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withPlugins(cmd, func(v *view) error {
+				if err := checkHTTP(v.config); err != nil {
+					return err
+				}
+				for _, p := range v.plugins {
+					if note := remedy(p); note != "" {
+						fmt.Fprintln(a.stderr, note)
+					}
+				}
+				if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {
+					return &exitError{code: exitUsage}
+				}
+				_, err := fmt.Fprintf(a.stdout, "%s is valid\n", configName(v.config))
+				return err
+			})
+		},
+	}
+}
+
+// checkHTTP checks what "hako serve" checks before it listens.
+func checkHTTP(c *config.Config) error {
+	auth, err := c.HTTP.Authenticator()
+	if err == nil {
+		err = mcpserver.CheckExposure(c.HTTP.Address, auth)
+	}
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	return nil
+}
+
+func configName(c *config.Config) string {
+	if c.File == "" {
+		return "the built-in default"
+	}
+	return c.File
+}
+
+func (a *app) configShowCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print the effective values and grants, and where each value comes from",
+		Args:  arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withPlugins(cmd, func(v *view) error {
+				if asJSON {
+					return a.printJSON(map[string]any{
+						"file": v.config.File, "values": v.config.Entries(), "grants": grantsOf(v.plugins),
+					})
+				}
+				return a.printConfig(v)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) printConfig(v *view) error {
+	fmt.Fprintf(a.stdout, "# %s\n", configName(v.config))
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, e := range v.config.Entries() {
+		value := e.Value
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", e.Key, value, e.Origin)
+	}
+	fmt.Fprintf(table, "\n# What the plugins in service may do\n")
+	for _, g := range grantsOf(v.plugins) {
+		fmt.Fprintf(table, "%s\n", g.Plugin)
+		for _, line := range g.lines() {
+			fmt.Fprintf(table, "  %s\n", line)
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// greet tells the person who started the server where it is, what it offers and what to try next. Programs that read the log as
+// JSON get one record instead.
+func (a *app) greet(c *config.Config, url string, plugins []host.Status, logger *slog.Logger) {
+	warnUnknown(c, plugins, logger)
+	if c.LogFormat == "json" {
+		logger.Info("serving", "url", url, "version", thisBuild().Version)
+		return
+	}
+	fmt.Fprintf(a.stderr, "\nhako %s serves MCP at %s\n\n", thisBuild().Version, url)
+	a.printPlugins(plugins)
+	fmt.Fprintf(a.stderr, "\nNext:\n")
+	for _, line := range next(c, plugins) {
+		fmt.Fprintf(a.stderr, "  %s\n", line)
+	}
+	fmt.Fprintln(a.stderr)
+}
+
+func (a *app) printPlugins(plugins []host.Status) {
+	if len(plugins) == 0 {
+		fmt.Fprintln(a.stderr, "  There are no plugins yet.")
+		return
+	}
+	table := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', 0)
+	for _, plugin := range plugins {
+		what := strings.Join(plugin.Tools, ", ")
+		if plugin.State != host.Active {
+			what = plugin.Reason
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", pluginTitle(plugin), plugin.State, what)
+	}
+	table.Flush()
+}
+
+// pluginTitle is a plugin's name, or its file where it has none that could be read.
+func pluginTitle(plugin host.Status) string {
+	if plugin.Name == "" {
+		return plugin.Path
+	}
+	return plugin.Name
+}
+
+// next proposes commands, those that something waits for first.
+func next(c *config.Config, plugins []host.Status) []string {
+	var lines []string
+	tool := ""
+	for _, plugin := range plugins {
+		if plugin.State == host.Pending {
+			lines = append(lines, fmt.Sprintf("hako plugin approve %s%s", plugin.Name, folders(c)))
+		}
+		if plugin.State == host.Active && len(plugin.Tools) > 0 && (tool == "" || plugin.Name == "weather") {
+			tool = plugin.Tools[0]
+		}
+	}
+	switch {
+	case tool == "get_weather":
+		lines = append(lines, `hako call get_weather '{"location":"東京"}'`)
+	case tool != "":
+		lines = append(lines, "hako tools"+folders(c))
+	case len(plugins) == 0:
+		lines = append(lines, "hako plugin new hello")
+	}
+	return append(lines, "hako mcp-config claude-code --http"+folders(c))
+}
+
+// folders repeats the plugin folders that were named on the command line.
+func folders(c *config.Config) string {
+	text := ""
+	if strings.HasPrefix(c.Origin("plugins"), "flag") {
+		for _, folder := range c.Plugins {
+			text += " --plugins " + folder
+		}
+	}
+	return text
+}
+
+// warnUnknown warns of settings for plugins that are not there.
+func warnUnknown(c *config.Config, plugins []host.Status, logger *slog.Logger) {
+	var known []string
+	for _, plugin := range plugins {
+		known = append(known, plugin.Name)
+	}
+	for name := range c.Plugin {
+		if near := strictyaml.Nearest(name, known); near == "" {
+			logger.Warn("there is no such plugin: its settings have no effect", "plugin", name)
+		} else if near != name {
+			logger.Warn("there is no such plugin: its settings have no effect", "plugin", name, "nearest", near)
+		}
+	}
+}

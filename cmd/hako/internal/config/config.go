@@ -1,0 +1,150 @@
+// Package config puts hako's settings together from flags, the environment, a file and the defaults, in this order of
+// precedence, and remembers where each value came from. docs/configuration.md describes the keys.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// FileName is the file that is read from the working directory where none is named.
+const FileName = "hako.yaml"
+
+// Config is the effective configuration. Paths in it are absolute.
+type Config struct {
+	// File is the configuration file; empty means the built-in default.
+	File string
+	// Warnings are about settings that have no effect.
+	Warnings []string
+
+	Plugins       []string
+	ShippedOn     bool
+	ShippedMounts map[string]string
+	Consents      string
+	Updates       string
+	Cache         string
+	Locale        string
+	Mock          bool
+	MaxPluginSize int64
+
+	HTTP           HTTP
+	MCP            MCP
+	MetricsAddress string
+	LogLevel       string
+	LogFormat      string
+
+	Limits manifest.Limits
+	// Plugin holds the settings of single plugins, by name.
+	Plugin map[string]host.Settings
+
+	settings []setting
+	// origins are where the settings come from, by key; nested is what is no setting.
+	origins map[string]string
+	nested  []Entry
+}
+
+// Source says where to look for settings.
+type Source struct {
+	// Dir is the directory that relative paths in flags and the environment start from, and where FileName is looked for. Empty
+	// means the process's working directory.
+	Dir string
+	// File is a configuration file that must exist. Empty means the one that HAKO_CONFIG names, else FileName in Dir if it
+	// exists, else Default.
+	File string
+	// Default is the configuration that applies where there is no file, as if it were Dir's FileName.
+	Default []byte
+	// Flags are those of the command being run. Those made with Flag count, where the user has set them.
+	Flags *pflag.FlagSet
+}
+
+// Load reads the configuration. The error names each setting that is wrong, and where it was set: unknown keys, with the one that
+// was probably meant, values of a wrong type or outside of what is allowed, and a file that is missing or cannot be read.
+func Load(source Source) (*Config, error) {
+	dir, err := filepath.Abs(source.Dir)
+	if err != nil {
+		return nil, err
+	}
+	text, path, err := source.text(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, origins: map[string]string{}}
+	c.settings = c.table()
+	// Relative paths in the file start where it lies, and so do defaults: what belongs together stays together.
+	fileDir := dir
+	if path != "" {
+		fileDir = filepath.Dir(path)
+	}
+	if err := c.read(text, fileDir); err != nil {
+		return nil, err
+	}
+	if err := c.layer(source.Flags, fileDir); err != nil {
+		return nil, err
+	}
+	c.resolve(dir)
+	c.Warnings = unknownVariables(os.Environ(), c.settings)
+	return c, c.placeCache()
+}
+
+// text returns the configuration file and its absolute path, or the default with no path.
+func (s Source) text(dir string) ([]byte, string, error) {
+	named := cmp.Or(s.File, os.Getenv(fileVariable))
+	path := absolute(cmp.Or(named, FileName), dir)
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		return text, path, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, "", fmt.Errorf("configuration: %w", err)
+	case named == "":
+		return s.Default, "", nil
+	}
+	return nil, "", fmt.Errorf("configuration file %s does not exist: name another with --config, or leave it out for ./%s or the built-in default", path, FileName)
+}
+
+// resolve makes the settings that are relative paths start at dir.
+func (c *Config) resolve(dir string) {
+	for _, s := range c.settings {
+		if !s.path {
+			continue
+		}
+		switch value := s.value.(type) {
+		case *string:
+			*value = absolute(*value, dir)
+		case *[]string:
+			for i := range *value {
+				(*value)[i] = absolute((*value)[i], dir)
+			}
+		}
+	}
+}
+
+// placeCache gives the cache its default, which depends on the system.
+func (c *Config) placeCache() error {
+	if c.Cache != "" {
+		return nil
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("no place for the cache: %w: set cache, or HAKO_CACHE", err)
+	}
+	c.Cache = filepath.Join(base, "hako")
+	return nil
+}
+
+// absolute returns path as it is seen from dir. An empty path stays empty.
+func absolute(path, dir string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}

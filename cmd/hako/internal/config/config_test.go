@@ -1,0 +1,289 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestMain(m *testing.M) {
+	// What the developer has set must not decide the tests.
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, prefix) || name == "MOCK_MODE" {
+			os.Unsetenv(name)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// write writes hako.yaml into a new directory.
+func write(t *testing.T, text string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func load(t *testing.T, source Source) *Config {
+	t.Helper()
+	c, err := Load(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDefaults(t *testing.T) {
+	dir := write(t, "log: {}\n")
+	c := load(t, Source{Dir: dir})
+	if c.HTTP.Address != "127.0.0.1:8420" || c.HTTP.URL() != "http://127.0.0.1:8420/mcp" {
+		t.Errorf("HTTP is %+v at %s", c.HTTP, c.HTTP.URL())
+	}
+	if c.ShippedOn || c.Mock || c.Updates != "ask" || c.Locale != "en" || c.LogLevel != "info" {
+		t.Errorf("got %+v", c)
+	}
+	if want := filepath.Join(dir, "hako.consents.yaml"); c.Consents != want {
+		t.Errorf("consents are in %s, want %s", c.Consents, want)
+	}
+	if !filepath.IsAbs(c.Cache) || filepath.Base(c.Cache) != "hako" {
+		t.Errorf("the cache is %s", c.Cache)
+	}
+	if c.Origin("http.address") != OriginDefault {
+		t.Errorf("the address comes from %s", c.Origin("http.address"))
+	}
+}
+
+// TestPrecedence sets one key on every layer, and takes one layer away after the other.
+func TestPrecedence(t *testing.T) {
+	dir := write(t, "\nhttp:\n  address: file:1\n")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.String("http", "", "")
+	Flag(flags, "http", "http.address")
+	if err := flags.Set("http", "flag:1"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HAKO_HTTP_ADDRESS", "env:1")
+	check := func(flags *pflag.FlagSet, dir, value, origin string) {
+		t.Helper()
+		c := load(t, Source{Dir: dir, Flags: flags, Default: []byte("http: {address: built-in:1}")})
+		if c.HTTP.Address != value || c.Origin("http.address") != origin {
+			t.Errorf("got %s from %s, want %s from %s", c.HTTP.Address, c.Origin("http.address"), value, origin)
+		}
+	}
+	check(flags, dir, "flag:1", "flag --http")
+	check(nil, dir, "env:1", "env HAKO_HTTP_ADDRESS")
+	t.Setenv("HAKO_HTTP_ADDRESS", "")
+	check(nil, dir, "file:1", "hako.yaml:3")
+	check(nil, t.TempDir(), "built-in:1", "built-in default:1")
+}
+
+func TestFile(t *testing.T) {
+	dir := write(t, `
+plugins: [tools, /srv/plugins]
+shipped:
+  enabled: true
+  mounts:
+    workspace: ./workspace
+consents: review/consents.yaml
+updates: same-permissions
+mock: true
+maxPluginSize: 16MiB
+http:
+  tls: {cert: tls.crt, key: /etc/tls.key}
+  origins: [https://app.example.com]
+limits: {time: 5s, memory: 32MiB, rate: 60}
+mcp:
+  limits: {sessionIdle: 1m}
+plugin:
+  weather:
+    prefix: jp_
+    config: {base_url: "https://me:secret@mirror.example.com/", days: 7, apiToken: hunter2, flags: [a, b]}
+    limits: {concurrency: 2, time: 90s}
+`)
+	c := load(t, Source{Dir: dir})
+	if want := []string{filepath.Join(dir, "tools"), "/srv/plugins"}; !slices.Equal(c.Plugins, want) {
+		t.Errorf("plugins are %q, want %q", c.Plugins, want)
+	}
+	if c.ShippedMounts["workspace"] != filepath.Join(dir, "workspace") || c.Consents != filepath.Join(dir, "review/consents.yaml") {
+		t.Errorf("paths are not the file's: %q, %q", c.ShippedMounts, c.Consents)
+	}
+	if c.HTTP.TLSCert != filepath.Join(dir, "tls.crt") || c.HTTP.TLSKey != "/etc/tls.key" || !strings.HasPrefix(c.HTTP.URL(), "https:") {
+		t.Errorf("TLS is %+v", c.HTTP)
+	}
+	if c.Limits.Time != 5*time.Second || c.Limits.Memory != 32<<20 || c.Limits.Rate != 60 || c.MCP.Limits.SessionIdle != time.Minute {
+		t.Errorf("limits are %+v and %+v", c.Limits, c.MCP.Limits)
+	}
+	weather := c.Plugin["weather"]
+	if weather.Prefix != "jp_" || weather.Limits.Concurrency != 2 || weather.Limits.Time != 90*time.Second {
+		t.Errorf("weather's settings are %+v", weather)
+	}
+	if want := []any{"a", "b"}; weather.Config["days"] != json.Number("7") || !reflect.DeepEqual(weather.Config["flags"], want) {
+		t.Errorf("weather's configuration is %#v", weather.Config)
+	}
+}
+
+// TestShow: what is shown names the origin of each value and holds no secrets.
+func TestShow(t *testing.T) {
+	dir := write(t, `plugin:
+  weather:
+    prefix: jp_
+    config: {base_url: "https://me:secret@mirror.example.com/", apiToken: hunter2}
+`)
+	shown := map[string]Entry{}
+	for _, e := range load(t, Source{Dir: dir}).Entries() {
+		shown[e.Key] = e
+	}
+	for key, want := range map[string]Entry{
+		"plugin.weather.prefix":          {Value: "jp_", Origin: "hako.yaml:3"},
+		"plugin.weather.config.base_url": {Value: "https://me:xxxxx@mirror.example.com/", Origin: "hako.yaml:4"},
+		"plugin.weather.config.apiToken": {Value: "(redacted)", Origin: "hako.yaml:4"},
+		"mcp.limits.message":             {Value: "4MiB", Origin: "default"},
+	} {
+		if got := shown[key]; got.Value != want.Value || got.Origin != want.Origin {
+			t.Errorf("%s: got %q from %s, want %q from %s", key, got.Value, got.Origin, want.Value, want.Origin)
+		}
+	}
+}
+
+// TestEnvironment reads every kind of setting from the environment; paths in it start at the working directory.
+func TestEnvironment(t *testing.T) {
+	dir := write(t, "plugins: [elsewhere]\n")
+	for name, value := range map[string]string{
+		"HAKO_PLUGINS":                 "a" + string(os.PathListSeparator) + "/b",
+		"HAKO_HTTP_ORIGINS":            "https://a.example, https://b.example",
+		"HAKO_MCP_LIMITS_SESSION_IDLE": "90s",
+		"HAKO_MCP_LIST_TTL":            "1m",
+		"HAKO_LIMITS_MEMORY":           "1GiB",
+		"HAKO_LIMITS_CONCURRENCY":      "3",
+		"MOCK_MODE":                    "true",
+	} {
+		t.Setenv(name, value)
+	}
+	c := load(t, Source{Dir: dir})
+	if want := []string{filepath.Join(dir, "a"), "/b"}; !slices.Equal(c.Plugins, want) {
+		t.Errorf("plugins are %q, want %q", c.Plugins, want)
+	}
+	if want := []string{"https://a.example", "https://b.example"}; !slices.Equal(c.HTTP.Origins, want) {
+		t.Errorf("origins are %q, want %q", c.HTTP.Origins, want)
+	}
+	if c.MCP.Limits.SessionIdle != 90*time.Second || c.MCP.ListTTL != time.Minute || c.Limits.Memory != 1<<30 || c.Limits.Concurrency != 3 || !c.Mock {
+		t.Errorf("got %+v, %+v, mock %v", c.MCP, c.Limits, c.Mock)
+	}
+	if c.Origin("mock") != "env MOCK_MODE" {
+		t.Errorf("mock comes from %s", c.Origin("mock"))
+	}
+}
+
+func TestFileFromTheEnvironment(t *testing.T) {
+	dir := write(t, "locale: ja\n")
+	t.Setenv("HAKO_CONFIG", filepath.Join(dir, FileName))
+	if c := load(t, Source{Dir: t.TempDir()}); c.Locale != "ja" {
+		t.Errorf("the locale is %s, want that of the file", c.Locale)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	tests := map[string]struct {
+		file      string
+		variables map[string]string
+		want      []string
+	}{
+		"unknown key":        {file: "http:\n  adress: x\n", want: []string{`hako.yaml:2:3: http: unknown key "adress": did you mean "address"?`}},
+		"unknown nested key": {file: "plugin:\n  a:\n    limits: {tiem: 1s}\n", want: []string{"hako.yaml:3:14: plugin.a.limits", `did you mean "time"`}},
+		"wrong type":         {file: "mock: 3\n", want: []string{"hako.yaml:1:7: mock: must be true or false"}},
+		"not one of":         {file: "updates: aks\n", want: []string{`hako.yaml:1:10: updates: "aks" is not allowed: did you mean "ask"?`}},
+		"all at once":        {file: "a: 1\nb: 2\n", want: []string{`hako.yaml:1:1: unknown key "a"`, `hako.yaml:2:1: unknown key "b"`}},
+		"no unit":            {file: "limits: {memory: 64}\n", want: []string{"limits.memory: must be a size", "64MiB"}},
+		"empty mount":        {file: "shipped: {mounts: {workspace: ''}}\n", want: []string{"must name a directory"}},
+		"expiry":             {file: "http: {auth: {tokens: [{expires: soon}]}}\n", want: []string{"http.auth.tokens[0].expires", "2027-01-31"}},
+		"syntax":             {file: "http: [\n", want: []string{"hako.yaml: line", "YAML syntax"}},
+		"variable":           {file: "log: {}\n", variables: map[string]string{"HAKO_LIMITS_TIME": "soon"}, want: []string{"env HAKO_LIMITS_TIME: must be a duration"}},
+		"variable, not one of": {
+			file: "log: {}\n", variables: map[string]string{"HAKO_LOG_LEVEL": "infos"},
+			want: []string{`env HAKO_LOG_LEVEL: "infos" is not allowed: did you mean "info"?`},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for name, value := range test.variables {
+				t.Setenv(name, value)
+			}
+			_, err := Load(Source{Dir: write(t, test.file)})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got:\n%v\nwant in it:\n%s", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Load(Source{Dir: dir, File: "prod.yaml"}); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "prod.yaml")+" does not exist") {
+		t.Errorf("got %v", err)
+	}
+	if c := load(t, Source{Dir: dir, Default: []byte("locale: ja")}); c.File != "" || c.Locale != "ja" {
+		t.Errorf("got %q and %q, want the built-in default", c.File, c.Locale)
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	settings := new(Config).table()
+	environ := []string{
+		"HAKO_HTTP_ADDRES=x", "HAKO_QUITE_ANOTHER=x", "HAKO_HTTP_ADDRESS=x", "HAKO_CONFIG=x", "PATH=x",
+		"HAKO_SERVICE_HOST=10.0.0.1", "HAKO_PORT=tcp://10.0.0.1:8420", "HAKO_PORT_8420_TCP_ADDR=10.0.0.1", "HAKO_SERVICE_PORT_HTTP=8420",
+	}
+	want := []string{
+		"the environment variable HAKO_HTTP_ADDRES sets nothing: did you mean HAKO_HTTP_ADDRESS?",
+		"the environment variable HAKO_QUITE_ANOTHER sets nothing",
+	}
+	if got := unknownVariables(environ, settings); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestDocumented holds docs/configuration.md against the code: every key with its default and its variable, and no other.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, "|"); len(cells) > 4 && strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			documented[strings.Trim(cells[1], " `")] = []string{strings.Trim(cells[2], " `"), strings.Trim(cells[3], " `")}
+		}
+	}
+	for _, s := range new(Config).table() {
+		row, ok := documented[s.key]
+		if !ok {
+			t.Errorf("%s is not documented", s.key)
+			continue
+		}
+		delete(documented, s.key)
+		if s.fallback != "" && row[0] != s.fallback {
+			t.Errorf("the default of %s is documented as %q, and is %q", s.key, row[0], s.fallback)
+		}
+		if row[1] != variable(s.key) {
+			t.Errorf("the variable of %s is documented as %q, and is %q", s.key, row[1], variable(s.key))
+		}
+	}
+	for key, row := range documented {
+		if row[1] != "" {
+			t.Errorf("%s is documented and no setting", key)
+		}
+	}
+}

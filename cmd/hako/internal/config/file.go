@@ -1,0 +1,189 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// maxFile is the largest configuration file, in bytes.
+const maxFile = 1 << 20
+
+// read reads the file, or the built-in default where there is none, into c, and notes the origins of what is set. Paths in it
+// start at dir.
+func (c *Config) read(text []byte, dir string) error {
+	name := "built-in default"
+	if c.File != "" {
+		name = filepath.Base(c.File)
+	}
+	err := strictyaml.Read(text, maxFile, reader{config: c, name: name, dir: dir}.root, nil)
+	c.resolve(dir)
+	var list *strictyaml.Error
+	if !errors.As(err, &list) {
+		return err
+	}
+	var lines []string
+	for _, p := range list.Problems {
+		separator := ":"
+		if p.Column == 0 {
+			separator = ": "
+		}
+		lines = append(lines, name+separator+p.String())
+	}
+	if list.Omitted > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", list.Omitted))
+	}
+	return fmt.Errorf("configuration: %s", strings.Join(lines, "\n"))
+}
+
+// reader reads one file.
+type reader struct {
+	config    *Config
+	name, dir string
+}
+
+// root reads the whole file: the settings, and what is not a single value.
+func (r reader) root(v strictyaml.Value) {
+	readers := map[string]func(strictyaml.Value){
+		"shipped.mounts":          r.mounts,
+		"http.auth.tokens":        r.tokens,
+		"http.auth.oauth.issuers": r.issuers,
+		"plugin":                  r.plugins,
+	}
+	for _, s := range r.config.settings {
+		readers[s.key] = func(v strictyaml.Value) {
+			s.read(v)
+			r.config.origins[s.key] = r.at(v)
+		}
+	}
+	v.Object(nest(readers))
+}
+
+// nest turns readers by dotted key into the fields of nested objects.
+func nest(readers map[string]func(strictyaml.Value)) strictyaml.Fields {
+	fields, inner := strictyaml.Fields{}, map[string]map[string]func(strictyaml.Value){}
+	for key, read := range readers {
+		first, rest, nested := strings.Cut(key, ".")
+		if !nested {
+			fields[first] = read
+			continue
+		}
+		if inner[first] == nil {
+			inner[first] = map[string]func(strictyaml.Value){}
+		}
+		inner[first][rest] = read
+	}
+	for first, readers := range inner {
+		fields[first] = func(v strictyaml.Value) { v.Object(nest(readers)) }
+	}
+	return fields
+}
+
+func (r reader) at(v strictyaml.Value) string { return fmt.Sprintf("%s:%d", r.name, v.Line()) }
+
+// note remembers a value that is not a setting's, for Entries.
+func (r reader) note(key, value string, v strictyaml.Value) {
+	r.config.nested = append(r.config.nested, Entry{Key: key, Value: value, Origin: r.at(v)})
+}
+
+func (r reader) mounts(v strictyaml.Value) {
+	v.Map(func(mount string, v strictyaml.Value) {
+		var path string
+		strictyaml.String(&path)(v)
+		if path == "" {
+			v.Problem("must name a directory")
+		}
+		r.config.ShippedMounts[mount] = absolute(path, r.dir)
+		r.note("shipped.mounts."+mount, path, v)
+	})
+}
+
+func (r reader) tokens(v strictyaml.Value) {
+	v.List(func(_ int, v strictyaml.Value) {
+		var t mcpserver.Token
+		v.Object(strictyaml.Fields{
+			"name":    strictyaml.String(&t.Name),
+			"hash":    strictyaml.String(&t.Hash),
+			"user":    strictyaml.String(&t.User),
+			"tenant":  strictyaml.String(&t.Tenant),
+			"scopes":  strictyaml.Strings(&t.Scopes),
+			"expires": expiry(&t.Expires),
+		})
+		r.config.HTTP.Auth.Tokens = append(r.config.HTTP.Auth.Tokens, t)
+		r.note("http.auth.tokens", t.Name, v)
+	})
+}
+
+func (r reader) issuers(v strictyaml.Value) {
+	v.List(func(_ int, v strictyaml.Value) {
+		var i mcpserver.Issuer
+		v.Object(strictyaml.Fields{"url": strictyaml.String(&i.URL), "keys": strictyaml.String(&i.Keys)})
+		r.config.HTTP.OAuth.Issuers = append(r.config.HTTP.OAuth.Issuers, i)
+		r.note("http.auth.oauth.issuers", i.URL, v)
+	})
+}
+
+// expiry reads a date, whose end is meant, or a time.
+func expiry(dst *time.Time) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		text, ok := v.Text()
+		if !ok {
+			return
+		}
+		if day, err := time.Parse(time.DateOnly, text); err == nil {
+			*dst = day.AddDate(0, 0, 1)
+			return
+		}
+		var err error
+		if *dst, err = time.Parse(time.RFC3339, text); err != nil {
+			v.Problem(`must be a date or a time, such as "2027-01-31" or "2027-01-31T12:00:00Z"`)
+		}
+	}
+}
+
+func (r reader) plugins(v strictyaml.Value) {
+	v.Map(func(name string, v strictyaml.Value) {
+		key := "plugin." + name
+		s := host.Settings{Config: map[string]any{}}
+		readers := map[string]func(strictyaml.Value){
+			"prefix": func(v strictyaml.Value) {
+				strictyaml.String(&s.Prefix)(v)
+				r.note(key+".prefix", s.Prefix, v)
+			},
+			"config": func(v strictyaml.Value) { r.pluginConfig(key+".config.", s.Config, v) },
+		}
+		for _, limit := range limits("limits.", &s.Limits) {
+			readers[limit.key] = func(v strictyaml.Value) {
+				limit.read(v)
+				r.note(key+"."+limit.key, limit.text(), v)
+			}
+		}
+		v.Object(nest(readers))
+		r.config.Plugin[name] = s
+	})
+}
+
+func (r reader) pluginConfig(prefix string, config map[string]any, v strictyaml.Value) {
+	v.Map(func(name string, v strictyaml.Value) {
+		text := v.JSON()
+		if text == nil {
+			return // reported
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		var value any
+		if err := decoder.Decode(&value); err != nil {
+			v.Problem("%v", err)
+		}
+		config[name] = value
+		r.note(prefix+name, redacted(name, value, string(text)), v)
+	})
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// setting is one key with a single value or a list. All of them can be set in the file and in the environment, and by a
+// flag that a command has for it.
+type setting struct {
+	key string
+	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes) or time.Duration.
+	value any
+	// fallback is the default, as one would write it; empty means the zero value.
+	fallback string
+	// variables are environment variables besides the one that the key gives.
+	variables []string
+	// oneOf lists the allowed texts, if not all are.
+	oneOf []string
+	// path marks paths, which may be relative.
+	path bool
+}
+
+// table lists the settings of c.
+func (c *Config) table() []setting {
+	return slices.Concat([]setting{
+		{key: "plugins", value: &c.Plugins, path: true},
+		{key: "shipped.enabled", value: &c.ShippedOn},
+		{key: "consents", value: &c.Consents, fallback: "hako.consents.yaml", path: true},
+		{key: "updates", value: &c.Updates, fallback: "ask", oneOf: []string{"ask", "same-permissions"}},
+		{key: "cache", value: &c.Cache, path: true},
+		{key: "locale", value: &c.Locale, fallback: "en"},
+		{key: "mock", value: &c.Mock, variables: []string{"MOCK_MODE"}},
+		{key: "maxPluginSize", value: &c.MaxPluginSize, fallback: "64MiB"},
+		{key: "metrics.address", value: &c.MetricsAddress},
+		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
+		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
+	}, c.HTTP.table(), c.MCP.table(), limits("limits.", &c.Limits))
+}
+
+// limits are the settings of l below prefix.
+func limits(prefix string, l *manifest.Limits) []setting {
+	return []setting{
+		{key: prefix + "time", value: &l.Time},
+		{key: prefix + "memory", value: &l.Memory},
+		{key: prefix + "input", value: &l.Input},
+		{key: prefix + "output", value: &l.Output},
+		{key: prefix + "log", value: &l.Log},
+		{key: prefix + "concurrency", value: &l.Concurrency},
+		{key: prefix + "queue", value: &l.Queue},
+		{key: prefix + "queueWait", value: &l.QueueWait},
+		{key: prefix + "rate", value: &l.Rate},
+		{key: prefix + "openFiles", value: &l.OpenFiles},
+	}
+}
+
+// variable is the environment variable for a key: "mcp.limits.sessionIdle" is HAKO_MCP_LIMITS_SESSION_IDLE.
+func variable(key string) string {
+	words := wordEnd.ReplaceAllString(key, "${1}_${2}")
+	return prefix + strings.ToUpper(strings.ReplaceAll(words, ".", "_"))
+}
+
+// environment lists the variables that set s.
+func (s setting) environment() []string { return append([]string{variable(s.key)}, s.variables...) }
+
+var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// read reads the setting from the file.
+func (s setting) read(v strictyaml.Value) {
+	switch value := s.value.(type) {
+	case *string:
+		strictyaml.String(value)(v)
+	case *[]string:
+		strictyaml.Strings(value)(v)
+	case *bool:
+		strictyaml.Bool(value)(v)
+	case *int:
+		strictyaml.Count(value)(v)
+	case *int64:
+		strictyaml.Size(value)(v)
+	case *time.Duration:
+		strictyaml.Duration(value)(v)
+	}
+	if err := s.check(); err != nil {
+		v.Problem("%v", err)
+	}
+}
+
+// parse reads the setting from text, by the same rules as in the file. Lists are separated as PATH is for paths, else by commas.
+func (s setting) parse(text string) error {
+	switch value := s.value.(type) {
+	case *string:
+		*value = text
+		return s.check()
+	case *[]string:
+		*value = s.split(text)
+		return nil
+	}
+	err := strictyaml.Read([]byte(text), 1<<10, s.read, nil)
+	var list *strictyaml.Error
+	if errors.As(err, &list) && len(list.Problems) > 0 {
+		return errors.New(list.Problems[0].Message)
+	}
+	return err
+}
+
+func (s setting) split(text string) []string {
+	if s.path {
+		return filepath.SplitList(text)
+	}
+	items := strings.Split(text, ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
+}
+
+func (s setting) check() error {
+	text, ok := s.value.(*string)
+	if !ok || *text == "" || len(s.oneOf) == 0 || slices.Contains(s.oneOf, *text) {
+		return nil
+	}
+	if near := strictyaml.Nearest(*text, s.oneOf); near != "" {
+		return fmt.Errorf("%q is not allowed: did you mean %q?", *text, near)
+	}
+	return fmt.Errorf("%q is not allowed: must be %s", *text, strings.Join(s.oneOf, " or "))
+}
+
+// raw returns the value for the layers.
+func (s setting) raw() any { return reflect.ValueOf(s.value).Elem().Interface() }
+
+// set takes the value from the layers: of the setting's own type, or a text from a flag or the environment.
+func (s setting) set(raw any) error {
+	if text, ok := raw.(string); ok {
+		return s.parse(text)
+	}
+	reflect.ValueOf(s.value).Elem().Set(reflect.ValueOf(raw))
+	return nil
+}
+
+// text is the value as one would write it in the file; empty where nothing is set.
+func (s setting) text() string {
+	switch value := s.value.(type) {
+	case *string:
+		return *value
+	case *[]string:
+		return strings.Join(*value, string(os.PathListSeparator)+" ")
+	case *bool:
+		return strconv.FormatBool(*value)
+	case *int:
+		return nonzero(*value == 0, strconv.Itoa(*value))
+	case *int64:
+		return nonzero(*value == 0, strictyaml.FormatSize(*value))
+	case *time.Duration:
+		return nonzero(*value == 0, value.String())
+	}
+	return ""
+}
+
+func nonzero(zero bool, text string) string {
+	if zero {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,70 @@
+// Command hako offers sandboxed Wasm tools to MCP clients. docs/cli.md describes its subcommands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // the tool says that it failed, or a check found something
+	exitUsage       = 2 // the command line, the configuration or what it names is wrong
+	exitNotAllowed  = 3 // the operator has not said yes to the plugin
+	exitInterrupted = 130
+)
+
+// exitError ends the program with a code other than exitUsage. One without an error has said everything already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the program. SIGINT and SIGTERM end it in good order; a second one at once.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return (&app{stdin: stdin, stdout: stdout, stderr: stderr}).run(ctx, args)
+}
+
+// run runs one command line and reports its error.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.code
+		err = exit.err
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		code = exitInterrupted
+		err = errors.New("interrupted")
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "hako: %v\n", err)
+	}
+	return code
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/broker"
+	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+func (a *app) pluginCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE|DIR",
+		Short: "Review a plugin as a careful person would",
+		Long: `Review a plugin file, or all in a folder: handlers without an entry in the manifest and the reverse, imports without a permission,
+schemas, permissions that are too broad, texts that are missing. To learn its handlers the plugin is asked for them in a sandbox with
+nothing granted.
+
+Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.config(cmd)
+			if err != nil {
+				return err
+			}
+			files, err := wasmFiles(a.path(args[0]))
+			if err != nil {
+				return err
+			}
+			ok := true
+			for _, file := range files {
+				ok = a.check(cmd.Context(), file, c.Cache, c.MaxPluginSize) && ok
+			}
+			if !ok {
+				return &exitError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+}
+
+// wasmFiles returns path, or the plugin files in it and in its folder dist.
+func wasmFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	for _, dir := range []string{path, filepath.Join(path, "dist")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		var files []string
+		for _, entry := range entries {
+			if filepath.Ext(entry.Name()) == ".wasm" {
+				files = append(files, filepath.Join(dir, entry.Name()))
+			}
+		}
+		if len(files) > 0 {
+			return files, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no .wasm file in %s: build the plugin first, hako plugin build %s", path, path)
+}
+
+// check prints what there is to say about a plugin file, and reports whether it is free of errors.
+func (a *app) check(ctx context.Context, file, cache string, maxSize int64) bool {
+	findings, err := review(ctx, file, cache, maxSize)
+	if err != nil {
+		findings = []manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}
+	}
+	ok := true
+	for _, finding := range findings {
+		ok = ok && finding.Severity != manifest.SeverityError
+		fmt.Fprintf(a.stdout, "%s: %s\n", file, printable(finding.String()))
+	}
+	if len(findings) == 0 {
+		fmt.Fprintf(a.stdout, "%s: nothing to object to\n", file)
+	}
+	return ok
+}
+
+func review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.Finding, error) {
+	m, module, wasm, err := readPlugin(file, maxSize)
+	if err != nil {
+		return nil, err
+	}
+	findings := manifest.Check(module, m, nil)
+	for _, finding := range findings {
+		if finding.Severity == manifest.SeverityError {
+			return findings, nil // what does not fit the host cannot be asked
+		}
+	}
+	handlers, err := askHandlers(ctx, m.Name, wasm, cache)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be asked for its handlers: %w", err)
+	}
+	return manifest.Check(module, m, (*manifest.Handlers)(handlers)), nil
+}
+
+// askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil for one that does not tell.
+func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_ *abi.Handlers, err error) {
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: filepath.Join(cache, "compiled")})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	web, err := httpbroker.New(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, web.Close()) }()
+	plugin := engine.Load(sandbox.Spec{
+		Name:    name,
+		Wasm:    func() ([]byte, error) { return wasm, nil },
+		Modules: []broker.Module{web.Module()},
+	})
+	defer func() { err = errors.Join(err, plugin.Close()) }()
+	limits := manifest.Limits{Time: 10 * time.Second}
+	response, err := plugin.Call(ctx, &abi.Request{Method: abi.ListHandlers}, limits, nil)
+	if err != nil || response.Error != nil {
+		return nil, err
+	}
+	return response.Handlers, nil
+}

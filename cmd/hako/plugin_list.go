@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host"
+)
+
+func (a *app) pluginListCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the plugins, in service or not",
+		Args:  arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withPlugins(cmd, func(v *view) error {
+				if asJSON {
+					return a.printJSON(pluginList(v.plugins))
+				}
+				return a.printList(v.plugins)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// pluginStatus is one plugin as "plugin list --json" prints it.
+type pluginStatus struct {
+	Name    string     `json:"name"`
+	Version string     `json:"version,omitempty"`
+	State   host.State `json:"state"`
+	Reason  string     `json:"reason,omitempty"`
+	Path    string     `json:"path"`
+	Digest  string     `json:"digest,omitempty"`
+	Serving string     `json:"serving,omitempty"`
+	Tools   []string   `json:"tools"`
+}
+
+func pluginList(plugins []host.Status) []pluginStatus {
+	list := []pluginStatus{}
+	for _, p := range plugins {
+		list = append(list, pluginStatus{p.Name, p.Version, p.State, p.Reason, p.Path, p.Digest, p.Serving, append([]string{}, p.Tools...)})
+	}
+	return list
+}
+
+// printList prints a line for each plugin, and the reasons of those that are not in service below.
+func (a *app) printList(plugins []host.Status) error {
+	if len(plugins) == 0 {
+		_, err := fmt.Fprintln(a.stderr, "There are no plugins: name a folder with --plugins, or start one with hako plugin new")
+		return err
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, p := range plugins {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", pluginTitle(p), p.Version, p.State, strings.Join(p.Tools, ", "))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, p := range plugins {
+		if note := remedy(p); note != "" {
+			fmt.Fprintln(a.stderr, note)
+		}
+	}
+	return nil
+}

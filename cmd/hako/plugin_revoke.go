@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/grant"
+)
+
+func (a *app) pluginRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "Take the yes to a plugin back",
+		Long: `Take the yes to a plugin back. A hako that is serving stops offering its tools at once; calls in flight end. The entry stays in the
+consents file, marked, so that new versions wait too.`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: a.completePlugins(host.Active),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.config(cmd)
+			if err != nil {
+				return err
+			}
+			file, err := grant.Load(c.Consents)
+			if err != nil {
+				return err
+			}
+			if err := file.Revoke(cmd.Context(), args[0], userName()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "Revoked; recorded in %s\n", c.Consents)
+			return err
+		},
+	}
+}

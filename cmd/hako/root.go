@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// app is one run of the program.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	// dir and file are the flags --directory and --config.
+	dir, file string
+}
+
+// command returns the root command with all others below it.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hako",
+		Short: "Offer sandboxed Wasm tools to MCP clients",
+		Long: `hako runs tools that nobody has to trust. Each one is a Wasm plugin in a sandbox of its own; what it may do is what you allowed.
+
+Start with:  hako serve        and point an MCP client at the URL it prints
+        or:  hako tools        to see what is there
+        or:  hako plugin new   to write a tool of your own`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          group,
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.dir, "directory", "C", "", "work in this directory instead of the current one")
+	flags.StringVar(&a.file, "config", "", "configuration file (default ./hako.yaml if it is there, else a built-in demonstration)")
+	flags.StringArray("plugins", nil, "folder with plugins; may be given several times")
+	config.Flag(flags, "plugins", "plugins")
+	flags.String("log-level", "info", "debug, info, warn or error")
+	config.Flag(flags, "log-level", "log.level")
+	root.AddCommand(
+		a.serveCommand(), a.callCommand(), a.toolsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
+		a.tokenCommand(), a.schemaCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// flagError adds the flag that was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if near := strictyaml.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+			err = fmt.Errorf("%w: did you mean --%s?", err, near)
+		}
+	}
+	return usageError(cmd, err)
+}
+
+// usageError says where help is to be found.
+func usageError(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w\nSee: %s --help", err, cmd.CommandPath())
+}
+
+// arguments checks the number of arguments, and says what they are where it is wrong.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		_, names, _ := strings.Cut(cmd.Use, " ")
+		if names == "" {
+			return usageError(cmd, fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args))
+		}
+		return usageError(cmd, fmt.Errorf("%s takes %s, got %d arguments", cmd.CommandPath(), names, len(args)))
+	}
+}
+
+// group is the run function of a command that is only a name for those below it.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var known []string
+	for _, sub := range cmd.Commands() {
+		known = append(known, sub.Name())
+	}
+	return usageError(cmd, errors.New(strictyaml.Unknown("command", args[0], known)))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/grant"
+)
+
+//go:embed default.yaml
+var defaultConfig []byte
+
+// shippedFiles holds the shipped plugins, if "make plugins" has put them there.
+//
+//go:embed all:shipped
+var shippedFiles embed.FS
+
+// config reads the configuration for cmd, and reports what in it has no effect.
+func (a *app) config(cmd *cobra.Command) (*config.Config, error) {
+	c, err := config.Load(config.Source{Dir: a.dir, File: a.file, Default: defaultConfig, Flags: cmd.Flags()})
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(a.stderr, "hako: %s\n", warning)
+	}
+	return c, nil
+}
+
+// path is a path from the command line, as --directory has it.
+func (a *app) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.dir, path)
+}
+
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+// logger writes to standard error, for standard output may belong to a protocol.
+func (a *app) logger(c *config.Config, level slog.Leveler) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
+}
+
+// hostOptions are what c says of the host.
+func hostOptions(c *config.Config) (*host.Options, error) {
+	options := &host.Options{
+		Folders:       c.Plugins,
+		ShippedMounts: c.ShippedMounts,
+		Consents:      c.Consents,
+		Updates:       grant.UpdateRule(c.Updates),
+		CacheDir:      c.Cache,
+		Settings:      c.Plugin,
+		Limits:        c.Limits,
+		MaxPluginSize: c.MaxPluginSize,
+		Mock:          c.Mock,
+		Locale:        c.Locale,
+	}
+	if !c.ShippedOn {
+		return options, nil
+	}
+	var err error
+	options.Shipped, err = shippedPlugins()
+	return options, err
+}
+
+func shippedPlugins() ([]host.Shipped, error) {
+	names, err := fs.Glob(shippedFiles, "shipped/*.wasm")
+	if err != nil {
+		return nil, err
+	}
+	var plugins []host.Shipped
+	for _, name := range names {
+		wasm, err := shippedFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		plugins = append(plugins, host.Shipped{File: path.Base(name), Wasm: wasm})
+	}
+	return plugins, nil
+}
+
+// openHost makes a host for one command and looks at its plugins once. Of the host's own records only errors of the host are
+// shown, for the state of the plugins is what the commands themselves report; what guests log is shown from warnings on, or
+// as the user asks. The caller closes the host.
+func (a *app) openHost(ctx context.Context, c *config.Config, change func(*host.Options)) (*host.Host, error) {
+	options, err := hostOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	level := new(slog.LevelVar)
+	level.Set(math.MaxInt32)
+	options.Logger = a.logger(c, level)
+	if change != nil {
+		change(options)
+	}
+	h, err := host.New(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Load(ctx); err != nil {
+		return nil, closing(h, err)
+	}
+	level.Set(slog.LevelWarn)
+	if c.Origin("log.level") != config.OriginDefault {
+		level.Set(logLevels[c.LogLevel])
+	}
+	return h, nil
+}

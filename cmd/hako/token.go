@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/mcpserver"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make bearer tokens for clients over HTTP",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.tokenNewCommand())
+	return cmd
+}
+
+func (a *app) tokenNewCommand() *cobra.Command {
+	var user, expires string
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Make a bearer token",
+		Long: `Make a bearer token. It is printed once, on standard error; hako keeps only its hash. The entry for the configuration file
+goes to standard output.`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if expires != "" {
+				if _, err := time.Parse(time.DateOnly, expires); err != nil {
+					return usageError(cmd, fmt.Errorf("--expires %q is no date such as 2027-12-31", expires))
+				}
+			}
+			token, hash := mcpserver.NewToken()
+			fmt.Fprintf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n"+
+				"Clients send it in the header  Authorization: Bearer TOKEN\n"+
+				"Put this under http.auth.tokens in hako.yaml:\n\n", token)
+			fmt.Fprintf(a.stdout, "- name: %q\n  hash: %s\n", args[0], hash)
+			for _, line := range []struct{ key, value string }{{"user", user}, {"expires", expires}} {
+				if line.value != "" {
+					fmt.Fprintf(a.stdout, "  %s: %q\n", line.key, line.value)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user that calls with it are made for (default NAME)")
+	cmd.Flags().StringVar(&expires, "expires", "", "the last day on which it is valid (YYYY-MM-DD)")
+	return cmd
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	invoke(t, t.TempDir(), "version").want(t, exitOK, "hako "+thisBuild().Version, "guest ABI 1", runtime.GOOS)
+	var b build
+	if err := json.Unmarshal([]byte(invoke(t, t.TempDir(), "version", "--json").stdout), &b); err != nil {
+		t.Fatal(err)
+	}
+	if b != thisBuild() || b.Version == "" || b.ABI != 1 {
+		t.Errorf("got %+v", b)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// view is what a command sees: the configuration and the plugins under it.
+type view struct {
+	config  *config.Config
+	host    *host.Host
+	plugins []host.Status
+}
+
+// withPlugins calls do with the plugins of the configuration. Nothing of them runs.
+func (a *app) withPlugins(cmd *cobra.Command, do func(*view) error) (err error) {
+	c, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	h, err := a.openHost(cmd.Context(), c, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(h, err) }()
+	return do(&view{config: c, host: h, plugins: h.Plugins()})
+}
+
+// find returns the plugin with this name, or in this file. Of several with one name it is the one that counts.
+func (v *view) find(name, file string) (*host.Status, error) {
+	var found *host.Status
+	var known []string
+	for i := range v.plugins {
+		p := &v.plugins[i]
+		known = append(known, p.Name)
+		if sameFile(p.Path, file) {
+			return p, nil
+		}
+		if p.Name == name && (found == nil || found.State == host.Conflict) {
+			found = p
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w\n%s", errors.New(strictyaml.Unknown("plugin", name, known)),
+			"Plugins are looked for in the folders of the configuration and of --plugins")
+	}
+	return found, nil
+}
+
+func sameFile(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/mcpserver"
+)
+
+// web is all that listens for HTTP. A nil web does nothing.
+type web struct {
+	servers   []*http.Server
+	listeners []net.Listener
+	http      config.HTTP
+	draining  atomic.Bool
+}
+
+// listen opens the addresses of the configuration. What comes in waits until serve is called.
+//
+// MCP is at mcpserver.Path, health at /healthz and /readyz. Metrics are at an address of their own where one is configured, else
+// beside MCP if that is on loopback: they tell which tools there are and how much they are used.
+func listen(c *config.Config, auth *mcpserver.Auth, mcp, metrics http.Handler, logger *slog.Logger) (*web, error) {
+	if err := mcpserver.CheckExposure(c.HTTP.Address, auth); err != nil {
+		return nil, fmt.Errorf("configuration: http.address: %w", err)
+	}
+	w := &web{http: c.HTTP}
+	main, private := w.health(), w.health()
+	main.Handle("/", mcp)
+	private.Handle("GET /metrics", metrics)
+	listener, err := w.add("http.address", c.HTTP.Address, main, logger)
+	if err != nil {
+		return nil, err
+	}
+	w.http.Address = listener.Addr().String()
+	if err := w.secure(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	switch {
+	case c.MetricsAddress != "":
+		if _, err := w.add("metrics.address", c.MetricsAddress, private, logger); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+	case isLoopback(listener.Addr().String()):
+		main.Handle("GET /metrics", loopbackOnly(metrics))
+	default:
+		logger.Info("metrics are off: they need an address of their own here, metrics.address")
+	}
+	return w, nil
+}
+
+// health answers those who look after this process.
+func (w *web) health() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { io.WriteString(out, "hako is alive\n") })
+	mux.HandleFunc("GET /readyz", func(out http.ResponseWriter, _ *http.Request) {
+		if w.draining.Load() {
+			http.Error(out, "hako is shutting down", http.StatusServiceUnavailable)
+			return
+		}
+		io.WriteString(out, "hako is ready\n")
+	})
+	return mux
+}
+
+func (w *web) add(key, address string, handler http.Handler, logger *slog.Logger) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, listenError(address, err))
+	}
+	w.listeners = append(w.listeners, listener)
+	w.servers = append(w.servers, mcpserver.NewHTTPServer(address, handler, logger))
+	return listener, nil
+}
+
+// secure makes the first server speak TLS, if there is a certificate for it.
+func (w *web) secure() error {
+	if w.http.TLSCert == "" && w.http.TLSKey == "" {
+		return nil
+	}
+	if w.http.TLSCert == "" || w.http.TLSKey == "" {
+		return errors.New("configuration: http.tls needs both cert and key")
+	}
+	c := &certificate{cert: w.http.TLSCert, key: w.http.TLSKey}
+	if _, err := c.get(nil); err != nil {
+		return fmt.Errorf("configuration: http.tls: %w", err)
+	}
+	w.servers[0].TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+	return nil
+}
+
+// url is where clients on this machine find MCP.
+func (w *web) url() string { return w.http.URL() }
+
+func (w *web) serve(group *errgroup.Group) {
+	if w == nil {
+		return
+	}
+	for i, server := range w.servers {
+		group.Go(func() error {
+			err := error(nil)
+			if server.TLSConfig != nil {
+				err = server.ServeTLS(w.listeners[i], "", "")
+			} else {
+				err = server.Serve(w.listeners[i])
+			}
+			if errors.Is(err, http.ErrServerClosed) {
+				return nil
+			}
+			return &exitError{exitFailed, fmt.Errorf("serve HTTP: %w", err)}
+		})
+	}
+}
+
+// drain makes /readyz say that this process is going.
+func (w *web) drain() {
+	if w != nil {
+		w.draining.Store(true)
+	}
+}
+
+// shutdown waits until the connections are idle. What is open when ctx ends is closed.
+func (w *web) shutdown(ctx context.Context) error {
+	if w == nil {
+		return nil
+	}
+	var errs []error
+	for _, server := range w.servers {
+		if err := server.Shutdown(ctx); err != nil {
+			errs = append(errs, err, server.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close closes what has not been served.
+func (w *web) close() error {
+	var errs []error
+	for _, listener := range w.listeners {
+		errs = append(errs, listener.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// isLoopback reports whether an address, as host:port, is one of this machine only.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// loopbackOnly keeps web pages away that make a visitor's browser ask under another name (DNS rebinding).
+func loopbackOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) {
+			http.Error(w, "Ask under a loopback name, or give metrics an address of their own (metrics.address).", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// listenError says who has the address, as far as that can be found out, and what to do.
+func listenError(address string, err error) error {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	who := "another program"
+	if isHako(address) {
+		who = "another hako"
+	}
+	return fmt.Errorf("%s has the address %s already: stop it, or choose another address: hako serve --http %s", who, address, nextPort(address))
+}
+
+// isHako reports whether a hako answers at the address.
+func isHako(address string) bool {
+	client := &http.Client{Timeout: 500 * time.Millisecond}
+	response, err := client.Get("http://" + address + "/healthz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64))
+	return err == nil && strings.HasPrefix(string(text), "hako ")
+}
+
+func nextPort(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	n, convErr := strconv.Atoi(port)
+	if err != nil || convErr != nil || n >= 65535 {
+		return "127.0.0.1:0"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n+1))
+}
