@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
@@ -30,8 +33,8 @@ func (h *Host) look(ctx context.Context, source source, consentsChanged bool) {
 	h.mu.Lock()
 	p.stamp = now
 	p.status = status
-	if p.service != nil {
-		p.status.Serving = p.service.digest
+	if s := p.service; s != nil {
+		p.status.Serving, p.status.Grants, p.status.Tools = s.digest, s.grants, s.tools
 	}
 	if status.State == Active && before.State != Active {
 		h.notifyCompiler()
@@ -79,16 +82,16 @@ func (h *Host) consider(ctx context.Context, p *plugin) Status {
 		return h.broken(p, status, err)
 	}
 	status.Name, status.Version, status.Digest, status.Manifest = content.manifest.Name, content.manifest.Version, content.module.Digest, content.manifest
-	if other := h.holder(p, content.manifest.Name); other != "" {
+	decision := h.decide(content)
+	if decision.State != grant.Approved {
+		return h.waiting(ctx, p, status, decision)
+	}
+	if other := h.holder(p, status.Name); other != "" {
 		status.State = Conflict
 		status.Reason = fmt.Sprintf("%s is a plugin called %s too: remove one of them", other, status.Name)
 		return status
 	}
-	decision := h.decide(p, content)
-	if decision.State != grant.Approved {
-		return h.waiting(ctx, p, status, decision)
-	}
-	return h.admit(ctx, p, status, content, decision.Consent)
+	return h.admit(ctx, p, status, content, decision)
 }
 
 // broken keeps what is in service and says why the file is not.
@@ -101,12 +104,12 @@ func (h *Host) broken(p *plugin, status Status, err error) Status {
 	return status
 }
 
-// holder is the path of another plugin with this name, if it is the one that counts: shipped plugins give way to files.
+// holder is the path of another plugin that serves under this name. A shipped one gives way to a file.
 func (h *Host) holder(p *plugin, name string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for path, other := range h.plugins {
-		if other == p || other.status.Name != name || other.status.State == Conflict {
+		if other == p || other.service == nil || other.service.name != name {
 			continue
 		}
 		if other.source.shipped() && !p.source.shipped() {
@@ -121,17 +124,17 @@ func (h *Host) holder(p *plugin, name string) string {
 }
 
 // decide holds a plugin against the operator's consents. What is part of the program needs none, but obeys one that is there.
-func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
-	decision := h.consents.file.Decide(content.manifest, content.module.Digest, h.options.Updates)
-	if decision.State == grant.Revoked || decision.State == grant.Approved {
+func (h *Host) decide(content *pluginFile) grant.Decision {
+	shipped := slices.ContainsFunc(h.options.Shipped, func(s Shipped) bool { return sum(s.Wasm) == sum(content.wasm) })
+	rule := h.options.Updates
+	if shipped {
+		rule = grant.SamePermissions
+	}
+	decision := h.consents.file.Decide(content.manifest, content.module.Digest, rule)
+	if !shipped || decision.State != grant.Pending {
 		return decision
 	}
-	for _, shipped := range h.options.Shipped {
-		if sum(shipped.Wasm) == sum(content.wasm) {
-			return h.shippedConsent(content.manifest, decision)
-		}
-	}
-	return decision
+	return h.shippedConsent(content.manifest, decision)
 }
 
 // shippedConsent is the yes to everything that a shipped plugin asks for, with the operator's mounts.
@@ -143,7 +146,8 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 			pending.Reason = fmt.Sprintf("its mount %s is not mapped: set shipped.mounts.%s in hako.yaml", asked.Mount, asked.Mount)
 			return pending
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		dir, err := filepath.Abs(dir)
+		if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
 			pending.Reason = fmt.Sprintf("mount %s: %v", asked.Mount, err)
 			return pending
 		}
@@ -160,39 +164,71 @@ func (h *Host) waiting(ctx context.Context, p *plugin, status Status, decision g
 		h.mu.Lock()
 		h.retire(p)
 		h.mu.Unlock()
+		return status
+	}
+	if p.service == nil {
+		h.revive(ctx, p, status.Name)
 	}
 	return status
+}
+
+// revive brings the version into service that has consent, from the copy that was kept of it.
+func (h *Host) revive(ctx context.Context, p *plugin, name string) {
+	consent, ok := h.consents.of(name)
+	if !ok {
+		return
+	}
+	wasm, err := h.store.open(strings.TrimPrefix(consent.Digest, "sha256:"))
+	if err != nil {
+		h.logger.Debug("no copy of the version with consent", "plugin", name, "err", err)
+		return
+	}
+	content, err := parse(wasm)
+	if err == nil {
+		err = h.serve(ctx, p, content, &consent)
+	}
+	if err != nil {
+		h.logger.Warn("the version with consent cannot be brought back", "plugin", name, "err", err)
+	}
 }
 
 // admit brings a plugin into service under the consent.
-func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *pluginFile, consent *grant.Consent) Status {
-	settings := h.options.Settings[status.Name]
-	grants, err := grant.Resolve(content.manifest, consent, settings.Config)
-	if err != nil {
+func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *pluginFile, decision grant.Decision) Status {
+	err := h.serve(ctx, p, content, decision.Consent)
+	var conflict *catalog.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		status.State, status.Reason = Conflict, err.Error()
+		return status
+	case err != nil:
 		return h.broken(p, status, err)
 	}
-	if p.service == nil || p.service.identity != identity(content, grants, settings) {
-		s, err := h.build(content, grants)
-		if err != nil {
-			return h.broken(p, status, err)
+	status.State = Active
+	if decision.Unrecorded {
+		if err := h.consents.file.Approve(ctx, *decision.Consent); err != nil {
+			status.Reason = fmt.Sprintf("the update could not be recorded: %v", err)
 		}
-		if err := h.replace(ctx, p, content, s); err != nil {
-			h.dispose(s)
-			return h.refused(p, status, err)
-		}
-	}
-	status.State, status.Grants = Active, grants
-	for _, tool := range content.manifest.Tools {
-		status.Tools = append(status.Tools, settings.Prefix+tool.Name)
 	}
 	return status
 }
 
-func (h *Host) refused(p *plugin, status Status, err error) Status {
-	var conflict *catalog.ConflictError
-	if !errors.As(err, &conflict) {
-		return h.broken(p, status, err)
+// serve makes a service of the content under the consent and puts it in the place of the one there, unless that is the same.
+func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consent *grant.Consent) error {
+	settings := h.options.Settings[content.manifest.Name]
+	grants, err := grant.Resolve(content.manifest, consent, settings.Config)
+	if err != nil {
+		return err
 	}
-	status.State, status.Reason = Conflict, err.Error()
-	return status
+	if p.service != nil && p.service.identity == identity(content, grants, settings) {
+		return nil
+	}
+	s, err := h.build(content, grants)
+	if err != nil {
+		return err
+	}
+	if err := h.replace(ctx, p, content, s); err != nil {
+		h.dispose(s)
+		return err
+	}
+	return nil
 }

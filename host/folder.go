@@ -21,7 +21,7 @@ func (h *Host) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed, err := h.consents.refresh()
+	changed, err := h.consents.refresh(h.options.Consents)
 	if err != nil {
 		return err
 	}
@@ -195,12 +195,14 @@ func (h *Host) unprepared() []*service {
 
 // fail takes a service out whose code turned out not to compile.
 func (h *Host) fail(s *service, err error) {
+	h.scanning.Lock()
+	defer h.scanning.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {
 		if p.service == s {
 			h.retire(p)
-			p.status.State, p.status.Reason, p.status.Serving, p.status.Tools = Broken, err.Error(), "", nil
+			p.status = Status{Path: p.status.Path, Name: s.name, Digest: p.status.Digest, State: Broken, Reason: err.Error()}
 			h.logger.Error("plugin is broken", "plugin", s.name, "err", err)
 		}
 	}

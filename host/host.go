@@ -105,7 +105,7 @@ func New(options *Options) (*Host, error) {
 	if h.logger = h.options.Logger; h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
-	engineOptions := &sandbox.Options{Clock: h.options.Clock, Logger: h.logger}
+	engineOptions := &sandbox.Options{Logger: h.logger}
 	if dir := h.options.CacheDir; dir != "" {
 		engineOptions.CacheDir = filepath.Join(dir, "compiled")
 		h.store.dir = filepath.Join(dir, "plugins")

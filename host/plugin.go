@@ -35,6 +35,8 @@ type service struct {
 	name     string
 	digest   string
 	identity string
+	grants   grant.Grants
+	tools    []string
 	sandbox  *sandbox.Plugin
 	closers  []io.Closer
 }
@@ -51,7 +53,10 @@ func (s *service) close() error {
 // build makes a service of what was read, under its grants. Nothing of the plugin runs.
 func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error) {
 	settings := h.options.Settings[p.manifest.Name]
-	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings)}
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings), grants: grants}
+	for _, tool := range p.manifest.Tools {
+		s.tools = append(s.tools, settings.Prefix+tool.Name)
+	}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -120,7 +125,7 @@ func identity(p *pluginFile, grants grant.Grants, settings Settings) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// source describes the service to the catalog.
+// offer describes the service to the catalog.
 func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	settings := h.options.Settings[s.name]
 	config, err := p.manifest.Configure(settings.Config)
