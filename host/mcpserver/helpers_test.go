@@ -261,7 +261,7 @@ func answerOf(t testing.TB, w *httptest.ResponseRecorder) (answer struct {
 }) {
 	t.Helper()
 	data := w.Body.String()
-	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+	if strings.HasPrefix(w.Result().Header.Get("Content-Type"), "text/event-stream") { // as it was sent
 		for scanner := bufio.NewScanner(strings.NewReader(data)); scanner.Scan(); {
 			if event, ok := strings.CutPrefix(scanner.Text(), "data: "); ok {
 				data = event

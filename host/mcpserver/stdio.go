@@ -34,7 +34,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	if err != nil {
 		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
-	if err := session.Wait(); err != nil && !errors.Is(err, io.EOF) {
+	if err := session.Wait(); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
 	return nil

@@ -1,0 +1,292 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(Limits{Sessions: 1, Calls: 3, CallsPerClient: 2, Rate: 2, Burst: 4})
+		enter := func(key string, stream bool) (leave func(), everyone bool) {
+			t.Helper()
+			leave, err := l.enter(key, stream)
+			if busy, ok := errors.AsType[*busyError](err); ok {
+				return nil, busy.everyone
+			}
+			return leave, false
+		}
+		first, _ := enter("a", false)
+		if second, _ := enter("a", false); second == nil {
+			t.Fatal("a second call of a client with two is refused")
+		}
+		if third, everyone := enter("a", false); third != nil || everyone {
+			t.Error("a third call of a client with two is not its own limit")
+		}
+		if other, _ := enter("b", false); other == nil {
+			t.Error("another client is refused")
+		}
+		if fourth, everyone := enter("c", false); fourth != nil || !everyone {
+			t.Error("a fourth call of three is not everybody's limit")
+		}
+		first()
+		if again, _ := enter("c", false); again == nil {
+			t.Error("the place that became free is refused")
+		}
+		stream, _ := enter("a", true)
+		if second, everyone := enter("b", true); second != nil || !everyone {
+			t.Error("a second stream of one")
+		}
+		stream()
+		if again, _ := enter("b", true); again == nil {
+			t.Error("the stream that became free is refused")
+		}
+
+		for i := range 4 {
+			if err := l.allow("a"); err != nil {
+				t.Errorf("request %d of a burst of 4: %v", i, err)
+			}
+		}
+		err := l.allow("a")
+		if busy, ok := errors.AsType[*busyError](err); !ok || busy.retry != 500*time.Millisecond {
+			t.Errorf("request 5: %v", err)
+		}
+		if err := l.allow("b"); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if err := l.allow("a"); err != nil {
+			t.Errorf("after the wait: %v", err)
+		}
+	})
+}
+
+func TestLimiterForgets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(Limits{Calls: 10, CallsPerClient: 10, Rate: 1, Burst: 1})
+		busy, err := l.enter("busy", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range minSweep - 1 {
+			l.allow(fmt.Sprint(i))
+		}
+		time.Sleep(time.Hour)
+		l.allow("one more")
+		if len(l.clients) != 2 {
+			t.Errorf("%d clients are remembered, want the busy one and the new one", len(l.clients))
+		}
+		busy()
+	})
+}
+
+func TestSessionsAreLimited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Sessions: 2, SessionIdle: time.Minute}})
+		h := s.Handler()
+		list := func(id string) int {
+			return do(h, post(withSessions, message(withSessions, 1, "tools/list", `{}`), "Mcp-Session-Id", id)).Code
+		}
+		first, second := openSession(t, h), openSession(t, h)
+		w := do(h, post(withSessions, initialize(withSessions)))
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "60" || answerOf(t, w).Error.Code != codeBusy {
+			t.Errorf("third session: %d %v %s", w.Code, w.Header(), w.Body)
+		}
+		time.Sleep(50 * time.Second)
+		if code := list(first); code != http.StatusOK {
+			t.Errorf("a session after 50s: %d", code)
+		}
+		time.Sleep(50 * time.Second)
+		if code := list(second); code != http.StatusNotFound {
+			t.Errorf("a session idle for 100s: %d, want 404", code)
+		}
+		if code := list(first); code != http.StatusOK {
+			t.Errorf("a session idle for 50s: %d", code)
+		}
+		openSession(t, h)
+	})
+}
+
+// TestOnlyInitializeOpensASession: nothing else without a session costs one.
+func TestOnlyInitializeOpensASession(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
+	tests := map[string]struct {
+		body string
+		code int
+	}{
+		"list":                          {`{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, jsonrpc.CodeInvalidRequest},
+		"batch":                         {`[` + initialize(withSessions) + `]`, jsonrpc.CodeInvalidRequest},
+		"not JSON":                      {`{"jsonrpc"`, jsonrpc.CodeParseError},
+		"no text":                       {``, jsonrpc.CodeParseError},
+		"2026-07-28 without its header": {message(withoutSessions, 5, "tools/list", `{}`), mcp.CodeHeaderMismatch},
+	}
+	for name, test := range tests {
+		w := do(s.Handler(), post(withSessions, test.body, "Mcp-Protocol-Version", ""))
+		if w.Code != http.StatusBadRequest || answerOf(t, w).Error.Code != test.code {
+			t.Errorf("%s: %d %s, want 400 with code %d", name, w.Code, w.Body, test.code)
+		}
+	}
+	if n := s.sessions(); n != 0 {
+		t.Errorf("%d sessions, want none", n)
+	}
+}
+
+func TestRateOverHTTP(t *testing.T) {
+	t.Parallel()
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Rate: 1, Burst: 5}}).Handler()
+				var headers []string
+				if version < sessionless {
+					headers = []string{"Mcp-Session-Id", openSession(t, h)}
+					time.Sleep(time.Minute)
+				}
+				for i := range 7 {
+					w := do(h, post(version, message(version, i, "tools/list", `{}`), headers...))
+					switch {
+					case i < 5 && w.Code != http.StatusOK:
+						t.Errorf("request %d: %d %s", i, w.Code, w.Body)
+					case i >= 5 && (w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" || answerOf(t, w).Error.Code != codeBusy):
+						t.Errorf("request %d: %d %v %s", i, w.Code, w.Header(), w.Body)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestLimitsOverStdio(t *testing.T) {
+	t.Parallel()
+	calls, started, _ := blocking()
+	s := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{CallsPerClient: 1, Rate: 1, Burst: 5}})
+	client := connectStdio(t, s, withSessions, nil) // takes one
+	go client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
+	<-started
+	busy := func(want string) {
+		t.Helper()
+		_, err := client.ListTools(t.Context(), nil)
+		var wire *jsonrpc.Error
+		if !errors.As(err, &wire) || wire.Code != codeBusy || !strings.Contains(wire.Message, want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	busy("in flight")
+	busy("in flight")
+	busy("in flight")
+	busy("at most 1 a second")
+	s.Close()
+}
+
+// TestCancellationPassesTheLimit: a client with too many calls in flight must be able to cancel them.
+func TestCancellationPassesTheLimit(t *testing.T) {
+	t.Parallel()
+	calls, started, stopped := blocking()
+	h := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{CallsPerClient: 1}}).Handler()
+	headers := []string{"Mcp-Session-Id", openSession(t, h)}
+	var ended sync.WaitGroup
+	ended.Go(func() { do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), headers...)) })
+	<-started
+	if w := do(h, post(withSessions, message(withSessions, 2, "tools/list", `{}`), headers...)); w.Code != http.StatusTooManyRequests {
+		t.Errorf("second call: %d %s", w.Code, w.Body)
+	}
+	w := do(h, post(withSessions, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, headers...))
+	if w.Code != http.StatusAccepted {
+		t.Errorf("cancellation: %d %s", w.Code, w.Body)
+	}
+	<-stopped
+	ended.Wait()
+}
+
+func TestLargeMessagesAreRefused(t *testing.T) {
+	t.Parallel()
+	h := newServer(t, offer(t, nil, "x"), nil, &Options{Limits: Limits{Message: 100}}).Handler()
+	for _, version := range eras {
+		w := do(h, post(version, message(version, 1, "tools/call", `{"name":"`+strings.Repeat("x", 200)+`"}`)))
+		if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "100 bytes") {
+			t.Errorf("%s: %d %s", version, w.Code, w.Body)
+		}
+	}
+}
+
+// TestTenThousandParallelRequests: the limits answer cleanly, what is admitted is served, and nothing stays behind.
+func TestTenThousandParallelRequests(t *testing.T) {
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			const limit = 100
+			var inside, most atomic.Int64
+			gate := make(chan struct{})
+			calls := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
+				now := inside.Add(1)
+				defer inside.Add(-1)
+				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+				}
+				<-gate
+				return ok(text("done"))
+			})
+			s := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{Calls: limit, CallsPerClient: limit, Rate: 1 << 20}})
+			h := s.Handler()
+			var headers []string
+			if version < sessionless {
+				headers = []string{"Mcp-Session-Id", openSession(t, h)}
+			}
+			before := runtime.NumGoroutine()
+
+			var served, refused, other atomic.Int64
+			var all sync.WaitGroup
+			for i := range 10_000 {
+				all.Go(func() {
+					w := do(h, post(version, message(version, i, "tools/call", `{"name":"x"}`), headers...))
+					switch {
+					case w.Code == http.StatusOK && strings.Contains(w.Body.String(), "done"):
+						served.Add(1)
+					case (w.Code == http.StatusTooManyRequests || w.Code == http.StatusServiceUnavailable) && w.Header().Get("Retry-After") != "":
+						if refused.Add(1) == 10_000-limit {
+							close(gate)
+						}
+					default:
+						other.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if served.Load() != limit || refused.Load() != 10_000-limit || most.Load() > limit {
+				t.Errorf("%d served, %d refused, %d otherwise, %d at once; want %d served, no more at once, the rest refused",
+					served.Load(), refused.Load(), other.Load(), most.Load(), limit)
+			}
+			settle(t, before)
+		})
+	}
+}
+
+// settle waits until there are no more goroutines than before.
+func settle(t *testing.T, before int) {
+	t.Helper()
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<20)
+	t.Errorf("%d goroutines, %d before: %s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+}

@@ -1,0 +1,326 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+const (
+	issuerURL   = "https://issuer.example.com"
+	resourceURL = "https://hako.example.com/mcp"
+)
+
+// authority is a fake authorization server that is reached without a network.
+type authority struct {
+	oidctest.Server
+	asked atomic.Int64
+	down  atomic.Bool
+}
+
+var rsaKeys = [2]*rsa.PrivateKey{newKey(), newKey()}
+
+func newKey() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+func newAuthority() *authority {
+	a := new(authority)
+	a.publish("first", rsaKeys[0])
+	a.SetIssuer(issuerURL)
+	return a
+}
+
+func (a *authority) publish(id string, key *rsa.PrivateKey) {
+	a.PublicKeys = []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: id, Algorithm: oidc.RS256}}
+}
+
+// RoundTrip makes the authority a client's transport.
+func (a *authority) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.asked.Add(1)
+	if a.down.Load() {
+		return nil, errors.New("connection refused")
+	}
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+func (a *authority) server(t *testing.T, calls Caller, change func(*AuthOptions)) http.Handler {
+	t.Helper()
+	options := AuthOptions{OAuth: &OAuth{
+		Resource: resourceURL, Issuers: []Issuer{{URL: issuerURL}}, Client: &http.Client{Transport: a},
+	}}
+	if change != nil {
+		change(&options)
+	}
+	return newServer(t, offer(t, serveEverything, "x"), calls, &Options{Auth: newAuth(t, options), Hosts: []string{"hako.example.com"}}).Handler()
+}
+
+func claims(change map[string]any) string {
+	all := map[string]any{
+		"iss": issuerURL, "aud": resourceURL, "sub": "aki", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
+	}
+	maps.Copy(all, change)
+	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
+	data, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func sign(change map[string]any) string {
+	return oidctest.SignIDToken(rsaKeys[0], "first", oidc.RS256, claims(change))
+}
+
+// forge makes a JWT by hand.
+func forge(header, claims string, signature func(input string) []byte) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	input := encode([]byte(header)) + "." + encode([]byte(claims))
+	return input + "." + encode(signature(input))
+}
+
+// confuse signs with the public key as if it were a shared secret.
+func confuse(input string) []byte {
+	der, err := x509.MarshalPKIXPublicKey(rsaKeys[0].Public())
+	if err != nil {
+		panic(err)
+	}
+	mac := hmac.New(sha256.New, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	mac.Write([]byte(input))
+	return mac.Sum(nil)
+}
+
+func withToken(token string) *http.Request {
+	return post(withoutSessions, message(withoutSessions, 1, "tools/call", `{"name":"x"}`), "Authorization", "Bearer "+token)
+}
+
+func TestOAuth(t *testing.T) {
+	t.Parallel()
+	none := func(string) []byte { return nil }
+	tests := map[string]struct {
+		token  string
+		status int
+	}{
+		"valid":                   {sign(nil), http.StatusOK},
+		"several audiences":       {sign(map[string]any{"aud": []string{"https://other.example.com", resourceURL}}), http.StatusOK},
+		"another audience":        {sign(map[string]any{"aud": "https://other.example.com"}), http.StatusUnauthorized},
+		"the resource's origin":   {sign(map[string]any{"aud": "https://hako.example.com"}), http.StatusUnauthorized},
+		"no audience":             {sign(map[string]any{"aud": nil}), http.StatusUnauthorized},
+		"expired":                 {sign(map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), http.StatusUnauthorized},
+		"without expiry":          {sign(map[string]any{"exp": nil}), http.StatusUnauthorized},
+		"not valid yet":           {sign(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), http.StatusUnauthorized},
+		"another issuer":          {sign(map[string]any{"iss": "https://evil.example.com"}), http.StatusUnauthorized},
+		"issuer with slash":       {sign(map[string]any{"iss": issuerURL + "/"}), http.StatusUnauthorized},
+		"no subject":              {sign(map[string]any{"sub": nil}), http.StatusUnauthorized},
+		"subject of another type": {sign(map[string]any{"sub": 7}), http.StatusUnauthorized},
+		"another key":             {oidctest.SignIDToken(rsaKeys[1], "first", oidc.RS256, claims(nil)), http.StatusUnauthorized},
+		"unknown key":             {oidctest.SignIDToken(rsaKeys[1], "second", oidc.RS256, claims(nil)), http.StatusUnauthorized},
+		"algorithm none":          {forge(`{"alg":"none"}`, claims(nil), none), http.StatusUnauthorized},
+		"algorithm None":          {forge(`{"alg":"None","kid":"first"}`, claims(nil), none), http.StatusUnauthorized},
+		"HS256 confusion":         {forge(`{"alg":"HS256","kid":"first"}`, claims(nil), confuse), http.StatusUnauthorized},
+		"RS256 without signature": {forge(`{"alg":"RS256","kid":"first"}`, claims(nil), none), http.StatusUnauthorized},
+		"changed claims":          {swapClaims(sign(nil), claims(map[string]any{"sub": "root"})), http.StatusUnauthorized},
+		"no JWT":                  {"opaque", http.StatusUnauthorized},
+		"empty parts":             {"..", http.StatusUnauthorized},
+		"no JSON":                 {forge("x", "y", none), http.StatusUnauthorized},
+	}
+	h := newAuthority().server(t, nil, nil)
+	challenge := `Bearer error="invalid_token", error_description="The token is not valid here, or has expired.", ` +
+		`resource_metadata="https://hako.example.com/.well-known/oauth-protected-resource/mcp"`
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := do(h, withToken(test.token))
+			if w.Code != test.status {
+				t.Errorf("%d %s, want %d", w.Code, w.Body, test.status)
+			}
+			if got := w.Header().Get("WWW-Authenticate"); w.Code == http.StatusUnauthorized && got != challenge {
+				t.Errorf("WWW-Authenticate: %s", got)
+			}
+		})
+	}
+}
+
+// swapClaims puts other claims under a token's signature.
+func swapClaims(token, claims string) string {
+	parts := strings.Split(token, ".")
+	return parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "." + parts[2]
+}
+
+func TestOAuthIdentity(t *testing.T) {
+	t.Parallel()
+	seen := make(chan pipeline.Caller, 1)
+	calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+		seen <- call.Caller
+		return ok(text("done"))
+	})
+	h := newAuthority().server(t, calls, func(o *AuthOptions) {
+		o.OAuth.UserClaim, o.OAuth.TenantClaim = "email", "org"
+	})
+	if w := do(h, withToken(sign(map[string]any{"email": "aki@example.com", "org": "acme"}))); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if got := <-seen; got.User != "aki@example.com" || got.Tenant != "acme" {
+		t.Errorf("caller: %+v", got)
+	}
+	if w := do(h, withToken(sign(map[string]any{"email": "aki@example.com"}))); w.Code != http.StatusUnauthorized {
+		t.Errorf("without a tenant: %d", w.Code)
+	}
+}
+
+func TestOAuthScopes(t *testing.T) {
+	t.Parallel()
+	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.Scopes = []string{"tools:call", "tools:list"} })
+	for name, test := range map[string]struct {
+		claim  map[string]any
+		status int
+	}{
+		"all":              {map[string]any{"scope": "tools:list other tools:call"}, http.StatusOK},
+		"all, as a list":   {map[string]any{"scp": []string{"tools:list", "tools:call"}}, http.StatusOK},
+		"one is missing":   {map[string]any{"scope": "tools:list"}, http.StatusForbidden},
+		"none":             {nil, http.StatusForbidden},
+		"of another type":  {map[string]any{"scope": 7}, http.StatusForbidden},
+		"part of the name": {map[string]any{"scope": "tools:callx tools:list"}, http.StatusForbidden},
+	} {
+		w := do(h, withToken(sign(test.claim)))
+		if w.Code != test.status {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+		want := `Bearer error="insufficient_scope", error_description="The token lacks a scope that this server needs.", ` +
+			`scope="tools:call tools:list", resource_metadata="https://hako.example.com/.well-known/oauth-protected-resource/mcp"`
+		if got := w.Header().Get("WWW-Authenticate"); w.Code == http.StatusForbidden && got != want {
+			t.Errorf("%s: WWW-Authenticate: %s", name, got)
+		}
+	}
+}
+
+func TestOAuthMetadata(t *testing.T) {
+	t.Parallel()
+	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.Scopes = []string{"tools"} })
+	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "hako.example.com"
+		w := do(h, r)
+		want := `{"resource":"` + resourceURL + `","authorization_servers":["` + issuerURL + `"],"bearer_methods_supported":["header"],"scopes_supported":["tools"]}`
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" || !sameJSON(t, w.Body.String(), want) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestRotatedKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority()
+		h := a.server(t, nil, nil)
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
+			t.Fatalf("first key: %d", w.Code)
+		}
+		a.publish("second", rsaKeys[1])
+		time.Sleep(sparingInterval)
+		second := oidctest.SignIDToken(rsaKeys[1], "second", oidc.RS256, claims(nil))
+		if w := do(h, withToken(second)); w.Code != http.StatusOK {
+			t.Errorf("second key: %d %s", w.Code, w.Body)
+		}
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusUnauthorized {
+			t.Errorf("first key after the rotation: %d", w.Code)
+		}
+	})
+}
+
+// TestForgedTokensDoNotFloodTheIssuer: each makes the verifier ask for new keys.
+func TestForgedTokensDoNotFloodTheIssuer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority()
+		h := a.server(t, nil, nil)
+		forged := oidctest.SignIDToken(rsaKeys[1], "made up", oidc.RS256, claims(nil))
+		for range 100 {
+			if w := do(h, withToken(forged)); w.Code != http.StatusUnauthorized {
+				t.Fatalf("%d", w.Code)
+			}
+		}
+		if n := a.asked.Load(); n != 2 { // discovery and keys
+			t.Errorf("the issuer was asked %d times, want twice", n)
+		}
+	})
+}
+
+func TestIssuerIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority()
+		h := a.server(t, nil, nil)
+		a.down.Store(true)
+		for range 3 {
+			w := do(h, withToken(sign(nil)))
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "refused") {
+				t.Errorf("down: %d %s", w.Code, w.Body)
+			}
+		}
+		if n := a.asked.Load(); n != 1 {
+			t.Errorf("it was asked %d times, want once", n)
+		}
+		a.down.Store(false)
+		time.Sleep(sparingInterval)
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
+			t.Errorf("up again: %d %s", w.Code, w.Body)
+		}
+		a.down.Store(true)
+		time.Sleep(time.Hour)
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
+			t.Errorf("down with a known key: %d %s", w.Code, w.Body)
+		}
+		unknown := oidctest.SignIDToken(rsaKeys[1], "new", oidc.RS256, claims(nil))
+		if w := do(h, withToken(unknown)); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("down with an unknown key: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func TestKeysWithoutDiscovery(t *testing.T) {
+	t.Parallel()
+	a := newAuthority()
+	h := a.server(t, nil, func(o *AuthOptions) { o.OAuth.Issuers[0].Keys = issuerURL + "/keys" })
+	if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := a.asked.Load(); n != 1 {
+		t.Errorf("the issuer was asked %d times, want once", n)
+	}
+}
+
+// TestUsersOfTwoIssuers: the same name at another issuer is somebody else.
+func TestUsersOfTwoIssuers(t *testing.T) {
+	t.Parallel()
+	one, two := &Identity{User: "aki", issuer: "https://a"}, &Identity{User: "aki", issuer: "https://b"}
+	if one.key() == two.key() {
+		t.Error("both are the same user")
+	}
+}
