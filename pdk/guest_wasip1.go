@@ -61,7 +61,9 @@ func respond(response *abi.Response) {
 	importRespond(unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data)))
 }
 
+// attachBlobs attaches the binary parts of a response.
 func attachBlobs(response *abi.Response) {
+	attach := attacher{}.attach
 	attachContent := func(content *Content) {
 		content.Blob = attach(content.Data)
 		if content.Resource != nil {
@@ -77,13 +79,29 @@ func attachBlobs(response *abi.Response) {
 	for i := range response.Contents {
 		response.Contents[i].Blob = attach(response.Contents[i].Data)
 	}
+	for i := range response.StructuredText {
+		response.StructuredText[i].Blob = attach(response.StructuredText[i].Data)
+	}
 }
 
-func attach(data []byte) *int {
+// attacher knows the index of what has been attached, so that the same bytes cross once.
+type attacher map[attachment]int
+
+type attachment struct {
+	start  *byte
+	length int
+}
+
+func (a attacher) attach(data []byte) *int {
 	if data == nil {
 		return nil
 	}
-	index := int(importBlob(unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data))))
+	key := attachment{unsafe.SliceData(data), len(data)}
+	index, ok := a[key]
+	if !ok {
+		index = int(importBlob(unsafe.Pointer(key.start), uint32(key.length)))
+		a[key] = index
+	}
 	return &index
 }
 

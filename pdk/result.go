@@ -16,6 +16,8 @@ type Result struct {
 	Structured any
 	// IsError marks the tool's own failure.
 	IsError bool
+
+	texts []abi.TextMember
 }
 
 // Text returns a Result with one text block.
@@ -66,6 +68,17 @@ func (r *Result) WithStructured(value any) *Result {
 	return r
 }
 
+// WithStructuredText adds a member to the structured content, which must be an object or none, with a text that crosses to the host
+// as raw bytes: cheaper than a string in Structured for more than some KiB, and free if the same bytes are a text block too.
+// They must be UTF-8, and must not change until the handler has returned.
+func (r *Result) WithStructuredText(member string, text []byte) *Result {
+	if text == nil {
+		text = []byte{}
+	}
+	r.texts = append(r.texts, abi.TextMember{Name: member, Data: text})
+	return r
+}
+
 // AsError marks the result as the tool's own failure.
 func (r *Result) AsError() *Result {
 	r.IsError = true
@@ -76,13 +89,15 @@ func (r *Result) response() (*abi.Response, error) {
 	if r == nil {
 		return &abi.Response{}, nil
 	}
-	response := &abi.Response{Content: r.Content, IsError: r.IsError}
+	response := &abi.Response{Content: r.Content, IsError: r.IsError, StructuredText: r.texts}
 	if r.Structured != nil {
 		structured, err := json.Marshal(r.Structured)
 		if err != nil {
 			return nil, fmt.Errorf("encode the structured content: %w", err)
 		}
 		response.StructuredContent = structured
+	} else if len(r.texts) > 0 {
+		response.StructuredContent = json.RawMessage("{}")
 	}
 	return response, nil
 }

@@ -23,6 +23,9 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	if err := json.Unmarshal(data, response); err != nil {
 		return nil, broken("the response is not the JSON expected: %v", err)
 	}
+	if err := refer(response, blobs); err != nil {
+		return nil, broken("%v", err)
+	}
 	for i := range response.Content {
 		if err := block(&response.Content[i], blobs); err != nil {
 			return nil, broken("content[%d]: %v", i, err)
@@ -42,7 +45,62 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 			return nil, broken("contents[%d]: %v", i, err)
 		}
 	}
+	for i := range response.StructuredText {
+		if err := member(&response.StructuredText[i], blobs); err != nil {
+			return nil, broken("structuredText[%d]: %v", i, err)
+		}
+	}
+	if err := response.FillStructured(); err != nil {
+		return nil, broken("%v", err)
+	}
 	return response, nil
+}
+
+// maxReferences bounds what a response becomes when its blobs are put in place, as a multiple of their bytes. Blobs may be referred
+// to several times, and the output limit saw them once.
+const maxReferences = 4
+
+func refer(response *abi.Response, blobs [][]byte) error {
+	var have, referred int
+	for _, b := range blobs {
+		have += len(b)
+	}
+	count := func(index *int) {
+		if index != nil && *index >= 0 && *index < len(blobs) {
+			referred += len(blobs[*index])
+		}
+	}
+	for _, c := range response.Content {
+		count(c.Blob)
+		if c.Resource != nil {
+			count(c.Resource.Blob)
+		}
+	}
+	for _, c := range response.Contents {
+		count(c.Blob)
+	}
+	for _, m := range response.Messages {
+		count(m.Content.Blob)
+	}
+	for _, m := range response.StructuredText {
+		count(m.Blob)
+	}
+	if referred > maxReferences*have {
+		return fmt.Errorf("it refers to %d bytes of blobs and has attached %d: at most %d times as many are allowed", referred, have, maxReferences)
+	}
+	return nil
+}
+
+func member(m *abi.TextMember, blobs [][]byte) error {
+	data, err := blob(m.Blob, blobs)
+	if err != nil {
+		return err
+	}
+	if data == nil || !utf8.Valid(data) {
+		return fmt.Errorf("member %q needs a blob that is UTF-8", m.Name)
+	}
+	m.Data = data
+	return nil
 }
 
 func block(content *abi.Content, blobs [][]byte) error {

@@ -88,7 +88,9 @@ type Response struct {
 	// Tool results.
 	Content           []Content       `json:"content,omitempty"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
-	IsError           bool            `json:"isError,omitempty"`
+	// StructuredText are more members of StructuredContent; see FillStructured.
+	StructuredText []TextMember `json:"structuredText,omitempty"`
+	IsError        bool         `json:"isError,omitempty"`
 	// Resources.
 	Contents []ResourceContents `json:"contents,omitempty"`
 	// Prompts.

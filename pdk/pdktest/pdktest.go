@@ -29,7 +29,11 @@ func CallTool(t testing.TB, name string, arguments any, options Options) *abi.Re
 	t.Helper()
 	r := request(t, options)
 	r.Method, r.Name, r.Arguments = abi.CallTool, name, marshal(t, arguments)
-	return pdk.Handle(t.Context(), r)
+	response := pdk.Handle(t.Context(), r)
+	if err := response.FillStructured(); err != nil {
+		t.Fatalf("pdktest: %s: %v", name, err)
+	}
+	return response
 }
 
 func request(t testing.TB, options Options) *abi.Request {

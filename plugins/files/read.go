@@ -28,7 +28,8 @@ type readArgs struct {
 }
 
 type readResult struct {
-	Content  string `json:"content"`
+	// Content is left out where the text crosses as raw bytes.
+	Content  string `json:"content,omitempty"`
 	Encoding string `json:"encoding,omitempty"`
 	MIMEType string `json:"mimeType,omitempty"`
 	Size     int64  `json:"size"`
@@ -150,13 +151,13 @@ func (f *regular) text(ctx context.Context, p part, name string) (*pdk.Result, e
 	if err != nil {
 		return nil, err
 	}
-	out := readResult{Content: stringOf(d.text), Encoding: d.encoding.name, Size: f.size, Offset: p.offset, NextLine: p.nextLine}
+	out := readResult{Encoding: d.encoding.name, Size: f.size, Offset: p.offset, NextLine: p.nextLine}
 	result := new(pdk.Result).AddTextBytes(d.text)
 	if next := p.offset + int64(d.size); next < f.size {
 		out.NextOffset = next
 		result.AddText(rest(ctx, out))
 	}
-	return result.WithStructured(out), nil
+	return result.WithStructured(out).WithStructuredText("content", d.text), nil
 }
 
 // rest says where to go on.

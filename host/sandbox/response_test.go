@@ -1,0 +1,35 @@
+package sandbox_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+func TestDecodeStructuredText(t *testing.T) {
+	t.Parallel()
+	blobs := [][]byte{[]byte("いろは"), {0xff}}
+	for name, c := range map[string]struct{ response, want string }{
+		"one text":         {`{"structuredContent":{"a":1},"structuredText":[{"name":"b","blob":0}]}`, `{"b":"いろは","a":1}`},
+		"shared":           {`{"content":[{"type":"text","blob":0}],"structuredContent":{},"structuredText":[{"name":"b","blob":0}]}`, `{"b":"いろは"}`},
+		"no object":        {`{"structuredContent":[],"structuredText":[{"name":"b","blob":0}]}`, ""},
+		"no blob":          {`{"structuredContent":{},"structuredText":[{"name":"b"}]}`, ""},
+		"a missing blob":   {`{"structuredContent":{},"structuredText":[{"name":"b","blob":2}]}`, ""},
+		"not UTF-8":        {`{"structuredContent":{},"structuredText":[{"name":"b","blob":1}]}`, ""},
+		"there already":    {`{"structuredContent":{"b":1},"structuredText":[{"name":"b","blob":0}]}`, ""},
+		"blown up texts":   {`{"content":[` + strings.Repeat(`{"type":"text","blob":0},`, 50) + `{"type":"text","text":""}]}`, ""},
+		"blown up members": {`{"contents":[` + strings.Repeat(`{"uri":"a:b","blob":0},`, 50) + `{"uri":"a:b","text":""}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			response, err := sandbox.Decode("p", []byte(c.response), blobs)
+			switch {
+			case c.want == "" && err == nil:
+				t.Errorf("no error, and %s", response.StructuredContent)
+			case c.want != "" && (err != nil || string(response.StructuredContent) != c.want):
+				t.Errorf("%v, %v; want %s", response, err, c.want)
+			}
+		})
+	}
+}
