@@ -1,0 +1,361 @@
+// Package bench measures hako against the same work done natively, in one process and one run, and writes the results as JSON.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/metrics"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+var (
+	out      = flag.String("hako.out", "", "write the results to this file; without it nothing is measured")
+	duration = flag.Duration("hako.duration", 2*time.Second, "how long each load lasts")
+)
+
+// result is one line of the results.
+type result struct {
+	Key   string  `json:"key"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+type results []result
+
+func (r *results) add(t *testing.T, key string, value float64, unit string) {
+	t.Logf("%-44s %10.3f %s", key, value, unit)
+	*r = append(*r, result{key, value, unit})
+}
+
+func TestBench(t *testing.T) {
+	if *out == "" {
+		t.Skip("make bench runs this")
+	}
+	debug.SetGCPercent(400) // as hako serve does
+	var r results
+	t.Run("http", func(t *testing.T) { r.http(t) })
+	t.Run("file", func(t *testing.T) { r.file(t) })
+	t.Run("sandbox", func(t *testing.T) { r.sandbox(t) })
+	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
+	t.Run("start", func(t *testing.T) { r.start(t) })
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*out, append(data, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type echo struct {
+	Text string `json:"text"`
+}
+
+// native is an MCP server with the same function registered with the SDK, and nothing of hako.
+func native(t *testing.T, dir string) string {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "native", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in echo) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
+	})
+	type fileArgs struct {
+		Path string `json:"path"`
+	}
+	type fileResult struct {
+		Content string `json:"content"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "file_read"}, func(_ context.Context, _ *mcp.CallToolRequest, in fileArgs) (*mcp.CallToolResult, fileResult, error) {
+		data, err := os.ReadFile(filepath.Join(dir, in.Path))
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}}, fileResult{string(data)}, err
+	})
+	get := mcp.NewStreamableHTTPHandler
+	stateful := get(func(*http.Request) *mcp.Server { return server }, nil)
+	stateless := get(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		stateful.ServeHTTP(w, r)
+	}))
+}
+
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const echoManifest = `
+name: NAME
+version: 1.0.0
+description: Echoes.
+tools:
+  - name: TOOL
+    description: Echoes.
+    inputSchema: {type: object, properties: {text: {type: string}}, required: [text], additionalProperties: false}
+permissions: {http: [{name: any, url: "https://example.com/", reason: the guest imports it}]}
+limits: {rate: 100000000, queue: 10000}
+`
+
+// echoPlugin is the guest probe with a manifest that offers its tool echo.
+func echoPlugin(t testing.TB, name, tool string) []byte {
+	t.Helper()
+	text := strings.NewReplacer("NAME", name, "TOOL", tool).Replace(echoManifest)
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+func filesPlugin(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(guesttest.Root(), "manifests", "files.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasm, err := manifest.Embed(guesttest.Build(t, "plugins/files"), map[string][]byte{abi.ManifestSection: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// sandboxed is hako with the plugins, as hako serve puts it together, metrics included.
+func sandboxed(t *testing.T, dir string, plugins ...[]byte) string {
+	t.Helper()
+	observed := metrics.New("bench")
+	options := &host.Options{
+		CacheDir: guesttest.CacheDir(t), ShippedMounts: map[string]string{"workspace": dir}, Observer: observed,
+		Limits: manifest.Limits{Rate: 100_000_000, Queue: 10_000, Concurrency: 64},
+	}
+	for i, wasm := range plugins {
+		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i), Wasm: wasm})
+	}
+	h, err := host.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	if err := h.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range h.Plugins() {
+		if status.State != host.Active {
+			t.Fatalf("%s: %s", status.Name, status.Reason)
+		}
+	}
+	limits := mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000, Burst: 10_000_000, Sessions: 10_000}
+	server, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return serve(t, server.Handler())
+}
+
+// http compares the tool echo in both, at several numbers of clients and in both eras.
+func (r *results) http(t *testing.T) {
+	dir := t.TempDir()
+	urls := map[string]string{"native": native(t, dir), "sandboxed": sandboxed(t, dir, echoPlugin(t, "echo", "echo"))}
+	const arguments, want = `{"text":"hello from a client"}`, "hello from a client"
+	var worstRate, worstTail = 1e9, 0.0
+	for _, era := range eras {
+		for _, clients := range []int{1, 8, 64} {
+			rates := map[string]rate{}
+			for _, side := range []string{"native", "sandboxed"} { // once to warm up
+				load(t, urls[side], era, clients, "echo", arguments, want, *duration/4)
+			}
+			for _, side := range []string{"native", "sandboxed"} {
+				rates[side] = load(t, urls[side], era, clients, "echo", arguments, want, *duration)
+				prefix := fmt.Sprintf("mcp_http_%s_%s_c%d", era.name, side, clients)
+				r.add(t, prefix+"_rate", rates[side].perSecond, "calls/s")
+				r.add(t, prefix+"_p50", ms(rates[side].p50), "ms")
+				r.add(t, prefix+"_p99", ms(rates[side].p99), "ms")
+			}
+			rateRatio := rates["sandboxed"].perSecond / rates["native"].perSecond
+			tailRatio := float64(rates["sandboxed"].p99) / float64(rates["native"].p99)
+			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_throughput_ratio", era.name, clients), rateRatio, "sandboxed/native")
+			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_p99_ratio", era.name, clients), tailRatio, "sandboxed/native")
+			if clients == 64 {
+				worstRate, worstTail = min(worstRate, rateRatio), max(worstTail, tailRatio)
+			}
+		}
+	}
+	r.add(t, "mcp_http_throughput_ratio", worstRate, "sandboxed/native")
+	r.add(t, "mcp_http_p99_ratio", worstTail, "sandboxed/native")
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// file reads 1 MiB of text through file_read and through the same tool registered natively.
+func (r *results) file(t *testing.T) {
+	dir := t.TempDir()
+	content := strings.Repeat("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n", 1<<14)
+	if err := os.WriteFile(filepath.Join(dir, "large.txt"), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	urls := map[string]string{"native": native(t, dir), "sandboxed": sandboxed(t, dir, filesPlugin(t))}
+	medians := map[string]time.Duration{}
+	for _, side := range []string{"native", "sandboxed", "native", "sandboxed"} {
+		medians[side] = load(t, urls[side], eras[0], 1, "file_read", `{"path":"large.txt"}`, "abcde", *duration).p50
+	}
+	r.add(t, "file_1mib_native", ms(medians["native"]), "ms")
+	r.add(t, "file_1mib_sandboxed", ms(medians["sandboxed"]), "ms")
+	r.add(t, "file_1mib_ratio", float64(medians["sandboxed"])/float64(medians["native"]), "sandboxed/native")
+}
+
+// pipeline measures what validation, the queue and metrics add to a call whose backend does nothing.
+func (r *results) pipeline(t *testing.T) {
+	m, err := manifest.Parse([]byte(strings.NewReplacer("NAME", "nothing", "TOOL", "nothing").Replace(echoManifest)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(catalog.Catalog)
+	if err := c.Put(catalog.Source{Name: "nothing", Backend: nothing{}}, m); err != nil {
+		t.Fatal(err)
+	}
+	p := pipeline.New(c, &pipeline.Options{Observer: metrics.New("bench")})
+	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "nothing", Arguments: json.RawMessage(`{"text":"hello"}`)}}
+	took := median(t, func() error {
+		_, err := p.Call(t.Context(), call)
+		return err
+	})
+	r.add(t, "pipeline_overhead_us", float64(took)/float64(time.Microsecond), "us")
+}
+
+type nothing struct{}
+
+func (nothing) Call(context.Context, *abi.Request, manifest.Limits, func(abi.Progress)) (*abi.Response, error) {
+	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "done"}}}, nil
+}
+
+// median is the median time of f over some thousand runs.
+func median(t *testing.T, f func() error) time.Duration {
+	t.Helper()
+	times := make([]time.Duration, 2000)
+	for i := range times {
+		start := time.Now()
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		times[i] = time.Since(start)
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// start measures the time from nothing to an answered tools/list with 50 plugins: with an empty cache directory, and again with what
+// the first start left in it.
+func (r *results) start(t *testing.T) {
+	const plugins = 50
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "plugins")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	consents, err := grant.Load(filepath.Join(dir, "consents.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range plugins {
+		name := fmt.Sprintf("p%d", i)
+		wasm := echoPlugin(t, name, "echo"+name)
+		if err := os.WriteFile(filepath.Join(folder, name+".wasm"), wasm, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		approve(t, consents, wasm)
+	}
+	options := &host.Options{Folders: []string{folder}, Consents: filepath.Join(dir, "consents.yaml"), CacheDir: filepath.Join(dir, "cache")}
+	for _, kind := range []string{"cold", "warm"} {
+		start := time.Now()
+		h, err := host.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		server, err := mcpserver.New(h.Catalog(), h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := serve(t, server.Handler())
+		c := connect(t, url, eras[0])
+		_, data, err := c.post(t.Context(), "tools/list", "", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		if n := strings.Count(string(data), `"name":"echop`); err != nil || n != plugins {
+			t.Fatalf("%d tools, %v: %.300s", n, err, data)
+		}
+		key := "start_50_plugins_ms"
+		if kind == "cold" {
+			key = "start_50_plugins_cold_ms"
+		}
+		r.add(t, key, ms(time.Since(start)), "ms")
+		if kind == "warm" {
+			r.add(t, "idle_plugin_mib", idle(t, h, plugins), "MiB")
+		}
+		_ = server.Close()
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// idle is the memory of one plugin at rest: what the heap has more than without the host, by plugin.
+func idle(t *testing.T, h *host.Host, plugins int) float64 {
+	t.Helper()
+	heap := func() float64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return float64(stats.HeapAlloc)
+	}
+	with := heap()
+	empty, err := host.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer empty.Close()
+	runtime.KeepAlive(h)
+	return with / float64(plugins) / (1 << 20)
+}
+
+func approve(t *testing.T, consents *grant.File, wasm []byte) {
+	t.Helper()
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Parse(module.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions, ApprovedBy: "bench"}
+	if err := consents.Approve(t.Context(), consent); err != nil {
+		t.Fatal(err)
+	}
+}
