@@ -104,7 +104,7 @@ func (b builder) temperatures(short bulletin, station string) {
 		switch d := b.day(t); {
 		case t.Hour() == 9:
 			d.high, d.station = value, clean(values.Area.Name)
-		case t.Hour() == 0 && t.After(today):
+		case t.Hour() == 0 && midnight(t).After(today):
 			d.low, d.station = value, clean(values.Area.Name)
 		}
 	})

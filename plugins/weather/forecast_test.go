@@ -106,6 +106,9 @@ func TestOddFiles(t *testing.T) {
 		{"times that cannot be read", tomorrow, func(short, _ map[string]any) {
 			short["timeSeries"].([]any)[2].(map[string]any)["timeDefines"] = []any{"", "soon", "2026-04-16T00:00:00+09:00"}
 		}, []string{"最高気温 — / 最低気温 3°C"}},
+		{"a minimum of the day of the report, not quite at midnight", today, func(short, _ map[string]any) {
+			short["timeSeries"].([]any)[2].(map[string]any)["timeDefines"].([]any)[1] = "2026-04-15T00:30:00+09:00"
+		}, []string{"最高気温 12°C / 最低気温 —"}},
 		{"times in another zone", tomorrow, func(short, _ map[string]any) {
 			short["timeSeries"].([]any)[2].(map[string]any)["timeDefines"] =
 				[]any{"2026-04-15T00:00:00Z", "2026-04-14T15:00:00Z", "2026-04-15T15:00:00Z", "2026-04-16T00:00:00Z"}
