@@ -44,26 +44,3 @@ func TestToErrno(t *testing.T) {
 		}
 	}
 }
-
-func TestWaitingForTheMeasurementEndsWithTheCall(t *testing.T) {
-	t.Parallel()
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	u, err := shareUsage(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer u.release()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := u.wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v before the measurement", err)
-	}
-	u.startMeasuring()
-	if err := u.wait(t.Context()); err != nil {
-		t.Errorf("error %v after it", err)
-	}
-}

@@ -26,6 +26,7 @@ func FuzzOperations(f *testing.F) {
 	f.Add("rename keep moved\nread moved/hidden/f\nrename keep/hidden x\nmkdir moved\nlist keep")
 	f.Add("symlink ../secret l\nread l\nlink out l\nread in/f\nwrite in/f 3\nunlink in\nrename in d/in\nread d/in/f")
 	f.Add("write a 5000\nwrite b 4000\ntruncate b 100000\nappend b 2000\nunlink b\nwrite c 4000\nrename c b")
+	f.Add("write a 3000\nrename a a\nrename a ./a\nwrite b 3000")
 	f.Add("open a\nunlink a\nappend a 3000\nwrite b 3000\nclose\nwrite b 3000")
 	f.Add("read KEEP/HIDDEN/F\nread keep//hidden/./f\nread in/../keep/hidden/f\nreadlink out\nreadlink veil\nread veil")
 	f.Fuzz(func(t *testing.T, program string) {

@@ -98,7 +98,7 @@ func (g *guestFS) Unlink(path string) sys.Errno {
 		if err := p.changeable(); err != nil {
 			return err
 		}
-		return g.m.quota.replace(p.lstat, func() error { return p.dir.Remove(p.name) })
+		return g.m.quota.remove(p, func() error { return p.dir.Remove(p.name) })
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
@@ -44,6 +45,7 @@ type Mount struct {
 	deny  globs
 	quota quota
 	seed  maphash.Seed
+	close func() error
 }
 
 // New opens the directory of a grant. Close gives it up.
@@ -72,7 +74,13 @@ func New(m grant.Mount, opts *Options) (*Mount, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mount %q: %w", m.Name, err), root.Close())
 	}
-	return &Mount{name: m.Name, write: m.Write, root: root, deny: deny, quota: quota, seed: maphash.MakeSeed()}, nil
+	return &Mount{
+		name: m.Name, write: m.Write, root: root, deny: deny, quota: quota, seed: maphash.MakeSeed(),
+		close: sync.OnceValue(func() error {
+			quota.close()
+			return root.Close()
+		}),
+	}, nil
 }
 
 // GuestPath is the directory that a guest sees: "/" and the mount's name.
@@ -85,7 +93,4 @@ func (m *Mount) FS(h *Handles) sys.FS { return &guestFS{m: m, h: h} }
 
 // Close gives the directory up and waits for a measurement under way. Files that guests still have open stay usable until
 // their Handles end. It may be called twice.
-func (m *Mount) Close() error {
-	m.quota.close()
-	return m.root.Close()
-}
+func (m *Mount) Close() error { return m.close() }

@@ -54,9 +54,6 @@ func (p *place) changeable() error {
 	return nil
 }
 
-// lstat looks at the name again.
-func (p *place) lstat() (fs.FileInfo, error) { return p.dir.Lstat(p.name) }
-
 // isDir and isLink tell what has the place's name.
 func (p *place) isDir() bool  { return p.info != nil && p.info.IsDir() }
 func (p *place) isLink() bool { return p.info != nil && p.info.Mode()&fs.ModeSymlink != 0 }

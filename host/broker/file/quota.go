@@ -69,18 +69,28 @@ func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size in
 	return err
 }
 
-// replace runs do, which takes the name away from the file that lstat finds, if there is one.
-func (q quota) replace(lstat func() (fs.FileInfo, error), do func() error) error {
+// remove runs do, which takes the name away from the file at p.
+func (q quota) remove(p *place, do func() error) error {
 	u := q.usage
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	victim, lstatErr := lstat()
-	if err := do(); err != nil {
+	return u.replaceLocked(p, nil, do)
+}
+
+// move runs do, which gives the name of target to the file at source.
+func (q quota) move(ctx context.Context, source, target *place, do func() error) error {
+	u := q.usage
+	if q.limited() {
+		if err := u.wait(ctx); err != nil {
+			return err
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := u.replaceLocked(target, source.info, do); err != nil {
 		return err
 	}
-	if lstatErr == nil && victim.Mode().IsRegular() {
-		u.forgetLocked(victim)
-	}
+	u.movedLocked(source.info)
 	return nil
 }
 

@@ -50,6 +50,8 @@ func TestQuota(t *testing.T) {
 	want(t, "unlink", g.Unlink("before/f"), 0)
 	want(t, "as much as that freed", write(g, "b", kilobytes(4)), 0)
 	full(t, "more", g, write(g, "c", "x"))
+	want(t, "rename to itself", g.Rename("b", "b"), 0)
+	full(t, "more", g, write(g, "c", "x"))
 	want(t, "rename over a file", g.Rename("c", "b"), 0)
 	want(t, "as much as that freed", write(g, "c", kilobytes(4)), 0)
 	full(t, "more", g, write(g, "d", "x"))
@@ -112,6 +114,23 @@ func TestQuotaHoldsForConcurrentGuests(t *testing.T) {
 	g := enter(t, mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: limit}, nil), dir, 0)
 	want(t, "exactly what is left", write(g, "rest", strings.Repeat("x", int(limit-total))), 0)
 	full(t, "one more", g, write(g, "more", "x"))
+}
+
+func TestMountsOfOneDirectoryShareItsMeasure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	granted := grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10}
+	first, second := mount(t, granted, nil), mount(t, granted, nil)
+	one, other := enter(t, first, dir, 0), enter(t, second, dir, 0)
+	want(t, "write", write(one, "f", kilobytes(5)), 0)
+	full(t, "write by the other", other, write(other, "g", kilobytes(4)))
+	for range 2 {
+		must(t, first.Close())
+	}
+	want(t, "write by the other, less", write(other, "g", kilobytes(3)), 0)
+	want(t, "write by the closed one", write(one, "h", "x"), sys.EBADF)
+	third := enter(t, mount(t, granted, nil), dir, 0)
+	full(t, "write by a third", third, write(third, "h", "x"))
 }
 
 func TestAppendingGuestsDoNotOverwriteEachOther(t *testing.T) {

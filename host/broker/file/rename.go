@@ -33,7 +33,7 @@ func (g *guestFS) rename(source, target *place) error {
 			return err
 		}
 	}
-	return g.m.quota.replace(target.lstat, func() error {
+	return g.m.quota.move(g.h.ctx, source, target, func() error {
 		if err := keepPrivate(source, target); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func TestSwappedFile(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 3000 {
+		for range 1000 {
 			_ = os.Rename(real, name)
 			_ = os.Rename(name, real)
 			_ = os.Rename(pipe, name)

@@ -25,6 +25,7 @@ type usage struct {
 	orphaned int64      // bytes in open files without one
 	nodes    map[fileID]*node
 	walking  bool
+	void     bool          // the walk under way has been led astray
 	grown    int64         // bytes added to named since the walk began
 	ready    chan struct{} // closed after the first measurement
 	at       time.Time     // of the last measurement
@@ -112,16 +113,16 @@ func (u *usage) walkLocked() {
 	if u.walking {
 		return
 	}
-	u.walking, u.grown = true, 0
+	u.walking, u.void, u.grown = true, false, 0
 	u.walker.Go(func() {
 		total, err := u.walk()
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.walking = false
-		if err != nil {
+		first := u.at.IsZero()
+		if err != nil || u.void && !first {
 			return
 		}
-		first := u.at.IsZero()
 		u.named, u.at = total+u.grown, time.Now()
 		if first {
 			close(u.ready)
@@ -156,9 +157,31 @@ func (u *usage) countLocked(n *node, change int64) {
 	u.grown += max(change, 0)
 }
 
+// replaceLocked runs do, which takes the name away from the file at p, if there is one and it is not the successor itself.
+func (u *usage) replaceLocked(p *place, successor fs.FileInfo, do func() error) error {
+	victim, lstatErr := p.dir.Lstat(p.name)
+	if err := do(); err != nil {
+		return err
+	}
+	if lstatErr == nil && victim.Mode().IsRegular() && (successor == nil || !os.SameFile(victim, successor)) {
+		u.forgetLocked(victim)
+	}
+	return nil
+}
+
+// movedLocked keeps a walk from missing what moves from where it has not been to where it was: a file counts anew, and a walk
+// during which a directory moved counts for nothing.
+func (u *usage) movedLocked(info fs.FileInfo) {
+	if info.IsDir() {
+		u.void = u.walking
+	} else if u.walking {
+		u.grown += info.Size()
+	}
+}
+
 // forgetLocked counts a file that lost its name.
 func (u *usage) forgetLocked(info fs.FileInfo) {
-	u.named -= info.Size()
+	u.named = max(0, u.named-info.Size()) // it may have come up since the last measurement
 	if n, ok := u.nodes[idOf(info)]; ok {
 		n.orphaned = true
 		u.orphaned += info.Size()
