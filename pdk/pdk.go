@@ -22,6 +22,7 @@ package pdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -208,7 +209,8 @@ func notFound(kind, name string) error {
 
 // failure is the response for an error: a tool's own failure is a result that a model reads.
 func failure(method string, err error) *abi.Response {
-	wire, ok := err.(*abi.Error)
+	var wire *abi.Error
+	ok := errors.As(err, &wire)
 	if method == abi.CallTool && (!ok || wire.Code != abi.CodeNotFound) {
 		return &abi.Response{IsError: true, Content: []Content{{Type: abi.Text, Text: err.Error()}}}
 	}

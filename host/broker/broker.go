@@ -37,7 +37,7 @@ type Function struct {
 	Result *Type
 	// Late lets the guest call the function once more after its time is up; others trap it then.
 	Late bool
-	Do     func(ctx context.Context, call *Call, params []uint64) uint64
+	Do   func(ctx context.Context, call *Call, params []uint64) uint64
 }
 
 // Memory is a guest's linear memory as a host function sees it. Read returns a view that is valid until the guest runs again.

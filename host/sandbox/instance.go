@@ -25,6 +25,9 @@ type instance struct {
 	globals []api.MutableGlobal
 	memory  *linearMemory
 	files   *file.Handles
+	// descriptors is how many descriptors it has from the start: standard ones and mounts. spoiled says that the guest changed one.
+	descriptors uint32
+	spoiled     bool
 	// call is the one being served, or the start.
 	call *call
 	// since is when it became idle.
@@ -38,7 +41,8 @@ func callOf(ctx context.Context) *call { return ctx.Value(instanceKey{}).(*insta
 // instantiate makes an instance that is as a guest is after its start: by starting it, or from the image of one that was. The
 // call that waits for it pays the time, and its limits hold.
 func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *call) (_ *instance, err error) {
-	i := &instance{memory: &linearMemory{limit: uint64(p.spec.Limits.Memory)}, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c}
+	i := &instance{memory: &linearMemory{limit: uint64(p.spec.Limits.Memory)}, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
+		descriptors: uint32(3 + len(p.spec.Mounts))}
 	c.instance = i
 	if i.memory.region, err = reserve(i.memory.limit); err != nil {
 		return nil, err
@@ -103,6 +107,7 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
+	i.spoiled = false
 	i.files.Begin(ctx)
 	if i.fuel != nil {
 		i.fuel.Set(quantum)
@@ -169,10 +174,10 @@ func (image *image) impose(i *instance) error {
 	return i.memory.overlay(image.memory)
 }
 
-// restore puts an instance back. It reports false if something of the call would stay: open files, or memory that cannot be
-// taken back.
+// restore puts an instance back. It reports false if something of the call would stay: open files, changed descriptors, or memory
+// that cannot be taken back.
 func (image *image) restore(i *instance) bool {
-	if i.files.End() > 0 || !i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
+	if i.files.End() > 0 || i.spoiled || !i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
 		return false
 	}
 	i.memory.restore(image.memory)

@@ -164,7 +164,11 @@ const (
 	pageIsSwapped      = 1 << 4
 )
 
-type pageRegion struct{ start, end, categories uint64 }
+// pageRegion is a run of pages that a scan found.
+type pageRegion struct {
+	start, end uint64
+	_          uint64 // what it was asked to tell of them
+}
 
 type pagemapScan struct {
 	size, flags, start, end, walkEnd, vec, vecLen, maxPages   uint64

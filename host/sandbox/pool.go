@@ -20,28 +20,44 @@ type pool struct {
 
 	// mu guards what follows.
 	mu        sync.Mutex
-	idle      []*instance // the one used last at the end
+	idle      []*instance // ready for a call, the one used last at the end
+	used      []*instance // after a call, to be put back
 	shrinking *time.Timer
 	closed    bool
 }
 
-// acquire returns an instance that is as after its start: an idle one, or a new one, for which the call waits.
+// acquire returns an instance that is as after its start: an idle one, one that it puts back itself because nobody has yet, or a
+// new one, for which the call waits.
 func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, error) {
-	if i := p.pool.take(); i != nil {
+	if i := p.pool.take(&p.pool.idle); i != nil {
 		return i, nil
 	}
 	c.ctx = ctx
 	if code.lasting != "" {
 		return p.instantiate(ctx, code, nil, c)
 	}
-	p.pool.starting.Lock()
-	image := p.pool.image
-	if image != nil {
-		p.pool.starting.Unlock()
-		return p.instantiate(ctx, code, image, c)
+	image, i, err := p.start(ctx, code, c)
+	if err != nil || i != nil {
+		return i, err
 	}
+	for i := p.pool.take(&p.pool.used); i != nil; i = p.pool.take(&p.pool.used) {
+		if image.restore(i) {
+			return i, nil
+		}
+		p.discard(i)
+	}
+	return p.instantiate(ctx, code, image, c)
+}
+
+// start returns the plugin's image. Whoever is first starts an instance to make it, and gets that too.
+func (p *Plugin) start(ctx context.Context, code *code, c *call) (*image, *instance, error) {
+	p.pool.starting.Lock()
 	defer p.pool.starting.Unlock()
-	return p.first(ctx, code, c)
+	if p.pool.image != nil {
+		return p.pool.image, nil, nil
+	}
+	i, err := p.first(ctx, code, c)
+	return p.pool.image, i, err
 }
 
 // first starts an instance and makes the image of it. p.pool.starting is held.
@@ -60,26 +76,46 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 	return i, nil
 }
 
-// giveBack puts an instance back for the next call, off the path of this one. One that cannot be put back, because the call
-// failed or something of it would stay, is thrown away and replaced.
+// giveBack hands in an instance after a call, to be put back for the next one off the path of this one. One that cannot be put back,
+// because the call failed or something of it would stay, is thrown away and replaced.
 func (p *Plugin) giveBack(code *code, i *instance, ended bool) {
+	if ended && code.lasting == "" {
+		p.pool.add(&p.pool.used, i)
+		p.pool.resets.Go(func() { p.putBack(code) })
+		return
+	}
 	p.pool.resets.Go(func() {
-		p.pool.starting.Lock()
-		image := p.pool.image
-		p.pool.starting.Unlock()
-		if ended && image != nil && image.restore(i) {
-			p.pool.put(i)
-			return
-		}
 		p.discard(i)
-		if image != nil && p.pool.empty() {
-			p.refill(code, image)
-		}
+		p.refill(code)
 	})
 }
 
-// refill makes an idle instance.
-func (p *Plugin) refill(code *code, image *image) {
+// putBack makes one of the used instances idle, unless a call has taken it in the meantime.
+func (p *Plugin) putBack(code *code) {
+	i := p.pool.take(&p.pool.used)
+	if i == nil {
+		return
+	}
+	if p.image().restore(i) {
+		p.pool.keep(i)
+		return
+	}
+	p.discard(i)
+	p.refill(code)
+}
+
+func (p *Plugin) image() *image {
+	p.pool.starting.Lock()
+	defer p.pool.starting.Unlock()
+	return p.pool.image
+}
+
+// refill makes an idle instance if there is none.
+func (p *Plugin) refill(code *code) {
+	image := p.image()
+	if image == nil || !p.pool.empty() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.spec.Limits.Time)
 	defer cancel()
 	c := p.newCall("", p.spec.Limits)
@@ -89,7 +125,7 @@ func (p *Plugin) refill(code *code, image *image) {
 		p.logger.Warn("make an instance", "err", err)
 		return
 	}
-	p.pool.put(i)
+	p.pool.keep(i)
 }
 
 func (p *Plugin) discard(i *instance) {
@@ -98,17 +134,24 @@ func (p *Plugin) discard(i *instance) {
 	}
 }
 
-func (p *pool) take() *instance {
+// take removes the last instance of a list, or returns nil.
+func (p *pool) take(list *[]*instance) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.idle)
+	n := len(*list)
 	if n == 0 {
 		return nil
 	}
-	i := p.idle[n-1]
-	p.idle[n-1] = nil
-	p.idle = p.idle[:n-1]
+	i := (*list)[n-1]
+	(*list)[n-1] = nil
+	*list = (*list)[:n-1]
 	return i
+}
+
+func (p *pool) add(list *[]*instance, i *instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*list = append(*list, i)
 }
 
 func (p *pool) empty() bool {
@@ -117,7 +160,8 @@ func (p *pool) empty() bool {
 	return len(p.idle) == 0 && !p.closed
 }
 
-func (p *pool) put(i *instance) {
+// keep adds an idle instance.
+func (p *pool) keep(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

@@ -25,10 +25,28 @@ func linkWASI(ctx context.Context, runtime wazero.Runtime) error {
 		if strings.HasPrefix(name, "fd_") || strings.HasPrefix(name, "path_") {
 			function = withErrno(function)
 		}
+		if lastingWASI[name] {
+			function = noted(function, name)
+		}
 		builder.NewFunctionBuilder().WithGoModuleFunction(function, definition.ParamTypes(), definition.ResultTypes()).Export(name)
 	}
 	_, err = builder.Instantiate(ctx)
 	return err
+}
+
+// lastingWASI are the functions that change a descriptor for good. Applied to one that an instance has from the start, what they do would
+// show in the next call.
+var lastingWASI = map[string]bool{"fd_close": true, "fd_renumber": true, "fd_fdstat_set_flags": true, "fd_readdir": true, "fd_seek": true}
+
+// noted marks the instance as spoiled when a guest changes one of the descriptors that it started with.
+func noted(function api.GoModuleFunction, name string) api.GoModuleFunction {
+	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
+		i := ctx.Value(instanceKey{}).(*instance)
+		if descriptor := uint32(stack[0]); descriptor < i.descriptors || name == "fd_renumber" {
+			i.spoiled = true
+		}
+		function.Call(ctx, module, stack)
+	})
 }
 
 // withErrno replaces an EIO by the errno behind it.

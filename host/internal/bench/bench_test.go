@@ -118,7 +118,7 @@ tools:
     description: Echoes.
     inputSchema: {type: object, properties: {text: {type: string}}, required: [text], additionalProperties: false}
 permissions: {http: [{name: any, url: "https://example.com/", reason: the guest imports it}]}
-limits: {rate: 100000000, queue: 10000}
+limits: {rate: 1000000}
 `
 
 // echoPlugin is the guest probe with a manifest that offers its tool echo.
@@ -175,7 +175,7 @@ func sandboxed(t *testing.T, dir string, plugins ...[]byte) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	return serve(t, server.Handler())
+	return serve(t, server.Handler()) + "/mcp"
 }
 
 // http compares the tool echo in both, at several numbers of clients and in both eras.
@@ -304,7 +304,7 @@ func (r *results) start(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		url := serve(t, server.Handler())
+		url := serve(t, server.Handler()) + "/mcp"
 		c := connect(t, url, eras[0])
 		_, data, err := c.post(t.Context(), "tools/list", "", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if n := strings.Count(string(data), `"name":"echop`); err != nil || n != plugins {

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -53,8 +52,8 @@ func tools() {
 		}
 		return "done", nil
 	})
-	pdk.HandleTool("test_error_handling", func(context.Context, none) (string, error) {
-		return "", errors.New("This tool intentionally returns an error for testing") //nolint:staticcheck // the suite's text
+	pdk.HandleTool("test_error_handling", func(context.Context, none) (*pdk.Result, error) {
+		return pdk.Text("This tool intentionally returns an error for testing").AsError(), nil
 	})
 	pdk.HandleTool("json_schema_2020_12_tool", func(_ context.Context, in json.RawMessage) (string, error) {
 		return "called with " + string(in), nil
@@ -110,7 +109,9 @@ func ask(text string) *pdk.Prompt {
 	return &pdk.Prompt{Messages: []pdk.PromptMessage{message(pdk.Content{Type: "text", Text: text})}}
 }
 
-func message(content pdk.Content) pdk.PromptMessage { return pdk.PromptMessage{Role: "user", Content: content} }
+func message(content pdk.Content) pdk.PromptMessage {
+	return pdk.PromptMessage{Role: "user", Content: content}
+}
 
 func complete(_ context.Context, value string, _ map[string]string) ([]string, error) {
 	return []string{value + "1", value + "2"}, nil

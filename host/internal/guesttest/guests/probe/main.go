@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 	"unsafe"
@@ -125,7 +127,104 @@ func files() {
 	})
 }
 
+//go:wasmimport wasi_snapshot_preview1 fd_close
+func fdClose(fd int32) uint32
+
+//go:wasmimport wasi_snapshot_preview1 fd_readdir
+func fdReaddir(fd int32, buffer unsafe.Pointer, length uint32, cookie uint64, used unsafe.Pointer) uint32
+
+//go:wasmimport wasi_snapshot_preview1 fd_fdstat_set_flags
+func fdSetFlags(fd int32, flags uint32) uint32
+
+//go:wasmimport wasi_snapshot_preview1 fd_renumber
+func fdRenumber(from, to int32) uint32
+
+// traces are the places where one call could leave something for the next.
+var (
+	tracedMap   = map[string]string{}
+	tracedSlice []string
+)
+
+// leave leaves a trace in every place that a guest can reach.
+func leave(_ context.Context, in echo) (string, error) {
+	tracedMap["trace"], tracedSlice = in.Text, append(tracedSlice, in.Text)
+	counter++
+	os.Setenv("TRACE", in.Text)
+	grown := make([]byte, 24<<20)
+	copy(grown[len(grown)-100:], in.Text)
+	sink = grown
+	file, err := os.Create("/workspace/trace.txt") // stays open
+	if err != nil {
+		return "", err
+	}
+	file.WriteString(in.Text)
+	sink = []any{grown, file}
+	go func() {
+		for {
+			time.Sleep(time.Hour)
+		}
+	}()
+	return "left", nil
+}
+
+// search looks for what leave left; it answers with the places where it found something.
+func search(_ context.Context, in echo) (string, error) {
+	var found []string
+	note := func(place string, there bool) {
+		if there {
+			found = append(found, place)
+		}
+	}
+	note("map", len(tracedMap) > 0)
+	note("slice", len(tracedSlice) > 0)
+	note("global", counter > 0)
+	note("environment", os.Getenv("TRACE") != "")
+	file, err := os.Create("/workspace/mine.txt")
+	if err != nil {
+		return "", err
+	}
+	note("descriptor", file.Fd() != 4)
+	file.Close()
+	// The text is put together here, so that the search does not find itself.
+	want := []byte(in.Text)
+	for i := range want {
+		want[i] ^= 1
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	note("grown memory", stats.Sys > 20<<20)
+	memory := unsafe.Slice((*byte)(unsafe.Add(nil, 8)), stats.Sys-8)
+	for at := 0; ; at++ {
+		next := bytes.Index(memory[at:], want)
+		if next < 0 {
+			return strings.Join(found, ", "), nil
+		}
+		at += next
+		note(fmt.Sprintf("memory at %#x", at), &memory[at] != &want[0])
+	}
+}
+
 func hostile() {
+	pdk.HandleTool("leave", leave)
+	pdk.HandleTool("search", search)
+	pdk.HandleTool("leave_and_search", func(ctx context.Context, in echo) (string, error) {
+		if _, err := leave(ctx, in); err != nil {
+			return "", err
+		}
+		hidden := []byte(in.Text)
+		for i := range hidden {
+			hidden[i] ^= 1
+		}
+		return search(ctx, echo{string(hidden)})
+	})
+	pdk.HandleTool("close_descriptors", func(context.Context, none) (string, error) {
+		return fmt.Sprint(fdClose(3), fdClose(0), fdSetFlags(1, 1), fdRenumber(1, 2)), nil
+	})
+	pdk.HandleTool("read_directory", func(context.Context, none) (string, error) {
+		buffer, used := make([]byte, 64), uint32(0)
+		errno := fdReaddir(3, unsafe.Pointer(&buffer[0]), 64, 0, unsafe.Pointer(&used))
+		return fmt.Sprint(errno, used), nil
+	})
 	pdk.HandleTool("loop", func(context.Context, none) (string, error) {
 		for n := 0; ; n++ {
 			sink = n
