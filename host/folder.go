@@ -112,6 +112,9 @@ func (h *Host) Watch(ctx context.Context) error {
 	compiling := make(chan struct{})
 	go func() {
 		defer close(compiling)
+		if err := h.store.prune(); err != nil {
+			h.logger.Warn("remove old copies of plugins", "err", err)
+		}
 		h.compile(ctx)
 	}()
 	defer func() { <-compiling }()
