@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // language is one that answers are written in.
@@ -22,6 +23,14 @@ func languageOf(tags ...string) language {
 		return japanese
 	}
 	return english
+}
+
+// scriptOf returns "ja" for a text in Japanese script, which says more about who asks than a client's setting, and "" for another.
+func scriptOf(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }) {
+		return "ja"
+	}
+	return ""
 }
 
 func (l language) pick(ja, en string) string {

@@ -42,7 +42,7 @@ func getWeather(ctx context.Context, in arguments, now time.Time) (*pdk.Result, 
 	if err := pdk.Config(ctx, &config); err != nil {
 		return nil, err
 	}
-	jma := client{strings.TrimRight(config.BaseURL, "/"), languageOf(in.Lang, pdk.Locale(ctx), config.Language)}
+	jma := client{strings.TrimRight(config.BaseURL, "/"), languageOf(in.Lang, scriptOf(in.Location), pdk.Locale(ctx), config.Language)}
 	if in.Date == "" {
 		in.Date = today
 	}

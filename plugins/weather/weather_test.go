@@ -100,22 +100,24 @@ func TestRequests(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, lang, locale, config string
-		want                       language
+		name, location, lang, locale, config string
+		want                                 language
 	}{
-		{"nothing known", "", "", "", japanese},
-		{"parameter", "en", "ja", "ja", english},
-		{"caller", "", "en-US", "ja", english},
-		{"caller, Japanese", "", "ja-JP", "en", japanese},
-		{"another language", "", "fr", "", english},
-		{"configured", "", "", "en", english},
+		{"nothing known", "Tokyo", "", "", "", japanese},
+		{"parameter", "東京", "en", "ja", "ja", english},
+		{"place in Japanese", "東京", "", "en-US", "en", japanese},
+		{"place in kana", "とうきょう", "", "en-US", "en", japanese},
+		{"caller", "Tokyo", "", "en-US", "ja", english},
+		{"caller, Japanese", "Tokyo", "", "ja-JP", "en", japanese},
+		{"another language", "Tokyo", "", "fr", "", english},
+		{"configured", "Tokyo", "", "", "en", english},
 	}
 	fake := newFakeJMA(t, madeUpFiles(t, moment(t, "2026-04-15 11:00")))
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ctx := pdktest.Context(t, pdktest.Options{Locale: test.locale, Config: settings{fake.url + "/", test.config}})
-			result, err := getWeather(ctx, arguments{Location: "東京", Lang: test.lang}, moment(t, "2026-04-15 12:00"))
+			result, err := getWeather(ctx, arguments{Location: test.location, Lang: test.lang}, moment(t, "2026-04-15 12:00"))
 			if err != nil {
 				t.Fatal(err)
 			}
