@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/clients"
 if ! node_modules/node/bin/node --version >/dev/null 2>&1; then
-	npm install --no-audit --no-fund --no-package-lock --allow-scripts=node --loglevel=error
+	npm install --no-audit --no-fund --no-package-lock --loglevel=error
 fi
 export PATH="$PWD/node_modules/node/bin:$PATH"
 exec node --test --test-reporter=spec --test-concurrency=1 clients.test.mjs

@@ -119,7 +119,7 @@ describe('a plugin in the folder', () => {
         await mkdir(work)
         await run(hako, ['plugin', 'new', 'greeter', '--lang', 'go'], { cwd: work })
         await run(hako, ['plugin', 'build', 'greeter'], { cwd: work })
-        const built = path.join(work, 'greeter', 'greeter.wasm')
+        const built = path.join(work, 'greeter', 'dist', 'greeter.wasm')
 
         let waiting = []
         const client = await connect(new StreamableHTTPClientTransport(new URL(server.url)), era, {
@@ -134,15 +134,15 @@ describe('a plugin in the folder', () => {
             await Promise.race([new Promise(resolve => waiting.push(resolve)), new Promise(resolve => setTimeout(resolve, 1000))])
           }
         }
-        const hello = async () => (await client.callTool({ name: 'greet', arguments: { name: 'Aki' } })).content[0].text
+        const hello = async () => (await client.callTool({ name: 'greeter', arguments: { name: 'Aki' } })).content[0].text
 
         await copyFile(built, plugin) // dropped in: pending, hidden
         await new Promise(resolve => setTimeout(resolve, 1500))
-        assert.ok(!(await names()).includes('greet'))
-        await assert.rejects(client.callTool({ name: 'greet', arguments: { name: 'Aki' } }))
+        assert.ok(!(await names()).includes('greeter'))
+        await assert.rejects(client.callTool({ name: 'greeter', arguments: { name: 'Aki' } }))
 
         await run(hako, ['plugin', 'approve', 'greeter', '--yes', '--plugins', folder], { cwd: server.cwd, env })
-        await until(list => list.includes('greet'))
+        await until(list => list.includes('greeter'))
         assert.match(await hello(), /Aki/)
 
         await writeFile(plugin, 'not Wasm') // broken: the old one stays
@@ -155,7 +155,7 @@ describe('a plugin in the folder', () => {
         assert.match(await hello(), /Aki/)
 
         await rm(plugin) // removed: gone
-        await until(list => !list.includes('greet'))
+        await until(list => !list.includes('greeter'))
         await client.close()
       } finally {
         await server.stop()
