@@ -82,14 +82,18 @@ func (h *Host) consider(ctx context.Context, p *plugin) Status {
 		return h.broken(p, status, err)
 	}
 	status.Name, status.Version, status.Digest, status.Manifest = content.manifest.Name, content.manifest.Version, content.module.Digest, content.manifest
+	rival := h.rival(p, status.Name)
+	if rival != nil && (p.source.shipped() || !rival.source.shipped()) {
+		status.State = Conflict
+		status.Reason = fmt.Sprintf("%s is a plugin called %s too: remove one of them", rival.source.path, status.Name)
+		return status
+	}
 	decision := h.decide(content)
 	if decision.State != grant.Approved {
 		return h.waiting(ctx, p, status, decision)
 	}
-	if other := h.holder(p, status.Name); other != "" {
-		status.State = Conflict
-		status.Reason = fmt.Sprintf("%s is a plugin called %s too: remove one of them", other, status.Name)
-		return status
+	if rival != nil {
+		h.displace(rival, p)
 	}
 	return h.admit(ctx, p, status, content, decision)
 }
@@ -104,23 +108,25 @@ func (h *Host) broken(p *plugin, status Status, err error) Status {
 	return status
 }
 
-// holder is the path of another plugin that serves under this name. A shipped one gives way to a file.
-func (h *Host) holder(p *plugin, name string) string {
+// rival is another plugin that serves under this name, or nil.
+func (h *Host) rival(p *plugin, name string) *plugin {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for path, other := range h.plugins {
-		if other == p || other.service == nil || other.service.name != name {
-			continue
+	for _, other := range h.plugins {
+		if other != p && other.service != nil && other.service.name == name {
+			return other
 		}
-		if other.source.shipped() && !p.source.shipped() {
-			h.retire(other)
-			other.status.State, other.status.Serving, other.status.Tools = Conflict, "", nil
-			other.status.Reason = fmt.Sprintf("%s takes its place", p.source.path)
-			continue
-		}
-		return path
 	}
-	return ""
+	return nil
+}
+
+// displace takes a shipped plugin out of service because a file takes its place.
+func (h *Host) displace(shipped, file *plugin) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.retire(shipped)
+	shipped.status.State, shipped.status.Serving, shipped.status.Tools = Conflict, "", nil
+	shipped.status.Reason = file.source.path + " takes its place"
 }
 
 // decide holds a plugin against the operator's consents. What is part of the program needs none, but obeys one that is there.
@@ -131,7 +137,11 @@ func (h *Host) decide(content *pluginFile) grant.Decision {
 		rule = grant.SamePermissions
 	}
 	decision := h.consents.file.Decide(content.manifest, content.module.Digest, rule)
-	if !shipped || decision.State != grant.Pending {
+	if !shipped {
+		return decision
+	}
+	decision.Unrecorded = false // the consent may be for a file of that name
+	if decision.State != grant.Pending {
 		return decision
 	}
 	return h.shippedConsent(content.manifest, decision)

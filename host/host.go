@@ -43,6 +43,9 @@ type Options struct {
 	MaxPluginSize int64
 	// Mock answers HTTP requests from the recordings that plugins ship with and never touches the network.
 	Mock bool
+	// RecordDir is a directory for recordings: when a plugin goes out of service, the HTTP exchanges that it had are written to
+	// NAME.recordings.json there. Empty records nothing.
+	RecordDir string
 	// Clock is the guests' wall clock. Nil means the real one, or with Mock that of the recordings.
 	Clock func() time.Time
 	// Locale is for callers without one, a BCP 47 tag. Empty means "en".

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -391,6 +393,24 @@ func TestShipped(t *testing.T) {
 	w.load()
 	w.expect("mine.wasm", host.Pending, "")
 	w.greets("greet", "Hello, Aki")
+	consents := filepath.Join(dir, "consents.yaml")
+	w = newWorld(t, func(o *host.Options) {
+		o.Consents = consents
+		o.Shipped = []host.Shipped{{File: "hello.wasm", Wasm: plugin(t, "hello")}}
+	})
+	w.consents = consents
+	w.put("mine.wasm", plugin(t, "hello", "default: Hello", "default: Mine"))
+	w.approve("mine.wasm", nil)
+	w.load()
+	w.expect("mine.wasm", host.Active, "")
+	w.expect("hello.wasm", host.Conflict, "mine.wasm takes its place")
+	w.greets("greet", "Mine, Aki")
+	if err := os.Remove(filepath.Join(w.folder, "mine.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	w.load()
+	w.load()
+	w.expect("hello.wasm", host.Active, "")
 }
 
 // TestWatch drops a plugin in, approves, replaces and removes it while calls go on, and sees every step in the catalog.
@@ -476,5 +496,66 @@ func TestNoFolder(t *testing.T) {
 	w := newWorld(t, func(o *host.Options) { o.Folders = []string{"/no/such/folder"} })
 	if err := w.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/folder does not exist") {
 		t.Errorf("error = %v", err)
+	}
+}
+
+const fetching = `
+name: fetcher
+version: 1.0.0
+description: Fetches.
+tools:
+  - {name: fetch, description: Fetches., inputSchema: {type: object, properties: {text: {type: string}}, required: [text]}}
+  - {name: clock, description: Tells the time., inputSchema: {type: object}}
+permissions:
+  http: [{name: server, url: "URL", reason: to fetch}]
+`
+
+// TestRecordAndReplay records what a plugin fetches and answers from that with the server gone.
+func TestRecordAndReplay(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, "live ", r.URL.Path)
+	}))
+	defer server.Close()
+	guest := guesttest.Build(t, "host/internal/guesttest/guests/probe")
+	sections := map[string][]byte{abi.ManifestSection: []byte(strings.ReplaceAll(fetching, "URL", server.URL+"/"))}
+	shipped := func() []host.Shipped {
+		wasm, err := manifest.Embed(guest, sections)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []host.Shipped{{File: "fetcher.wasm", Wasm: wasm}}
+	}
+	pinned := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
+	dir := t.TempDir()
+	live := newWorld(t, func(o *host.Options) {
+		o.Shipped, o.RecordDir, o.Clock = shipped(), dir, func() time.Time { return pinned }
+	})
+	live.load()
+	arguments := fmt.Sprintf(`{"text":%q}`, server.URL+"/page")
+	if got, err := live.call("fetch", arguments); err != nil || got != "200 live /page" {
+		t.Fatalf("live: %q, %v", got, err)
+	}
+	if err := live.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+
+	recordings, err := os.ReadFile(filepath.Join(dir, "fetcher.recordings.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections[abi.RecordingsSection] = recordings
+	mock := newWorld(t, func(o *host.Options) { o.Shipped, o.Mock = shipped(), true })
+	mock.load()
+	result, err := mock.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: json.RawMessage(arguments)}})
+	if err != nil || !result.Response.Replayed || result.Response.Content[0].Text != "200 live /page" {
+		t.Errorf("replayed: %+v, %v", result, err)
+	}
+	if got, err := mock.call("clock", `{}`); err != nil || got != pinned.Format(time.RFC3339) {
+		t.Errorf("the clock of the recording: %q, %v", got, err)
+	}
+	if got, _ := mock.call("fetch", fmt.Sprintf(`{"text":%q}`, server.URL+"/other")); !strings.Contains(got, "/other") || strings.Contains(got, "200") {
+		t.Errorf("a request that was not recorded: %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -100,6 +101,14 @@ func (h *Host) modules(s *service, p *pluginFile, grants grant.Grants) ([]broker
 		if options.Replay == nil {
 			options.Replay = new(httpbroker.Recordings)
 		}
+	}
+	if dir := h.options.RecordDir; dir != "" {
+		r := &recorder{path: filepath.Join(dir, s.name+".recordings.json"), now: time.Now}
+		if h.options.Clock != nil {
+			r.now = h.options.Clock
+		}
+		s.closers = append(s.closers, r)
+		options.Record = r.add
 	}
 	client, err := httpbroker.New(grants.HTTP, options)
 	if err != nil {
