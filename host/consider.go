@@ -23,7 +23,7 @@ func (h *Host) look(ctx context.Context, source source, consentsChanged bool) {
 		p = &plugin{source: source, status: Status{Path: source.path}}
 		h.plugins[source.path] = p
 	}
-	same := known && err == nil && p.stamp == now && !consentsChanged
+	same := known && err == nil && p.stamp == now && !p.stale && !consentsChanged
 	h.mu.Unlock()
 	if same || h.closing() {
 		return
@@ -31,7 +31,7 @@ func (h *Host) look(ctx context.Context, source source, consentsChanged bool) {
 	before := p.status
 	status := h.consider(ctx, p)
 	h.mu.Lock()
-	p.stamp = now
+	p.stamp, p.stale = now, false
 	p.status = status
 	if s := p.service; s != nil {
 		p.status.Serving, p.status.Grants, p.status.Tools = s.digest, s.grants, s.tools

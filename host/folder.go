@@ -82,7 +82,7 @@ func (h *Host) forget(sources []source) {
 func (h *Host) reconsider() {
 	for _, p := range h.plugins {
 		if p.status.State == Conflict {
-			p.stamp = stamp{}
+			p.stale = true
 		}
 	}
 }

@@ -409,7 +409,6 @@ func TestShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.load()
-	w.load()
 	w.expect("hello.wasm", host.Active, "")
 }
 

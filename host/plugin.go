@@ -26,6 +26,8 @@ import (
 type plugin struct {
 	source source
 	stamp  stamp
+	// stale says that it has to be looked at again although its file has not changed.
+	stale  bool
 	status Status
 	// service is what answers calls; nil if nothing does.
 	service *service

@@ -194,10 +194,10 @@ func (r *review) tool(path string, t *Tool) {
 	case !*a.ReadOnlyHint && a.DestructiveHint == nil:
 		r.warn(path+".annotations", "destructiveHint is missing: clients then assume that the tool destroys things")
 	}
-	r.schema(path+".inputSchema", t.InputSchema)
+	r.schema(path+".inputSchema", t.InputSchema, true)
 	if t.OutputSchema == nil {
 		r.warn(path, "outputSchema is missing: with one, programs can use the result and the host checks it")
 		return
 	}
-	r.schema(path+".outputSchema", t.OutputSchema)
+	r.schema(path+".outputSchema", t.OutputSchema, false)
 }

@@ -31,25 +31,31 @@ const (
 )
 
 // schema reviews a schema of a tool.
-func (r *review) schema(path string, data json.RawMessage) {
+func (r *review) schema(path string, data json.RawMessage, input bool) {
 	value, _, err := decodeJSON(data)
 	doc, ok := value.(map[string]any)
 	if err != nil || !ok {
 		return // not a valid manifest
 	}
-	if properties, _ := doc["properties"].(map[string]any); len(properties) > 0 {
-		if _, ok := doc["additionalProperties"]; !ok && doc["unevaluatedProperties"] == nil {
-			r.warn(path, "additionalProperties is missing: with false, a misspelt name is an error and not ignored")
-		}
-		for _, name := range keys(properties) {
-			p, ok := properties[name].(map[string]any)
-			if ok && p["description"] == nil && p["$ref"] == nil {
-				r.warn(strictyaml.Key(path+".properties", name), "description is missing: models choose values by it")
-			}
-		}
+	if input {
+		r.arguments(path, doc)
 	}
 	r.subschema(path, doc)
 	r.strings(path, doc)
+}
+
+// arguments reviews what models read in order to fill in a tool's arguments.
+func (r *review) arguments(path string, doc map[string]any) {
+	properties, _ := doc["properties"].(map[string]any)
+	if len(properties) > 0 && doc["additionalProperties"] == nil && doc["unevaluatedProperties"] == nil {
+		r.warn(path, "additionalProperties is missing: with false, a misspelt name is an error and not ignored")
+	}
+	for _, name := range keys(properties) {
+		p, ok := properties[name].(map[string]any)
+		if ok && p["description"] == nil && p["$ref"] == nil {
+			r.warn(strictyaml.Key(path+".properties", name), "description is missing: models choose values by it")
+		}
+	}
 }
 
 // subschema looks for keywords that are none, which a validator ignores.

@@ -25,8 +25,7 @@ tools:
       additionalProperties: false
     outputSchema:
       type: object
-      properties: {text: {type: string, description: The note.}}
-      additionalProperties: false
+      properties: {text: {type: string}}
     annotations: {readOnlyHint: true, openWorldHint: false}
 permissions:
   http:
@@ -79,7 +78,7 @@ func TestCheck(t *testing.T) {
 		{name: "no licence", old: "license: Apache-2.0\n", new: "", want: "warning: license: is missing"},
 		{name: "no hints", old: "readOnlyHint: true, ", new: "", want: "warning: tools[0].annotations: readOnlyHint is missing"},
 		{name: "no destructive hint", old: "readOnlyHint: true, ", new: "readOnlyHint: false, ", want: "warning: tools[0].annotations: destructiveHint is missing"},
-		{name: "no output schema", old: "    outputSchema:\n      type: object\n      properties: {text: {type: string, description: The note.}}\n      additionalProperties: false\n", new: "",
+		{name: "no output schema", old: "    outputSchema:\n      type: object\n      properties: {text: {type: string}}\n", new: "",
 			want: "warning: tools[0]: outputSchema is missing"},
 		{name: "open input", old: "required: [name]\n      additionalProperties: false", new: "required: [name]", want: "warning: tools[0].inputSchema: additionalProperties is missing"},
 		{name: "argument without description", old: ", description: The note's name.", new: "", want: "warning: tools[0].inputSchema.properties.name: description is missing"},

@@ -3,6 +3,8 @@ package manifest_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -80,7 +82,7 @@ func TestSchemaValidate(t *testing.T) {
 		{"huge exponent", `{"location": "x", "days": 1e999999999}`, "days: is a number beyond the range of a double"},
 		{"tiny exponent", `{"location": "x", "ratio": 1E-999999999}`, "ratio: is a number beyond the range of a double"},
 		{"long number", `{"location": "x", "ratio": 0.` + strings.Repeat("1", 200) + `}`, "ratio: is a number beyond the range of a double, or too long"},
-		{"too deep", `{"location": ` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "nests deeper than 64 levels"},
+		{"too deep", `{"location": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "nests deeper than 64 levels"},
 		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`, "holds more than 100000 values"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,6 +168,20 @@ func TestCompileSchemaRefuses(t *testing.T) {
 	}
 }
 
+// TestCompileSchemaReadsNoFile holds that a schema cannot make the host read a file, not even by a reference that stands where data
+// is expected.
+func TestCompileSchemaReadsNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.ToSlash(filepath.Join(t.TempDir(), "schema.json"))
+	if err := os.WriteFile(path, []byte(`{"type": "string"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	schema := fmt.Sprintf(`{"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": {"$ref": "file:///%s"}}`, strings.TrimPrefix(path, "/"))
+	if _, err := manifest.CompileSchema([]byte(schema)); err == nil || !strings.Contains(err.Error(), "is outside of the schema") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCompileSchemaAccepts(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
@@ -196,6 +212,8 @@ func TestSchemaWork(t *testing.T) {
 		tree    = `{"type": "object", "properties": {"next": {"$ref": "#"}, "list": {"type": "array", "items": {"$ref": "#"}}}}`
 		query   = `{"type": "object", "properties": {"and": {"$ref": "#/$defs/l"}, "or": {"$ref": "#/$defs/l"}, "not": {"$ref": "#"}}, "$defs": {"l": {"type": "array", "items": {"$ref": "#"}}}}`
 		union   = `{"type": "object", "properties": {"x": {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}}, "$defs": {"a": {"required": ["a"], "properties": {"x": {"$ref": "#"}}}, "b": {"required": ["b"], "properties": {"x": {"$ref": "#"}}}}}`
+		anyJSON = `{"type": "object", "additionalProperties": {"$ref": "#/$defs/v"}, "$defs": {"v": {"items": {"$ref": "#/$defs/v"}, "additionalProperties": {"$ref": "#/$defs/v"}}}}`
+		twoWays = `{"type": "object", "properties": {"next": {"$ref": "#"}}, "patternProperties": {"n": {"$ref": "#"}}}`
 		doubled = `{"type": "object", "properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}`
 	)
 	nested := func(before string, levels int, after string) string {
@@ -205,7 +223,9 @@ func TestSchemaWork(t *testing.T) {
 		name, schema, value string
 		refused             bool
 	}{
-		{"tree, deep", tree, nested(`{"next":`, 60, "}"), false},
+		{"tree, as deep as it gets", tree, nested(`{"next":`, 63, "}"), false},
+		{"any JSON, deep", anyJSON, `{"a":` + nested(`[{"b":`, 30, "}]") + `}`, false},
+		{"two ways to one name, deep", twoWays, nested(`{"next":`, 60, "}"), true},
 		{"tree, wide", tree, `{"list": [` + strings.Repeat(`{"next": {}},`, 10_000) + `{}]}`, false},
 		{"query, deep", query, nested(`{"and": [{"or": [{"not":`, 12, "}]}]}"), false},
 		{"query, wide", query, `{"and": [` + strings.Repeat(`{"or": [{}]},`, 5_000) + `{}]}`, false},

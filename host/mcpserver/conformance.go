@@ -157,7 +157,8 @@ func (s *Server) modernFixtures() map[string]mcp.ToolHandler {
 			return say("asked nothing"), nil
 		},
 		"test_logging_tool": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return say("logged, if that was wanted"), logTo(ctx, req, "test_logging_tool")
+			_ = logTo(ctx, req, "test_logging_tool") // an answer of one JSON object has no room for it
+			return say("logged, if that was wanted"), nil
 		},
 		"test_trigger_tool_change": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			s.sdk.AddTool(&mcp.Tool{Name: "transient", InputSchema: anyObject}, s.callTool)

@@ -187,7 +187,7 @@ func (s *Server) postSessionless(w http.ResponseWriter, r *http.Request, over *e
 		defer cancel()
 	}
 	// One JSON object is cheaper than a stream of one event, but has no room for notifications before it.
-	if listen || bytes.Contains(body, []byte(`"progressToken"`)) || bytes.Contains(body, []byte(`"`+mcp.MetaKeyLogLevel+`"`)) {
+	if listen || bytes.Contains(body, []byte(`"progressToken"`)) {
 		s.modern.ServeHTTP(w, r)
 		return
 	}
