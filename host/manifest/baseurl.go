@@ -102,7 +102,7 @@ func IsPrivateHost(host string) bool {
 	if err != nil {
 		return false
 	}
-	
+	addr = addr.Unmap()
 	return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() || sharedAddresses.Contains(addr)
 }
 
