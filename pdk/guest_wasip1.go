@@ -1,12 +1,11 @@
 package pdk
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"unsafe"
 
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/internal/wire"
 )
 
 //go:wasmimport hako:core/1 take
@@ -34,12 +33,12 @@ func exportMarker() {}
 func exportCall(length int32) int32 {
 	reseed()
 	data := take(uint32(length))
-	var request abi.Request
-	if err := json.Unmarshal(data, &request); err != nil {
+	request, err := wire.Request(data)
+	if err != nil {
 		respond(&abi.Response{Error: &abi.Error{Code: abi.CodeInvalid, Message: "request: " + err.Error()}})
 		return 0
 	}
-	respond(Handle(context.Background(), &request))
+	respond(Handle(context.Background(), request))
 	return 0
 }
 
@@ -51,13 +50,10 @@ func take(length uint32) []byte {
 
 func respond(response *abi.Response) {
 	attachBlobs(response)
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(response); err != nil {
+	data, err := wire.Response(response)
+	if err != nil {
 		panic(err) // the types of package abi always marshal
 	}
-	data := buffer.Bytes()
 	importRespond(unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data)))
 }
 

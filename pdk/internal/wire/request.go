@@ -1,0 +1,141 @@
+// Package wire reads and writes the JSON of ABI 1 for guests: the common shapes by hand, because reflection is what a small call
+// in Wasm spends most of its time on, and everything else with encoding/json.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Request decodes a request as the host writes it. Parts of the result point into data.
+func Request(data []byte) (*abi.Request, error) {
+	if request, ok := plainRequest(data); ok {
+		return request, nil
+	}
+	request := new(abi.Request)
+	return request, json.Unmarshal(data, request)
+}
+
+// plainRequest reads a request without white space around its members and without escapes in its own texts. It reports false for
+// any other, also for what is not valid: encoding/json then says so.
+func plainRequest(data []byte) (*abi.Request, bool) {
+	request := new(abi.Request)
+	s := &scanner{data: data}
+	if !s.skip('{') {
+		return nil, false
+	}
+	for {
+		key, ok := s.text()
+		if !ok || !s.skip(':') || !s.member(request, key) {
+			return nil, false
+		}
+		if s.skip('}') {
+			return request, s.pos == len(data)
+		}
+		if !s.skip(',') {
+			return nil, false
+		}
+	}
+}
+
+func (s *scanner) member(request *abi.Request, key string) (ok bool) {
+	switch key {
+	case "method":
+		request.Method, ok = s.text()
+	case "name":
+		request.Name, ok = s.text()
+	case "locale":
+		request.Locale, ok = s.text()
+	case "arguments":
+		request.Arguments, ok = s.raw()
+	case "config":
+		request.Config, ok = s.raw()
+	case "deadlineMs":
+		request.DeadlineMS, ok = s.number()
+	}
+	return ok
+}
+
+// scanner reads JSON that has no white space.
+type scanner struct {
+	data []byte
+	pos  int
+}
+
+func (s *scanner) skip(b byte) bool {
+	if s.pos < len(s.data) && s.data[s.pos] == b {
+		s.pos++
+		return true
+	}
+	return false
+}
+
+// text reads a string without escapes.
+func (s *scanner) text() (string, bool) {
+	if !s.skip('"') {
+		return "", false
+	}
+	length := bytes.IndexByte(s.data[s.pos:], '"')
+	if length < 0 {
+		return "", false
+	}
+	text := s.data[s.pos : s.pos+length]
+	s.pos += length + 1
+	for _, b := range text {
+		if b == '\\' || b < ' ' || b >= 0x80 {
+			return "", false
+		}
+	}
+	return string(text), true
+}
+
+func (s *scanner) number() (int64, bool) {
+	start := s.pos
+	for s.pos < len(s.data) && s.data[s.pos] >= '0' && s.data[s.pos] <= '9' {
+		s.pos++
+	}
+	if s.pos > start+1 && s.data[start] == '0' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(s.data[start:s.pos]), 10, 64)
+	return n, err == nil
+}
+
+// raw reads an object whole and leaves its inside to whoever decodes it.
+func (s *scanner) raw() (json.RawMessage, bool) {
+	start, depth := s.pos, 0
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case '"':
+			if !s.inside() {
+				return nil, false
+			}
+		}
+		s.pos++
+		if depth == 0 {
+			raw := s.data[start:s.pos]
+			return raw, raw[0] == '{'
+		}
+	}
+	return nil, false
+}
+
+// inside moves from the quote that opens a string to the one that closes it.
+func (s *scanner) inside() bool {
+	for s.pos++; s.pos < len(s.data); s.pos++ {
+		switch s.data[s.pos] {
+		case '\\':
+			s.pos++
+		case '"':
+			return true
+		}
+	}
+	return false
+}

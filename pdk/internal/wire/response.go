@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Response encodes a response whose blobs have been attached.
+func Response(response *abi.Response) ([]byte, error) {
+	if out, ok := plainResponse(response); ok {
+		return out, nil
+	}
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(response)
+	return buffer.Bytes(), err
+}
+
+// plainResponse encodes a tool's result of plain text blocks and structured content. It reports false for any other.
+func plainResponse(response *abi.Response) ([]byte, bool) {
+	size := 64 + len(response.StructuredContent)
+	for i := range response.Content {
+		block := &response.Content[i]
+		if !plainBlock(block) {
+			return nil, false
+		}
+		size += 48 + len(block.Text) + len(block.Text)/8
+	}
+	if response.StructuredText != nil || response.Contents != nil || response.Messages != nil || response.Completion != nil ||
+		response.Handlers != nil || response.Error != nil || response.Description != "" {
+		return nil, false
+	}
+	out := append(make([]byte, 0, size), `{"content":[`...)
+	for i := range response.Content {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendBlock(out, &response.Content[i])
+	}
+	out = append(out, ']')
+	if len(response.StructuredContent) > 0 {
+		out = append(append(out, `,"structuredContent":`...), response.StructuredContent...)
+	}
+	if response.IsError {
+		out = append(out, `,"isError":true`...)
+	}
+	return append(out, '}'), true
+}
+
+// plainBlock reports whether a block is a text and nothing else.
+func plainBlock(block *abi.Content) bool {
+	return block.Type == abi.Text && utf8.ValidString(block.Text) && block.Annotations == nil && block.Resource == nil && block.Size == nil &&
+		block.MIMEType+block.URI+block.Name+block.Title+block.Description == ""
+}
+
+func appendBlock(out []byte, block *abi.Content) []byte {
+	out = append(out, `{"type":"text"`...)
+	if block.Text != "" {
+		out = appendText(append(out, `,"text":`...), block.Text)
+	}
+	if block.Blob != nil {
+		out = strconv.AppendInt(append(out, `,"blob":`...), int64(*block.Blob), 10)
+	}
+	return append(out, '}')
+}
+
+// appendText appends valid UTF-8 as a JSON string.
+func appendText(out []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	out = append(out, '"')
+	start := 0
+	for i := range len(text) {
+		b := text[i]
+		if b >= ' ' && b != '"' && b != '\\' {
+			continue
+		}
+		out = append(out, text[start:i]...)
+		start = i + 1
+		switch b {
+		case '"', '\\':
+			out = append(out, '\\', b)
+		case '\n':
+			out = append(out, '\\', 'n')
+		default:
+			out = append(out, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
+		}
+	}
+	return append(append(out, text[start:]...), '"')
+}
