@@ -107,7 +107,7 @@ func review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be asked for its handlers: %w", err)
 	}
-	return manifest.Check(module, m, (*manifest.Handlers)(handlers)), nil
+	return manifest.Check(module, m, handlers), nil
 }
 
 // askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil for one that does not tell.

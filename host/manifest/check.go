@@ -35,11 +35,6 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Severity, f.Path, f.Message)
 }
 
-// Handlers are what a guest answers to, by its own account: names of tools and prompts, URIs of resources, and URI templates.
-type Handlers struct {
-	Tools, Resources, ResourceTemplates, Prompts []string
-}
-
 // review collects findings.
 type review struct {
 	manifest *Manifest
@@ -47,8 +42,8 @@ type review struct {
 }
 
 // Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or suspicious.
-// It runs no guest code; handlers, if not nil, is what running the guest told. Errors come first.
-func Check(m *Module, manifest *Manifest, handlers *Handlers) []Finding {
+// It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come first.
+func Check(m *Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
 	r := review{manifest: manifest}
 	r.module(m)
 	if handlers != nil {
@@ -85,7 +80,7 @@ func (r *review) module(m *Module) {
 }
 
 // handlers compares what the guest answers to with what the manifest offers.
-func (r *review) handlers(h *Handlers) {
+func (r *review) handlers(h *abi.Handlers) {
 	var tools, resources, templates, prompts []string
 	for _, t := range r.manifest.Tools {
 		tools = append(tools, t.Name)

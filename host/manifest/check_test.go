@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // reviewed is a manifest in which Check finds nothing.
@@ -36,7 +37,7 @@ permissions:
 
 var notesModule = plugin([][]byte{imported("hako:core/1", "take", 0, 0), imported("hako:http/1", "request", 0, 0)})
 
-func check(t *testing.T, wasm []byte, yaml string, handlers *manifest.Handlers) []string {
+func check(t *testing.T, wasm []byte, yaml string, handlers *abi.Handlers) []string {
 	t.Helper()
 	module, err := manifest.Read(wasm)
 	if err != nil {
@@ -121,10 +122,10 @@ func TestCheck(t *testing.T) {
 func TestCheckHandlers(t *testing.T) {
 	t.Parallel()
 	yaml := reviewed + "prompts: [{name: review, description: {en: R., ja: R。}}]\n"
-	if found := check(t, notesModule, yaml, &manifest.Handlers{Tools: []string{"note_read"}, Prompts: []string{"review"}}); len(found) > 0 {
+	if found := check(t, notesModule, yaml, &abi.Handlers{Tools: []string{"note_read"}, Prompts: []string{"review"}}); len(found) > 0 {
 		t.Errorf("they agree: got %q", found)
 	}
-	found := check(t, notesModule, yaml, &manifest.Handlers{Tools: []string{"note_write"}, Resources: []string{"notes://a"}})
+	found := check(t, notesModule, yaml, &abi.Handlers{Tools: []string{"note_write"}, Resources: []string{"notes://a"}})
 	want := []string{
 		`error: tools[0]: the plugin has no handler for the tool "note_read": register one, or remove the entry`,
 		`error: tools: the plugin has a handler for the tool "note_write" that the manifest does not list: add an entry, or remove the handler`,
@@ -147,6 +148,10 @@ func TestCheckPutsErrorsFirst(t *testing.T) {
 		if found := check(t, notesModule, strings.Replace(reviewed, "Returns a note.", fmt.Sprintf("%q", text), 1), nil); len(found) > 0 {
 			t.Errorf("%s: got %q", text, found)
 		}
+	}
+	writer := strings.NewReplacer("readOnlyHint: true", "readOnlyHint: false, destructiveHint: false", "v1/\",", "v1/\", methods: [POST],", "read-only", "read-write")
+	if found := check(t, notesModule, writer.Replace(reviewed), nil); len(found) > 0 {
+		t.Errorf("a tool that says that it writes: got %q", found)
 	}
 	found := check(t, wasm(), minimal, nil)
 	if len(found) < 2 || !strings.HasPrefix(found[0], "error") || !strings.HasPrefix(found[1], "warning") {
