@@ -1,0 +1,70 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// TestDocument holds that the examples of docs/manifest.md are valid, and that its tables name every key of the published schema.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../docs/manifest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := string(data)
+	blocks := strings.Split(document, "```yaml\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("the document has %d examples; this test knows 2", len(blocks))
+	}
+	for i, block := range blocks {
+		example, _, _ := strings.Cut(block, "```")
+		m, err := manifest.Parse([]byte(example))
+		if err != nil {
+			t.Errorf("example %d: %v", i, err)
+			continue
+		}
+		if _, err := m.Configure(map[string]any{"author": "Aki"}); err != nil && len(m.Config) > 0 {
+			t.Errorf("example %d: %v", i, err)
+		}
+	}
+	var schema any
+	if err := json.Unmarshal([]byte(manifest.JSONSchema()), &schema); err != nil {
+		t.Fatal(err)
+	}
+	example, _, _ := strings.Cut(blocks[0], "```")
+	prose := strings.Replace(document, example, "", 1)
+	for _, key := range propertyNames(schema) {
+		if !strings.Contains(prose, "`"+key+"`") {
+			t.Errorf("the tables do not name %s", key)
+		}
+		if !strings.Contains(example, key+":") {
+			t.Errorf("the example does not have %s", key)
+		}
+	}
+}
+
+// propertyNames returns the names under every "properties" of a schema.
+func propertyNames(schema any) []string {
+	var names []string
+	switch schema := schema.(type) {
+	case []any:
+		for _, item := range schema {
+			names = append(names, propertyNames(item)...)
+		}
+	case map[string]any:
+		if properties, ok := schema["properties"].(map[string]any); ok {
+			names = slices.Collect(maps.Keys(properties))
+		}
+		for _, key := range slices.Sorted(maps.Keys(schema)) {
+			names = append(names, propertyNames(schema[key])...)
+		}
+	}
+	return names
+}
