@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -16,6 +17,20 @@ type certificate struct {
 	mu     sync.Mutex
 	loaded *tls.Certificate
 	stamp  [2]time.Time
+}
+
+// newCertificate returns the certificate of the two files, or nil where none are named. It is an error if they are not a pair, or
+// cannot be read.
+func newCertificate(cert, key string) (*certificate, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	if cert == "" || key == "" {
+		return nil, errors.New("it needs both cert and key")
+	}
+	c := &certificate{cert: cert, key: key}
+	_, err := c.get(nil)
+	return c, err
 }
 
 // get returns the certificate. Files that have become unreadable leave the old one in use.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/mcpserver"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -33,36 +32,33 @@ reported too.
 
 Exit codes: 0 all is well, 2 it is not.`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withPlugins(cmd, func(v *view) error {
-				if err := checkHTTP(v.config); err != nil {
-					return err
-				}
-				for _, p := range v.plugins {
-					if note := remedy(p); note != "" {
-						fmt.Fprintln(a.stderr, note)
-					}
-				}
-				if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {
-					return &exitError{code: exitUsage}
-				}
-				_, err := fmt.Fprintf(a.stdout, "%s is valid\n", configName(v.config))
-				return err
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.withPlugins(cmd, a.checkConfig) },
 	}
 }
 
-// checkHTTP checks what "hako serve" checks before it listens.
-func checkHTTP(c *config.Config) error {
-	auth, err := c.HTTP.Authenticator()
-	if err == nil {
-		err = mcpserver.CheckExposure(c.HTTP.Address, auth)
-	}
+// checkConfig does what "hako serve" does before it listens.
+func (a *app) checkConfig(v *view) error {
+	auth, _, err := checkHTTP(v.config)
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return err
 	}
-	return nil
+	door, err := newDoor(v.config, v.host, auth, false, nil)
+	if err != nil {
+		return err
+	}
+	if err := door.Close(); err != nil {
+		return err
+	}
+	for _, p := range v.plugins {
+		if note := remedy(p); note != "" {
+			fmt.Fprintln(a.stderr, note)
+		}
+	}
+	if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {
+		return &exitError{code: exitUsage}
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is valid\n", configName(v.config))
+	return err
 }
 
 func configName(c *config.Config) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -11,18 +12,12 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// greet tells the person who started the server where it is, what it offers and what to try next. Programs that read the log as
-// JSON get one record instead.
-func (a *app) greet(c *config.Config, url string, plugins []host.Status, logger *slog.Logger) {
-	warnUnknown(c, plugins, logger)
-	if c.LogFormat == "json" {
-		logger.Info("serving", "url", url, "version", thisBuild().Version)
-		return
-	}
+// greet tells the person who started the server where it is, what it offers and what to try next.
+func (a *app) greet(c *config.Config, url string, plugins []host.Status) {
 	fmt.Fprintf(a.stderr, "\nhako %s serves MCP at %s\n\n", thisBuild().Version, url)
 	a.printPlugins(plugins)
 	fmt.Fprintf(a.stderr, "\nNext:\n")
-	for _, line := range next(c, plugins) {
+	for _, line := range next(c, url, plugins) {
 		fmt.Fprintf(a.stderr, "  %s\n", line)
 	}
 	fmt.Fprintln(a.stderr)
@@ -53,12 +48,12 @@ func pluginTitle(plugin host.Status) string {
 }
 
 // next proposes commands, those that something waits for first.
-func next(c *config.Config, plugins []host.Status) []string {
+func next(c *config.Config, url string, plugins []host.Status) []string {
 	var lines []string
 	tool := ""
 	for _, plugin := range plugins {
 		if plugin.State == host.Pending {
-			lines = append(lines, fmt.Sprintf("hako plugin approve %s%s", plugin.Name, folders(c)))
+			lines = append(lines, "hako plugin approve "+plugin.Name+folders(c))
 		}
 		if plugin.State == host.Active && len(plugin.Tools) > 0 && (tool == "" || plugin.Name == "weather") {
 			tool = plugin.Tools[0]
@@ -72,7 +67,7 @@ func next(c *config.Config, plugins []host.Status) []string {
 	case len(plugins) == 0:
 		lines = append(lines, "hako plugin new hello")
 	}
-	return append(lines, "hako mcp-config claude-code --http"+folders(c))
+	return append(lines, "hako mcp-config claude-code --url "+url)
 }
 
 // folders repeats the plugin folders that were named on the command line.
@@ -80,10 +75,20 @@ func folders(c *config.Config) string {
 	text := ""
 	if strings.HasPrefix(c.Origin("plugins"), "flag") {
 		for _, folder := range c.Plugins {
-			text += " --plugins " + folder
+			text += " --plugins " + shellWord(folder)
 		}
 	}
 	return text
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`)
+
+// shellWord writes text so that a shell takes it for one word.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // warnUnknown warns of settings for plugins that are not there.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
@@ -56,7 +57,10 @@ func invokeWith(t *testing.T, dir, stdin string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}
-	code := a.run(t.Context(), append([]string{"--directory", dir}, args...))
+	// What should have ended is ended by this, and then fails its test.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code := a.run(ctx, append([]string{"--directory", dir}, args...))
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
@@ -73,43 +77,38 @@ func (o outcome) want(t *testing.T, code int, texts ...string) {
 	}
 }
 
-// hello is a plugin made by "hako plugin new hello": its manifest, and the module without it.
-var hello = sync.OnceValues(func() (plugin struct{ manifest, module []byte }, err error) {
-	dir, err := os.MkdirTemp("", "hako-test-")
-	if err != nil {
-		return plugin, err
-	}
-	defer os.RemoveAll(dir)
-	if err := newPlugin(filepath.Join(dir, "hello"), "hello"); err != nil {
-		return plugin, err
-	}
-	if plugin.manifest, err = os.ReadFile(filepath.Join(dir, "hello", "manifest.yaml")); err != nil {
-		return plugin, err
-	}
-	plugin.module, err = gobuild.Plugin(context.Background(), filepath.Join(dir, "hello"))
-	return plugin, err
-})
+// probe is the plugin in testdata: its module without its manifest.
+var probe = sync.OnceValues(func() ([]byte, error) { return gobuild.Plugin(context.Background(), "testdata/probe") })
 
-// helloPlugin returns the hello plugin with its manifest changed by pairs of old and new text.
-func helloPlugin(t *testing.T, changes ...string) []byte {
+// probePlugin returns the probe plugin, its manifest changed by pairs of old and new text.
+func probePlugin(t *testing.T, changes ...string) []byte {
 	t.Helper()
-	plugin, err := hello()
+	text, err := os.ReadFile("testdata/probe/manifest.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(changes...).Replace(string(plugin.manifest))
-	wasm, err := manifest.Embed(plugin.module, map[string][]byte{abi.ManifestSection: []byte(text)})
+	module, err := probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.NewReplacer(changes...).Replace(string(text))
+	wasm, err := manifest.Embed(module, map[string][]byte{abi.ManifestSection: []byte(changed)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return wasm
 }
 
-// workplace is a directory with the hello plugin in its folder plugins, and a configuration that says so.
-func workplace(t *testing.T, configuration string) string {
+// asking makes the probe's manifest ask for permissions.
+func asking(permissions string) []string {
+	return []string{"config:\n", "permissions: " + permissions + "\nconfig:\n"}
+}
+
+// workplace is a directory with the probe in its folder plugins, and a configuration that says so and more.
+func workplace(t *testing.T, configuration string, changes ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "plugins", "hello.wasm"), helloPlugin(t))
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, changes...))
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"+configuration))
 	return dir
 }
@@ -118,7 +117,7 @@ func workplace(t *testing.T, configuration string) string {
 func approved(t *testing.T, configuration string) string {
 	t.Helper()
 	dir := workplace(t, configuration)
-	invoke(t, dir, "plugin", "approve", "hello", "--yes").want(t, exitOK)
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	return dir
 }
 
@@ -130,6 +129,49 @@ func put(t *testing.T, path string, data []byte) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// watched is a stream that tells when something has been written to it. Its zero value is ready.
+type watched struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+	waits  map[string]chan struct{}
+}
+
+// await returns a channel that is closed once text has been written.
+func (w *watched) await(text string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waits == nil {
+		w.waits = map[string]chan struct{}{}
+	}
+	found := make(chan struct{})
+	w.waits[text] = found
+	w.look()
+	return found
+}
+
+func (w *watched) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.look()
+	return w.buffer.Write(data)
+}
+
+// look tells those who wait for what is there. w.mu is held.
+func (w *watched) look() {
+	for text, found := range w.waits {
+		if strings.Contains(w.buffer.String(), text) {
+			close(found)
+			delete(w.waits, text)
+		}
+	}
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buffer.String()
 }
 
 func TestUsage(t *testing.T) {

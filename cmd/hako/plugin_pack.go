@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -36,5 +37,8 @@ func (a *app) pack(wasmFile, manifestFile, out string) error {
 	if err != nil {
 		return err
 	}
-	return a.writePlugin(out, wasm, map[string][]byte{abi.ManifestSection: text})
+	if err := a.writePlugin(out, wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
+		return fmt.Errorf("pack %s: %w", wasmFile, err)
+	}
+	return nil
 }

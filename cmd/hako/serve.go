@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -16,7 +17,6 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
-	"github.com/hako-run/hako/host/pipeline"
 )
 
 const (
@@ -62,80 +62,93 @@ SIGINT or SIGTERM ends it: no more requests are taken, and those in flight have 
 	return cmd
 }
 
+// service is a host and its doors. web is nil where there is no HTTP.
+type service struct {
+	host   *host.Host
+	door   *mcpserver.Server
+	web    *web
+	logger *slog.Logger
+}
+
 // serve runs until ctx ends, or until the client on stdio leaves.
 func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (err error) {
-	auth, err := c.HTTP.Authenticator()
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	logger := a.logger(c, logLevels[c.LogLevel])
-	numbers := metrics.New(thisBuild().Version)
-	h, err := serveHost(ctx, c, logger, numbers)
+	auth, cert, err := checkHTTP(c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(h, err) }()
-	numbers.Show(h)
+	level := new(slog.LevelVar)
+	s := &service{logger: a.logger(c, level)}
+	greeting := flags.http && c.LogFormat == "text"
+	if level.Set(logLevels[c.LogLevel]); greeting {
+		level.Set(silent) // the greeting says how the plugins stand
+	}
+	numbers := metrics.New(thisBuild().Version)
+	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) { o.Observer = numbers })
+	level.Set(logLevels[c.LogLevel])
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(s.host, err) }()
+	numbers.Show(s.host)
+	warnUnknown(c, s.host.Plugins(), s.logger)
+	if s.door, err = newDoor(c, s.host, auth, flags.conformance, s.logger); err != nil {
+		return err
+	}
+	defer s.door.Close()
+	if flags.http {
+		if s.web, err = listen(c, cert, s.door.Handler(), numbers.Handler(), s.logger); err != nil {
+			return err
+		}
+	}
+	if greeting {
+		a.greet(c, s.web.url(), s.host.Plugins())
+	} else if flags.http {
+		s.logger.Info("serving", "url", s.web.url(), "version", thisBuild().Version)
+	}
+	return s.untilDone(ctx, flags.stdio, a.stdin, a.stdout)
+}
+
+// newDoor makes the MCP server. It is an error if the configuration holds what it does not take.
+func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, conformance bool, logger *slog.Logger) (*mcpserver.Server, error) {
 	door, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{
 		Version: thisBuild().Version, Instructions: c.MCP.Instructions, Language: c.Locale,
 		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, Limits: c.MCP.Limits,
 		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, Auth: auth,
-		Conformance: flags.conformance, Logger: logger,
+		Conformance: conformance, Logger: logger,
 	})
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	defer door.Close()
-	var w *web
-	if flags.http {
-		if w, err = listen(c, auth, door.Handler(), numbers.Handler(), logger); err != nil {
-			return err
-		}
-		a.greet(c, w.url(), h.Plugins(), logger)
-	}
-	return a.untilDone(ctx, h, door, w, flags.stdio, logger)
+	return door, nil
 }
 
-// serveHost makes the host. Unlike openHost it logs all that happens.
-func serveHost(ctx context.Context, c *config.Config, logger *slog.Logger, observer pipeline.Observer) (*host.Host, error) {
-	options, err := hostOptions(c)
-	if err != nil {
-		return nil, err
-	}
-	options.Logger, options.Observer = logger, observer
-	h, err := host.New(options)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Load(ctx); err != nil {
-		return nil, closing(h, err)
-	}
-	return h, nil
-}
-
-// untilDone serves at all doors and watches the plugins until ctx ends or one of the doors does, and then drains. w is nil where
-// there is no HTTP.
-func (a *app) untilDone(ctx context.Context, h *host.Host, door *mcpserver.Server, w *web, stdio bool, logger *slog.Logger) error {
+// untilDone serves at all doors and watches the plugins until ctx ends or one of the doors does, and then drains.
+func (s *service) untilDone(ctx context.Context, stdio bool, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.Watch(ctx) })
-	w.serve(group)
+	group.Go(func() error { return s.host.Watch(ctx) })
+	s.web.serve(group)
 	if stdio {
 		group.Go(func() error {
 			defer stop() // the client has gone
-			return door.ServeStdio(ctx, a.stdin, a.stdout)
+			return s.door.ServeStdio(ctx, in, out)
 		})
 	}
 	group.Go(func() error {
 		<-ctx.Done()
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		w.drain()
-		if err := errors.Join(door.Shutdown(drain), w.shutdown(drain)); err != nil {
-			logger.Warn("stopped before all calls had answered", "err", err)
-		}
+		s.drain(context.WithoutCancel(ctx))
 		return nil
 	})
 	return group.Wait()
+}
+
+// drain takes no more requests and gives those in flight time to answer.
+func (s *service) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	s.web.drain()
+	if err := errors.Join(s.door.Shutdown(ctx), s.web.shutdown(ctx)); err != nil {
+		s.logger.Warn("stopped before all calls had answered", "err", err)
+	}
 }

@@ -94,17 +94,33 @@ func shippedPlugins() ([]host.Shipped, error) {
 	return plugins, nil
 }
 
-// openHost makes a host for one command and looks at its plugins once. Of the host's own records only errors of the host are
-// shown, for the state of the plugins is what the commands themselves report; what guests log is shown from warnings on, or
-// as the user asks. The caller closes the host.
-func (a *app) openHost(ctx context.Context, c *config.Config, change func(*host.Options)) (*host.Host, error) {
+// silent is above every level.
+const silent = slog.Level(math.MaxInt32)
+
+// hostFor makes a host for one command and looks at its plugins; the caller closes it. What the host has to say about the plugins
+// is not logged, for that is what the commands themselves report. Afterwards warnings are, those of guests too, or what the user
+// asks for.
+func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.Options)) (*host.Host, error) {
+	level := new(slog.LevelVar)
+	level.Set(silent)
+	h, err := a.openHost(ctx, c, a.logger(c, level), change)
+	level.Set(slog.LevelWarn)
+	if c.Origin("log.level") != config.OriginDefault {
+		level.Set(logLevels[c.LogLevel])
+	}
+	return h, err
+}
+
+// openHost makes a host and looks at its plugins. The caller closes it.
+func (a *app) openHost(ctx context.Context, c *config.Config, logger *slog.Logger, change func(*host.Options)) (*host.Host, error) {
 	options, err := hostOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	level := new(slog.LevelVar)
-	level.Set(math.MaxInt32)
-	options.Logger = a.logger(c, level)
+	if c.ShippedOn && len(options.Shipped) == 0 {
+		fmt.Fprintln(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, or name a folder with --plugins")
+	}
+	options.Logger = logger
 	if change != nil {
 		change(options)
 	}
@@ -114,10 +130,6 @@ func (a *app) openHost(ctx context.Context, c *config.Config, change func(*host.
 	}
 	if err := h.Load(ctx); err != nil {
 		return nil, closing(h, err)
-	}
-	level.Set(slog.LevelWarn)
-	if c.Origin("log.level") != config.OriginDefault {
-		level.Set(logLevels[c.LogLevel])
 	}
 	return h, nil
 }

@@ -25,7 +25,7 @@ func (a *app) withPlugins(cmd *cobra.Command, do func(*view) error) (err error) 
 	if err != nil {
 		return err
 	}
-	h, err := a.openHost(cmd.Context(), c, nil)
+	h, err := a.hostFor(cmd.Context(), c, nil)
 	if err != nil {
 		return err
 	}

@@ -30,14 +30,28 @@ type web struct {
 	draining  atomic.Bool
 }
 
+// checkHTTP returns who may come in over HTTP and with which certificate it is served; nil and nil mean anybody, without TLS. It is
+// an error if those two are not usable, or if they do not suffice for the address.
+func checkHTTP(c *config.Config) (*mcpserver.Auth, *certificate, error) {
+	auth, err := c.HTTP.Authenticator()
+	if err != nil {
+		return nil, nil, fmt.Errorf("configuration: http.auth: %w", err)
+	}
+	if err := mcpserver.CheckExposure(c.HTTP.Address, auth); err != nil {
+		return nil, nil, fmt.Errorf("configuration: http.address: %w", err)
+	}
+	cert, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("configuration: http.tls: %w", err)
+	}
+	return auth, cert, nil
+}
+
 // listen opens the addresses of the configuration. What comes in waits until serve is called.
 //
 // MCP is at mcpserver.Path, health at /healthz and /readyz. Metrics are at an address of their own where one is configured, else
 // beside MCP if that is on loopback: they tell which tools there are and how much they are used.
-func listen(c *config.Config, auth *mcpserver.Auth, mcp, metrics http.Handler, logger *slog.Logger) (*web, error) {
-	if err := mcpserver.CheckExposure(c.HTTP.Address, auth); err != nil {
-		return nil, fmt.Errorf("configuration: http.address: %w", err)
-	}
+func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, logger *slog.Logger) (*web, error) {
 	w := &web{http: c.HTTP}
 	main, private := w.health(), w.health()
 	main.Handle("/", mcp)
@@ -47,13 +61,13 @@ func listen(c *config.Config, auth *mcpserver.Auth, mcp, metrics http.Handler, l
 		return nil, err
 	}
 	w.http.Address = listener.Addr().String()
-	if err := w.secure(); err != nil {
-		return nil, errors.Join(err, w.close())
+	if cert != nil {
+		w.servers[0].TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
 	}
 	switch {
 	case c.MetricsAddress != "":
 		if _, err := w.add("metrics.address", c.MetricsAddress, private, logger); err != nil {
-			return nil, errors.Join(err, w.close())
+			return nil, errors.Join(err, listener.Close())
 		}
 	case isLoopback(listener.Addr().String()):
 		main.Handle("GET /metrics", loopbackOnly(metrics))
@@ -85,22 +99,6 @@ func (w *web) add(key, address string, handler http.Handler, logger *slog.Logger
 	w.listeners = append(w.listeners, listener)
 	w.servers = append(w.servers, mcpserver.NewHTTPServer(address, handler, logger))
 	return listener, nil
-}
-
-// secure makes the first server speak TLS, if there is a certificate for it.
-func (w *web) secure() error {
-	if w.http.TLSCert == "" && w.http.TLSKey == "" {
-		return nil
-	}
-	if w.http.TLSCert == "" || w.http.TLSKey == "" {
-		return errors.New("configuration: http.tls needs both cert and key")
-	}
-	c := &certificate{cert: w.http.TLSCert, key: w.http.TLSKey}
-	if _, err := c.get(nil); err != nil {
-		return fmt.Errorf("configuration: http.tls: %w", err)
-	}
-	w.servers[0].TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
-	return nil
 }
 
 // url is where clients on this machine find MCP.
@@ -143,15 +141,6 @@ func (w *web) shutdown(ctx context.Context) error {
 		if err := server.Shutdown(ctx); err != nil {
 			errs = append(errs, err, server.Close())
 		}
-	}
-	return errors.Join(errs...)
-}
-
-// close closes what has not been served.
-func (w *web) close() error {
-	var errs []error
-	for _, listener := range w.listeners {
-		errs = append(errs, listener.Close())
 	}
 	return errors.Join(errs...)
 }

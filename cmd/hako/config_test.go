@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+)
+
+func TestConfigCheck(t *testing.T) {
+	t.Parallel()
+	good := approved(t, "")
+	invoke(t, good, "config", "check").want(t, exitOK, filepath.Join(good, "hako.yaml")+" is valid")
+	invoke(t, t.TempDir(), "config", "check").want(t, exitOK, "the built-in default is valid")
+	tests := map[string]struct{ configuration, want string }{
+		"an unknown key":    {"mok: true\n", `hako.yaml:2:1: unknown key "mok": did you mean "mock"?`},
+		"exposure":          {"http: {address: '0.0.0.0:8420'}\n", "can be reached from other machines"},
+		"a token":           {"http: {auth: {tokens: [{name: x, hash: y}]}}\n", "its hash is not"},
+		"a plugin's config": {"plugin: {probe: {config: {base_ulr: x}}}\n", `did you mean "base_url"?`},
+		"half of TLS":       {"http: {tls: {cert: x}}\n", "http.tls: it needs both cert and key"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := approved(t, "")
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"+test.configuration))
+			invoke(t, dir, "config", "check").want(t, exitUsage, test.want)
+		})
+	}
+}
+
+func TestConfigShow(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "http:\n  address: 127.0.0.1:9999\n")
+	invoke(t, dir, "config", "show", "--log-level", "warn").want(t, exitOK, "# "+filepath.Join(dir, "hako.yaml"),
+		"hako.yaml:3", "flag --log-level", "env HAKO_CACHE", "default", "nothing outside of its sandbox")
+	var shown struct {
+		File   string
+		Values []config.Entry
+		Grants []pluginGrants
+	}
+	if err := json.Unmarshal([]byte(invoke(t, dir, "config", "show", "--json").stdout), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if shown.File != filepath.Join(dir, "hako.yaml") || len(shown.Grants) != 1 || shown.Grants[0].Plugin != "probe" {
+		t.Errorf("got %+v", shown)
+	}
+	values := map[string]config.Entry{}
+	for _, e := range shown.Values {
+		values[e.Key] = e
+	}
+	if e := values["http.address"]; e.Value != "127.0.0.1:9999" || e.Origin != "hako.yaml:3" {
+		t.Errorf("http.address is %+v", e)
+	}
+}
+
+// TestDefaultConfig: what is built in is what the documentation shows.
+func TestDefaultConfig(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	invoke(t, dir, "config", "show").want(t, exitOK, "# the built-in default", "shipped.enabled",
+		"shipped.mounts.workspace", filepath.Join(dir, "workspace"), "built-in default:")
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Commands in the documents are run, so that they work when people paste them. What is run are the fenced blocks marked "sh" in
+// README*.md and docs/*.md: all blocks of one document, in their order, as one script in an empty directory, with this hako in
+// PATH, recordings instead of the network, and no module proxy. Not run are blocks marked "sh skip", those with a command of
+// notHere, and blocks of other kinds ("console" for transcripts).
+
+// notHere are commands that need the repository, a network or another program.
+var notHere = []string{"make", "git", "docker", "kubectl", "npx", "claude", "brew"}
+
+var fence = regexp.MustCompile("(?ms)^```sh *([a-z]*)\n(.*?)^```$")
+
+// script returns what is to be run of a document.
+func script(document string) string {
+	var b strings.Builder
+	for _, block := range fence.FindAllStringSubmatch(document, -1) {
+		if block[1] != "skip" && !needsMore(block[2]) {
+			b.WriteString(block[2])
+		}
+	}
+	return strings.ReplaceAll(b.String(), "./bin/hako", "hako")
+}
+
+func needsMore(block string) bool {
+	for line := range strings.Lines(block) {
+		if words := strings.Fields(line); len(words) > 0 && slices.Contains(notHere, words[0]) {
+			return true
+		}
+	}
+	return strings.Contains(block, "go install")
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are for a POSIX shell")
+	}
+	if plugins := must(shippedPlugins()); len(plugins) == 0 {
+		t.Skip("the shipped plugins are not built: make plugins")
+	}
+	bin := wrapper(t)
+	readmes := must(filepath.Glob("../../README*.md"))
+	for _, path := range append(readmes, must(filepath.Glob("../../docs/*.md"))...) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			text := script(string(must(os.ReadFile(path))))
+			if text == "" {
+				return
+			}
+			shell := exec.CommandContext(t.Context(), "sh", "-eux", "-c", text)
+			shell.Dir = t.TempDir()
+			shell.Env = append(os.Environ(), asProgram+"=1", "MOCK_MODE=true", "GOPROXY=off", "PATH="+bin+":"+os.Getenv("PATH"))
+			if output, err := shell.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, output)
+			}
+		})
+	}
+}
+
+// wrapper is a directory with a command called hako that is this test binary.
+func wrapper(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\"\n", must(os.Executable()))
+	if err := os.WriteFile(filepath.Join(dir, "hako"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestScript(t *testing.T) {
+	t.Parallel()
+	document := "# Title\n\n```sh\n./bin/hako version\n```\n\n```sh skip\nhako serve\n```\n\n```sh\nmake run\n```\n\n```console\n$ hako\n```\n\n" +
+		"```sh\ngo install example.com/hako@latest\n```\n\n```sh\nhako tools\nhako schema\n```\n"
+	if got, want := script(document), "hako version\nhako tools\nhako schema\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/grant"
+)
+
+const filesAndHTTP = `
+  http: [{name: api, url: "https://api.example.com/v1/", methods: [GET], reason: {en: Looks things up., ja: 調べます。}}]
+  files: [{mount: workspace, access: read-write, reason: {en: Keeps notes., ja: メモを保存します。}}]`
+
+// consent is what the consents file in dir says about the probe.
+func consent(t *testing.T, dir string) grant.Consent {
+	t.Helper()
+	file, err := grant.Load(filepath.Join(dir, "hako.consents.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	consents := file.Consents()
+	if len(consents) != 1 {
+		t.Fatalf("there are %d consents", len(consents))
+	}
+	return consents[0]
+}
+
+func TestApproveShows(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "", asking(filesAndHTTP)...)
+	work := t.TempDir()
+	o := invokeWith(t, dir, "y\n", "plugin", "approve", "probe", "--mount", "workspace="+work+":ro")
+	o.want(t, exitOK, "Plugin probe 1.0.0: Helps to test.", "sha256:", "tool probe_echo",
+		"may send GET to https://api.example.com/v1/, because: Looks things up.",
+		"may read, change and delete the files", "because: Keeps notes.",
+		"http api: GET https://api.example.com/v1/", "files /workspace: "+work+", read-only",
+		"Approve? [y/N]", "Approved; recorded in "+filepath.Join(dir, "hako.consents.yaml"), "Next: hako call probe_")
+	if c := consent(t, dir); c.Mounts["workspace"].Path != work || c.Mounts["workspace"].Write || c.ApprovedBy == "" {
+		t.Errorf("got %+v", c)
+	}
+	put(t, filepath.Join(work, "note.txt"), []byte("a note"))
+	invoke(t, dir, "call", "probe_read", `{"text":"note.txt"}`).want(t, exitOK, "a note")
+	invoke(t, dir, "config", "show").want(t, exitOK, "files /workspace: "+work+", read-only")
+}
+
+func TestApproveInJapanese(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "locale: ja\n", asking(filesAndHTTP)...)
+	o := invoke(t, dir, "plugin", "approve", "probe", "--yes", "--mount", "workspace=.")
+	o.want(t, exitOK, "テストを助けます。", "調べます。", "メモを保存します。")
+}
+
+// TestApproveNeedsAYes: silence and everything but yes are a no, and nothing is recorded.
+func TestApproveNeedsAYes(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"", "\n", "n\n", "yep\n", "Y e s\n"} {
+		dir := workplace(t, "")
+		invokeWith(t, dir, answer, "plugin", "approve", "probe").want(t, exitFailed, "not approved")
+		if _, err := os.Stat(filepath.Join(dir, "hako.consents.yaml")); err == nil {
+			t.Errorf("the answer %q was taken for a yes", answer)
+		}
+	}
+	for _, answer := range []string{"y\n", "YES\n", "y"} {
+		invokeWith(t, workplace(t, ""), answer, "plugin", "approve", "probe").want(t, exitOK, "Approved")
+	}
+}
+
+// TestApproveMaps: relative folders below the consents file are recorded as such, others by their whole path.
+func TestApproveMaps(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "", asking(filesAndHTTP)...)
+	if err := os.Mkdir(filepath.Join(dir, "notes"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=notes", "--http", "api=http://localhost:9/v1/",
+		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, private addresses too")
+	c := consent(t, dir)
+	if m := c.Mounts["workspace"]; m.Path != "notes" || !m.Write {
+		t.Errorf("the mount is %+v", m)
+	}
+	if c.HTTP["api"] != (grant.HTTPMapping{URL: "http://localhost:9/v1/", Private: true}) || c.Note != "for the tests" {
+		t.Errorf("got %+v", c)
+	}
+	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, filepath.Join(dir, "notes")+", read-write")
+}
+
+// TestApproveUpdate: an update says what it asks for beyond the earlier yes, and keeps what that settled.
+func TestApproveUpdate(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "", asking(filesAndHTTP)...)
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=.:ro").want(t, exitOK)
+	more := strings.Replace(filesAndHTTP, "methods: [GET]", "methods: [GET, POST]", 1)
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, append(asking(more), "version: 1.0.0", "version: 1.1.0")...))
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "pending", "asks for more")
+	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "That is more than version 1.0.0", "+ api: also asks to send POST")
+	if c := consent(t, dir); c.Version != "1.1.0" || c.Mounts["workspace"].Path != "." || c.Mounts["workspace"].Write {
+		t.Errorf("got %+v", c)
+	}
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, append(asking(more), "version: 1.0.0", "version: 1.2.0")...))
+	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "no more than version 1.1.0")
+}
+
+func TestApproveFails(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "", asking(filesAndHTTP)...)
+	put(t, filepath.Join(dir, "text.wasm"), []byte("text"))
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no such plugin":     {[]string{"prob"}, `unknown plugin "prob": did you mean "probe"?`},
+		"not a plugin":       {[]string{"text.wasm"}, "not a core Wasm module"},
+		"no folder":          {[]string{"probe"}, "hako plugin approve probe --mount workspace=DIR"},
+		"no such folder":     {[]string{"probe", "--mount", "workspace=nowhere"}, "make the folder"},
+		"not a folder":       {[]string{"probe", "--mount", "workspace=hako.yaml"}, "is not a folder"},
+		"no such mount":      {[]string{"probe", "--mount", "workspac=.", "--mount", "workspace=."}, `did you mean "workspace"?`},
+		"half a mount":       {[]string{"probe", "--mount", "workspace"}, "NAME=DIR"},
+		"half an address":    {[]string{"probe", "--http", "api="}, "NAME=URL"},
+		"not a URL":          {[]string{"probe", "--mount", "workspace=.", "--http", "api=example"}, "example"},
+		"no such permission": {[]string{"probe", "--mount", "workspace=.", "--private", "apo"}, `did you mean "api"?`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := invoke(t, dir, append([]string{"plugin", "approve", "--yes"}, test.args...)...)
+			o.want(t, exitUsage, test.want)
+			if strings.Contains(o.stdout, "Approved") {
+				t.Errorf("it was approved all the same: %s", o)
+			}
+		})
+	}
+}
+
+// TestApproveFile: a file that is in no folder can be approved before it is put there.
+func TestApproveFile(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "")
+	file := filepath.Join(dir, "new.wasm")
+	put(t, file, probePlugin(t, "name: probe\n", "name: novel\n", "probe_", "novel_"))
+	invoke(t, dir, "plugin", "approve", "new.wasm", "--yes").want(t, exitOK, "Put "+file+" into a plugin folder")
+	if err := os.Rename(file, filepath.Join(dir, "plugins", "new.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "novel  1.0.0  active")
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	invoke(t, dir, "plugin", "revoke", "prob").want(t, exitUsage, `did you mean "probe"?`)
+	invoke(t, dir, "plugin", "revoke", "probe").want(t, exitOK, "Revoked; recorded in")
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "revoked")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK, "Approved")
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "active")
+}
+
+func TestApproveUnwritable(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" || os.Getuid() == 0 {
+		t.Skip("everything is writable here")
+	}
+	dir := workplace(t, "consents: locked/consents.yaml\n")
+	if err := os.Mkdir(filepath.Join(dir, "locked"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitUsage, "locked")
+}

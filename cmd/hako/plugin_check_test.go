@@ -1,0 +1,46 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPluginCheck(t *testing.T) {
+	t.Parallel()
+	probing := "  - name: probe_now\n"
+	tests := map[string]struct {
+		wasm []byte
+		code int
+		want []string
+	}{
+		"warnings":                {probePlugin(t), exitOK, []string{"warning: tools[0]: outputSchema is missing"}},
+		"a tool without handler":  {probePlugin(t, "probe_now", "probe_then"), exitFailed, []string{`error: tools[2]: the plugin has no handler for the tool "probe_then"`}},
+		"a handler without entry": {probePlugin(t, probing, "  - name: probe_then\n"), exitFailed, []string{`a handler for the tool "probe_now"`}},
+		"over-broad":              {probePlugin(t, asking(`{http: [{name: all, url: "https://*/", reason: R.}]}`)...), exitOK, []string{"every host there is"}},
+		"not Wasm":                {[]byte("text"), exitFailed, []string{"error: ", "not a core Wasm module"}},
+		"a bad manifest":          {probePlugin(t, "inputSchema: {type: object", "inputSchema: {type: objekt"), exitFailed, []string{"error: ", "inputSchema"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "dist", "probe.wasm")
+			put(t, file, test.wasm)
+			o := invoke(t, dir, "plugin", "check", "dist/probe.wasm")
+			o.want(t, test.code, append(test.want, file+": ")...)
+			if inFolder := invoke(t, dir, "plugin", "check", "."); inFolder.stdout != o.stdout {
+				t.Errorf("the folder is checked otherwise: %s", inFolder)
+			}
+		})
+	}
+}
+
+func TestPluginCheckNothing(t *testing.T) {
+	t.Parallel()
+	invoke(t, t.TempDir(), "plugin", "check", ".").want(t, exitUsage, "there is no .wasm file", "hako plugin build")
+	o := invoke(t, t.TempDir(), "plugin", "check", "nothing.wasm")
+	if o.want(t, exitUsage, "nothing.wasm"); strings.Contains(o.stdout, "object") {
+		t.Errorf("got %s", o)
+	}
+}
