@@ -27,7 +27,7 @@ func ParseBaseURL(s string) (*url.URL, error) {
 	case s == "":
 		return nil, errors.New(`is missing: it must be a URL such as "https://api.example.com/v1/"`)
 	case err != nil || !isASCII(s) || len(s) > 1000:
-		return nil, errors.New(`must be a URL in ASCII such as "https://api.example.com/v1/"; write an international host name as xn--...`)
+		return nil, errors.New(`must be a URL in ASCII such as "https://api.example.com/v1/", international host names in their xn-- form`)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New(`must start with "https://" or "http://"`)
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#"):

@@ -24,8 +24,9 @@ const (
 
 // shape is the size of a decoded value.
 type shape struct {
-	// load[d] is what the values at depth d weigh: 1 each, and more for those that are long.
-	load [maxDepth]float64
+	// load[d] is what the values at depth d weigh: 1 each, and more for those that are long. bytes[d] is the length of the texts
+	// among them, and of the names of properties.
+	load, bytes [maxDepth]float64
 	// values counts all values, forks those that may be a subschema: objects and booleans.
 	values, forks int
 }
@@ -115,7 +116,7 @@ func (d *jsonDecoder) value(depth int) (any, error) {
 		return d.array(depth)
 	case jsontext.KindString:
 		text := token.String()
-		d.shape.load[depth] += float64(len(text)) / 256
+		d.measure(depth, text)
 		return text, nil
 	case jsontext.KindNumber:
 		return d.number(token.String())
@@ -125,6 +126,11 @@ func (d *jsonDecoder) value(depth int) (any, error) {
 		d.shape.forks++
 		return token.Bool(), nil
 	}
+}
+
+func (d *jsonDecoder) measure(depth int, text string) {
+	d.shape.load[depth] += float64(len(text)) / 256
+	d.shape.bytes[depth] += float64(len(text))
 }
 
 func (d *jsonDecoder) number(text string) (any, error) {
@@ -147,7 +153,8 @@ func (d *jsonDecoder) object(depth int) (any, error) {
 		if object[key], err = d.value(depth + 1); err != nil {
 			return nil, err
 		}
-		d.shape.load[depth] += float64(len(key)) / 256
+		d.measure(depth, key)   // for patternProperties
+		d.measure(depth+1, key) // for propertyNames, which applies one level down
 	}
 	return object, d.close(depth, len(object))
 }

@@ -32,7 +32,7 @@ type Schema struct {
 	compiled *jsonschema.Schema
 	// byLocation finds a subschema by the location that a failure names.
 	byLocation map[string]*jsonschema.Schema
-	costs      []float64
+	costs      []cost
 }
 
 // CompileSchema compiles a JSON Schema whose root type is "object".

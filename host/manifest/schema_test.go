@@ -237,6 +237,12 @@ func TestSchemaWork(t *testing.T) {
 			`{"rows": [` + strings.Repeat(`{"a": 1, "b": "x"},`, 30_000) + `{"a": 1, "b": "x"}]}`, false},
 		{"long text", `{"type": "object", "properties": {"path": {"type": "string", "pattern": "^[^/].*$"}, "content": {"type": "string", "maxLength": 5000000}}}`,
 			`{"path": "a", "content": "` + strings.Repeat("x", 4<<20) + `"}`, false},
+		{"many short texts, large pattern", `{"type": "object", "properties": {"a": {"items": {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}Z$"}}}}`,
+			`{"a": [` + strings.Repeat(`"2026-01-02T03:04Z",`, 20_000) + `"2026-01-02T03:04Z"]}`, false},
+		{"many numbers, large enum", `{"type": "object", "properties": {"a": {"items": {"enum": [` + strings.Repeat("0,", 1500) + `1]}}}}`,
+			`{"a": [` + strings.Repeat("1,", 4000) + `1]}`, true},
+		{"many arrays, long constant", `{"type": "object", "properties": {"a": {"items": {"const": [` + strings.Repeat("0,", 1500) + `1]}}}}`,
+			`{"a": [` + strings.Repeat("[0],", 4000) + `1]}`, true},
 		{"long text, large pattern", `{"type": "object", "properties": {"a": {"pattern": "(a|b|c|d|e|f){200}"}}}`,
 			`{"a": "` + strings.Repeat("x", 4<<20) + `"}`, true},
 	} {

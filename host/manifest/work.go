@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -100,23 +101,55 @@ func children(s *jsonschema.Schema) map[string][]*jsonschema.Schema {
 	return byLabel
 }
 
-// weight is what one evaluation of s costs per value, beside its subschemas.
-func weight(s *jsonschema.Schema) float64 {
-	w := 1.0
-	if s.Enum != nil {
-		w += float64(len(s.Enum.Values)) / 32
-	}
-	if p, ok := s.Pattern.(pattern); ok {
-		w += float64(p.size) / 8
-	}
-	for p := range s.PatternProperties {
-		w += float64(p.(pattern).size) / 8
-	}
-	return w
+// cost is what a value takes to check.
+type cost struct {
+	// steps are taken for each value.
+	steps float64
+	// scan is the size of the patterns that each byte of a text runs through.
+	scan float64
 }
 
-// costs returns, by depth, the most steps that one value at that depth takes.
-func (g *schemaGraph) costs() ([]float64, error) {
+// scanned is how many bytes, times the size of their pattern, count as one step.
+const scanned = 400
+
+// weigh returns what one evaluation of s takes, beside its subschemas.
+func weigh(s *jsonschema.Schema) cost {
+	c := cost{steps: 1}
+	if s.Enum != nil {
+		c.steps += comparison(s.Enum.Values)
+	}
+	if s.Const != nil {
+		c.steps += comparison(*s.Const)
+	}
+	if p, ok := s.Pattern.(pattern); ok {
+		c.scan += float64(p.size)
+	}
+	for p := range s.PatternProperties {
+		c.scan += float64(p.(pattern).size)
+	}
+	return c
+}
+
+// comparison returns what comparing with a constant takes: numbers are compared exactly, which is slow.
+func comparison(value any) float64 {
+	sum := 1.0 / 32
+	switch value := value.(type) {
+	case json.Number:
+		return 1
+	case []any:
+		for _, item := range value {
+			sum += comparison(item)
+		}
+	case map[string]any:
+		for _, member := range value {
+			sum += comparison(member)
+		}
+	}
+	return sum
+}
+
+// costs returns, by depth, the most that one value at that depth takes.
+func (g *schemaGraph) costs() ([]cost, error) {
 	if len(g.nodes) > maxSubschemas {
 		return nil, jsonError("", "refers to too many places in itself")
 	}
@@ -125,17 +158,17 @@ func (g *schemaGraph) costs() ([]float64, error) {
 			return nil, jsonError("", "a $ref leads back to itself without going into a property or item, so it describes nothing")
 		}
 	}
-	edges, weights := g.edges(), make([]float64, len(g.nodes))
+	edges, weights := g.edges(), make([]cost, len(g.nodes))
 	for i, s := range g.nodes {
-		weights[i] = weight(s)
+		weights[i] = weigh(s)
 	}
 	counts := g.reach[0]
-	costs := make([]float64, 0, maxDepth)
-	for cost := dot(counts, weights); cost > 0 && len(costs) < maxDepth; {
-		costs = append(costs, cost)
-		counts, cost = g.descend(counts, edges, weights)
+	costs := make([]cost, 0, maxDepth)
+	for c := total(counts, weights); c.steps > 0 && len(costs) < maxDepth; {
+		costs = append(costs, c)
+		counts, c = g.descend(counts, edges, weights)
 	}
-	if costs[0] > maxWork {
+	if costs[0].steps > maxWork {
 		return nil, jsonError("", "its alternatives and references multiply to too many checks: simplify it")
 	}
 	return costs, nil
@@ -173,8 +206,8 @@ func (g *schemaGraph) edges() map[string][]childEdge {
 }
 
 // descend goes one level down: from how often each subschema is evaluated on a value at most, to the same for its members,
-// and the most that one member costs.
-func (g *schemaGraph) descend(counts []float64, edges map[string][]childEdge, weights []float64) (next []float64, cost float64) {
+// and the most that one member takes.
+func (g *schemaGraph) descend(counts []float64, edges map[string][]childEdge, weights []cost) (next []float64, most cost) {
 	next = make([]float64, len(g.nodes))
 	for label, list := range edges {
 		member := make([]float64, len(g.nodes))
@@ -182,12 +215,13 @@ func (g *schemaGraph) descend(counts []float64, edges map[string][]childEdge, we
 		if label != anyIndex && label != anyName {
 			g.follow(member, counts, edges[anyName])
 		}
-		cost = max(cost, dot(member, weights))
+		c := total(member, weights)
+		most = cost{max(most.steps, c.steps), max(most.scan, c.scan)}
 		for i := range next {
 			next[i] = max(next[i], member[i])
 		}
 	}
-	return next, cost
+	return next, most
 }
 
 func (g *schemaGraph) follow(sum, counts []float64, edges []childEdge) {
@@ -206,19 +240,20 @@ func addScaled(sum, v []float64, factor float64) {
 	}
 }
 
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += a[i] * b[i]
+func total(counts []float64, weights []cost) cost {
+	var sum cost
+	for i, n := range counts {
+		sum.steps += n * weights[i].steps
+		sum.scan += n * weights[i].scan
 	}
 	return sum
 }
 
 // work bounds the steps that checking a value takes.
-func work(costs []float64, s *shape) float64 {
+func work(costs []cost, s *shape) float64 {
 	sum := 0.0
-	for depth, cost := range costs {
-		sum += cost * s.load[depth]
+	for depth, c := range costs {
+		sum += c.steps*s.load[depth] + c.scan*s.bytes[depth]/scanned
 	}
 	return sum
 }
