@@ -6,32 +6,65 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// look considers a plugin whose file has changed, or all of them when the consents have. h.scanning is held.
-func (h *Host) look(ctx context.Context, source source, consentsChanged bool) {
-	now, err := source.stamp()
+// candidate is a plugin that has to be looked at, with what its file holds now.
+type candidate struct {
+	plugin  *plugin
+	stamp   stamp
+	content *pluginFile
+	err     error
+}
+
+// candidates are the plugins whose files have changed, or all of them when the consents have. h.scanning is held.
+func (h *Host) candidates(sources []source, consentsChanged bool) []*candidate {
 	h.mu.Lock()
-	p, known := h.plugins[source.path]
-	if !known {
-		p = &plugin{source: source, status: Status{Path: source.path}}
-		h.plugins[source.path] = p
+	defer h.mu.Unlock()
+	var list []*candidate
+	for _, source := range sources {
+		now, err := source.stamp()
+		p, known := h.plugins[source.path]
+		if !known {
+			p = &plugin{source: source, status: Status{Path: source.path}}
+			h.plugins[source.path] = p
+		}
+		if !known || err != nil || p.stamp != now || p.stale || consentsChanged {
+			list = append(list, &candidate{plugin: p, stamp: now})
+		}
 	}
-	same := known && err == nil && p.stamp == now && !p.stale && !consentsChanged
-	h.mu.Unlock()
-	if same || h.closing() {
+	return list
+}
+
+// read reads the candidates' files, several at once.
+func (h *Host) read(list []*candidate) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, c := range list {
+		group.Go(func() error {
+			c.content, c.err = c.plugin.source.read(h.options.MaxPluginSize)
+			return nil
+		})
+	}
+	_ = group.Wait() // what went wrong is in the candidates
+}
+
+// look decides what becomes of one plugin. h.scanning is held.
+func (h *Host) look(ctx context.Context, c *candidate) {
+	if h.closing() {
 		return
 	}
+	p := c.plugin
 	before := p.status
-	status := h.consider(ctx, p)
+	status := h.consider(ctx, p, c.content, c.err)
 	h.mu.Lock()
-	p.stamp, p.stale = now, false
+	p.stamp, p.stale = c.stamp, false
 	p.status = status
 	if s := p.service; s != nil {
 		p.status.Serving, p.status.Grants, p.status.Tools = s.digest, s.grants, s.tools
@@ -75,9 +108,8 @@ func (h *Host) report(before, now Status) {
 }
 
 // consider decides what becomes of a plugin and brings it into service or out of it. h.scanning is held.
-func (h *Host) consider(ctx context.Context, p *plugin) Status {
+func (h *Host) consider(ctx context.Context, p *plugin, content *pluginFile, err error) Status {
 	status := Status{Path: p.source.path}
-	content, err := p.source.read(h.options.MaxPluginSize)
 	if err != nil {
 		return h.broken(p, status, err)
 	}
@@ -88,7 +120,7 @@ func (h *Host) consider(ctx context.Context, p *plugin) Status {
 		status.Reason = fmt.Sprintf("%s is a plugin called %s too: remove one of them", rival.source.path, status.Name)
 		return status
 	}
-	decision := h.decide(content)
+	decision := h.decide(p, content)
 	if decision.State != grant.Approved {
 		return h.waiting(ctx, p, status, decision)
 	}
@@ -130,8 +162,8 @@ func (h *Host) displace(shipped, file *plugin) {
 }
 
 // decide holds a plugin against the operator's consents. What is part of the program needs none, but obeys one that is there.
-func (h *Host) decide(content *pluginFile) grant.Decision {
-	shipped := slices.ContainsFunc(h.options.Shipped, func(s Shipped) bool { return sum(s.Wasm) == sum(content.wasm) })
+func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
+	shipped := p.source.shipped() || h.isShipped(content.module.Digest)
 	rule := h.options.Updates
 	if shipped {
 		rule = grant.SamePermissions
@@ -145,6 +177,18 @@ func (h *Host) decide(content *pluginFile) grant.Decision {
 		return decision
 	}
 	return h.shippedConsent(content.manifest, decision)
+}
+
+// isShipped reports whether a file is the copy of a shipped plugin.
+func (h *Host) isShipped(digest string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugins {
+		if p.source.shipped() && p.status.Digest == digest {
+			return true
+		}
+	}
+	return false
 }
 
 // shippedConsent is the yes to everything that a shipped plugin asks for, with the operator's mounts.
@@ -188,7 +232,7 @@ func (h *Host) revive(ctx context.Context, p *plugin, name string) {
 	if !ok {
 		return
 	}
-	wasm, err := h.store.open(strings.TrimPrefix(consent.Digest, "sha256:"))
+	wasm, err := h.store.open(consent.Digest)
 	if err != nil {
 		h.logger.Debug("no copy of the version with consent", "plugin", name, "err", err)
 		return

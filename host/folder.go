@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -26,8 +28,13 @@ func (h *Host) Load(ctx context.Context) error {
 		return err
 	}
 	h.forget(sources)
-	for _, source := range sources {
-		h.look(ctx, source, changed)
+	// In pieces, so that not all files are in memory at once.
+	for piece := range slices.Chunk(h.candidates(sources, changed), 4*runtime.GOMAXPROCS(0)) {
+		h.read(piece)
+		for _, c := range piece {
+			h.look(ctx, c)
+			c.content = nil
+		}
 	}
 	return ctx.Err()
 }

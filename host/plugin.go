@@ -83,11 +83,10 @@ func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error)
 		s.closers = append(s.closers, mount)
 		spec.Mounts = append(spec.Mounts, mount)
 	}
-	key, err := h.store.keep(p.wasm)
-	if err != nil {
+	if err := h.store.keep(p.module.Digest, p.wasm); err != nil {
 		return nil, err
 	}
-	spec.Wasm = func() ([]byte, error) { return h.store.open(key) }
+	spec.Wasm = func() ([]byte, error) { return h.store.open(s.digest) }
 	s.sandbox = h.engine.Load(spec)
 	return s, nil
 }

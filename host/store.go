@@ -25,55 +25,55 @@ type store struct {
 // storeAge is how long an unused copy is kept.
 const storeAge = 30 * 24 * time.Hour
 
-func sum(wasm []byte) string {
-	digest := sha256.Sum256(wasm)
-	return hex.EncodeToString(digest[:])
-}
-
-// keep stores wasm and returns its sum.
-func (s *store) keep(wasm []byte) (string, error) {
-	key := sum(wasm)
+// keep stores the plugin with this digest.
+func (s *store) keep(digest string, wasm []byte) error {
 	if s.dir == "" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.memory == nil {
 			s.memory = map[string][]byte{}
 		}
-		s.memory[key] = wasm
-		return key, nil
+		s.memory[digest] = wasm
+		return nil
 	}
-	path := s.path(key)
+	path := s.path(digest)
 	now := time.Now()
 	if err := os.Chtimes(path, now, now); err == nil {
-		return key, nil
+		return nil
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return "", fmt.Errorf("keep a copy of the plugin: %w", err)
+		return fmt.Errorf("keep a copy of the plugin: %w", err)
 	}
-	return key, writeFile(path, wasm)
+	return writeFile(path, wasm)
 }
 
-// open returns the copy with this sum. It fails with fs.ErrNotExist if there is none, or it is not what it was.
-func (s *store) open(key string) ([]byte, error) {
+// open returns the plugin with this digest. It fails with fs.ErrNotExist if there is no copy, or it is not what it was.
+func (s *store) open(digest string) ([]byte, error) {
 	if s.dir == "" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if wasm, ok := s.memory[key]; ok {
+		if wasm, ok := s.memory[digest]; ok {
 			return wasm, nil
 		}
 		return nil, fs.ErrNotExist
 	}
-	wasm, err := os.ReadFile(s.path(key))
+	path := s.path(digest)
+	wasm, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the copy of the plugin: %w", err)
 	}
-	if sum(wasm) != key {
-		return nil, errors.Join(fmt.Errorf("%s has been changed: %w", s.path(key), fs.ErrNotExist), os.Remove(s.path(key)))
+	if found := sha256.Sum256(wasm); digest != digestPrefix+hex.EncodeToString(found[:]) {
+		return nil, errors.Join(fmt.Errorf("%s has been changed: %w", path, fs.ErrNotExist), os.Remove(path))
 	}
 	return wasm, nil
 }
 
-func (s *store) path(key string) string { return filepath.Join(s.dir, key+".wasm") }
+// digestPrefix starts a digest of package manifest.
+const digestPrefix = "sha256:"
+
+func (s *store) path(digest string) string {
+	return filepath.Join(s.dir, strings.TrimPrefix(digest, digestPrefix)+".wasm")
+}
 
 // prune removes copies that have not been used for long.
 func (s *store) prune() error {

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/text/language"
@@ -138,17 +137,12 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) 
 		return nil
 	}
 	return func(p abi.Progress) {
-		if !finite(p.Progress) || !finite(p.Total) {
-			return // JSON has no words for it
-		}
-		// A client that has gone misses nothing, so the error does not matter.
+		// A client that has gone misses nothing, nor does one anything in numbers that JSON has no words for.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
 		})
 	}
 }
-
-func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // locale returns the language that an Accept-Language header (RFC 9110, section 12.5.4) prefers, or "".
 func locale(header string) string {

@@ -35,10 +35,10 @@ func newGuard(origins, hosts []string) (*guard, error) {
 	return g, nil
 }
 
-// ServeHTTP checks a request and answers it if it is not allowed, or if it is a preflight.
+// allows checks a request, and answers it if it is not allowed, or if it is a preflight.
 func (g *guard) allows(w http.ResponseWriter, r *http.Request) bool {
 	if host := hostname(r.Host); !isLoopback(host) && !g.hosts[host] {
-		http.Error(w, "This server does not answer to the name in the Host header. Address it as localhost, or add the name to the allowed hosts.", http.StatusForbidden)
+		http.Error(w, "This server does not answer to the name in the Host header. Address it as localhost, or add the name to its allowed hosts (http.hosts).", http.StatusForbidden)
 		return false
 	}
 	values := r.Header.Values("Origin")
@@ -49,7 +49,7 @@ func (g *guard) allows(w http.ResponseWriter, r *http.Request) bool {
 		return allowCrossOrigin(w, r)
 	}
 	if len(values) > 1 || !isLoopbackOrigin(values[0]) {
-		http.Error(w, "Web pages of this origin may not use the server. Add the origin to the allowed origins if they should.", http.StatusForbidden)
+		http.Error(w, "Web pages of this origin may not use the server. Add the origin to its allowed origins if they should (http.origins).", http.StatusForbidden)
 		return false
 	}
 	return true

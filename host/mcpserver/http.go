@@ -38,6 +38,7 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc("GET "+metadataPath+Path, auth.serveMetadata)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if s.guard.allows(w, r) {
 			mux.ServeHTTP(w, r)
 		}

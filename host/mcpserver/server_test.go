@@ -375,15 +375,22 @@ func TestCompletionIsCut(t *testing.T) {
 	}
 }
 
-// TestSkipsWhatTheSDKRefuses: one odd tool must not take the others with it.
+// TestSkipsWhatTheSDKRefuses: one odd tool must not take the others with it, nor live on as what it was before.
 func TestSkipsWhatTheSDKRefuses(t *testing.T) {
 	t.Parallel()
+	c := offer(t, serveEverything, "a", "b", "c")
+	s := newServer(t, c, nil, nil)
+	client := connectStdio(t, s, withSessions, nil)
 	m := &manifest.Manifest{Name: "test", Tools: []manifest.Tool{tool("a"), tool("b"), tool("c")}}
 	m.Tools[1].InputSchema = json.RawMessage(`{"type":"object","properties":{"x":{"type":"object","x-mcp-header":"X"}}}`)
-	c := offerAll(t, serveEverything, m)
-	tools, err := connectStdio(t, newServer(t, c, nil, nil), withSessions, nil).ListTools(t.Context(), nil)
-	if err != nil || len(tools.Tools) != 2 {
-		t.Fatalf("tools: %+v, %v, want a and c", tools, err)
+	put(t, c, serveEverything, m)
+	tools, err := client.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 2 || tools.Tools[0].Name != "a" || tools.Tools[1].Name != "c" {
+		t.Errorf("tools: %+v, %v, want a and c", tools, err)
+	}
+	c.Remove("test")
+	if left := len(*s.mirror.listed.Load()); left != 0 {
+		t.Errorf("%d tools are remembered after all have gone", left)
 	}
 }
 

@@ -168,8 +168,11 @@ func TestEndOfInputWithNothingToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
-		if err := s.ServeStdio(t.Context(), strings.NewReader(""), io.Discard); err != nil || time.Since(began) != 0 {
-			t.Errorf("ServeStdio: %v after %v", err, time.Since(began))
+		subscription := message(withoutSessions, 3, methodListen, `{"notifications":{"toolsListChanged":true}}`)
+		for _, in := range []string{"", subscription} {
+			if err := s.ServeStdio(t.Context(), strings.NewReader(in), io.Discard); err != nil || time.Since(began) != 0 {
+				t.Errorf("ServeStdio with %q: %v after %v", in, err, time.Since(began))
+			}
 		}
 	})
 }
