@@ -22,14 +22,15 @@ func CheckExposure(addr string, auth *Auth) error {
 		"listen on 127.0.0.1, or make a token with 'hako token new' and put it into the configuration", addr)
 }
 
-// NewHTTPServer returns an http.Server with the time limits that Handler needs: clients must be quick to send their headers, and
-// connections may not idle for ever. There is no limit on a whole response, for event streams have no end; Handler bounds each
-// write instead.
+// NewHTTPServer returns an http.Server with the time limits that Handler needs: clients must be quick to send their headers,
+// connections may not idle for ever, and every request starts with a limit on writing, from which Handler exempts the time
+// that calls and event streams take.
 func NewHTTPServer(addr string, handler http.Handler, logger *slog.Logger) *http.Server {
 	server := &http.Server{
 		Addr:              addr,
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
+		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 	}

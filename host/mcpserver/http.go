@@ -3,16 +3,10 @@ package mcpserver
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -23,13 +17,11 @@ import (
 // Path is where the handler answers MCP.
 const Path = "/mcp"
 
-// readTimeout bounds the reading of one request's body.
-const readTimeout = 30 * time.Second
-
 // Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/.
 //
 // Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing more.
-// Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header.
+// Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header. NewHTTPServer returns a server
+// for it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, s.serveMCP)
@@ -39,8 +31,11 @@ func (s *Server) Handler() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if s.guard.allows(w, r) {
-			mux.ServeHTTP(w, r)
+		response := newResponse(w, s.options.KeepAlive)
+		defer response.close()
+		defer s.recoverHTTP(response)
+		if s.guard.allows(response, r) {
+			mux.ServeHTTP(response, r)
 		}
 	})
 }
@@ -92,15 +87,12 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 }
 
 func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
-	response := newResponse(w, s.options.KeepAlive)
-	defer response.close()
-	defer s.recoverHTTP(response)
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
-		refuse(response, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
+		refuse(w, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
 		return
 	}
-	identity, ok := s.options.Auth.authenticate(response, r)
+	identity, ok := s.options.Auth.authenticate(w, r)
 	if !ok {
 		return
 	}
@@ -110,16 +102,16 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Set("Authorization", "Bearer verified") // what the SDK's handlers look for; nobody needs the token from here on
 	switch r.Method {
 	case http.MethodPost:
-		s.post(response, r, over)
+		s.post(w, r, over)
 	case http.MethodGet, http.MethodDelete:
-		s.stream(response, r, over)
+		s.stream(w, r, over)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		http.Error(response, "This endpoint takes GET, POST and DELETE.", http.StatusMethodNotAllowed)
+		http.Error(w, "This endpoint takes GET, POST and DELETE.", http.StatusMethodNotAllowed)
 	}
 }
 
-func (s *Server) recoverHTTP(w *response) {
+func (s *Server) recoverHTTP(w http.ResponseWriter) {
 	cause := recover()
 	if cause == nil {
 		return
@@ -149,7 +141,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, over *exchange) 
 	s.legacy.ServeHTTP(w, r)
 }
 
-func (s *Server) post(w *response, r *http.Request, over *exchange) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, over *exchange) {
 	key := clientKey(r, over)
 	if err := s.limiter.allow(key); err != nil {
 		refuse(w, err)
@@ -247,26 +239,6 @@ func (s *Server) sessions() int {
 	return n
 }
 
-func (s *Server) readBody(w *response, r *http.Request) ([]byte, bool) {
-	// Recorders in tests know no deadlines.
-	_ = w.control.SetReadDeadline(time.Now().Add(readTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.Limits.Message))
-	if err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.options.Limits.Message), http.StatusRequestEntityTooLarge)
-			return nil, false
-		}
-		http.Error(w, "The message did not arrive whole.", http.StatusBadRequest)
-		return nil, false
-	}
-	_ = w.control.SetReadDeadline(time.Time{})
-	if !json.Valid(body) {
-		writeError(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.CodeParseError, "The message is not valid JSON.")
-		return nil, false
-	}
-	return body, true
-}
-
 // untilExpiry ends a stream when the token that opened it expires.
 func untilExpiry(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
 	if identity == nil || identity.Expires.IsZero() {
@@ -286,69 +258,4 @@ func clientKey(r *http.Request, over *exchange) string {
 		return "address " + r.RemoteAddr
 	}
 	return "address " + host
-}
-
-// decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28, transports,
-// standard headers).
-func decodeName(h http.Header) error {
-	const prefix, suffix = "=?base64?", "?="
-	name := h.Get("Mcp-Name")
-	if len(name) < len(prefix)+len(suffix) || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
-		return nil
-	}
-	decoded, err := base64.StdEncoding.DecodeString(name[len(prefix) : len(name)-len(suffix)])
-	if err != nil {
-		return errors.New("header mismatch: Mcp-Name holds invalid Base64")
-	}
-	h.Set("Mcp-Name", string(decoded))
-	return nil
-}
-
-// envelope is what tells JSON-RPC messages apart. It is empty for a batch.
-type envelope struct {
-	ID     any    `json:"id"`
-	Method string `json:"method"`
-	batch  bool
-}
-
-func envelopeOf(body []byte) envelope {
-	var e envelope
-	if err := json.Unmarshal(body, &e); err != nil {
-		return envelope{batch: true}
-	}
-	return e
-}
-
-func (e envelope) isCall() bool { return e.batch || e.Method != "" && e.ID != nil }
-
-func (e envelope) id() jsonrpc.ID {
-	id, err := jsonrpc.MakeID(e.ID)
-	if err != nil {
-		return jsonrpc.ID{}
-	}
-	return id
-}
-
-// refuse answers a request that has met a limit.
-func refuse(w http.ResponseWriter, err error) {
-	status, retry := http.StatusTooManyRequests, time.Second
-	if busy, ok := errors.AsType[*busyError](err); ok {
-		retry = busy.retry
-		if busy.everyone {
-			status = http.StatusServiceUnavailable
-		}
-	}
-	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
-	writeError(w, status, jsonrpc.ID{}, codeBusy, err.Error())
-}
-
-func writeError(w http.ResponseWriter, status int, id jsonrpc.ID, code int64, text string) {
-	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}})
-	if err != nil {
-		http.Error(w, internalText, http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(data) // a client that has gone misses nothing
 }

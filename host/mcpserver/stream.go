@@ -30,8 +30,13 @@ type response struct {
 }
 
 func newResponse(w http.ResponseWriter, keepAlive time.Duration) *response {
-	return &response{ResponseWriter: w, control: http.NewResponseController(w), keepAlive: keepAlive}
+	r := &response{ResponseWriter: w, control: http.NewResponseController(w), keepAlive: keepAlive}
+	r.setDeadline(time.Time{}) // a call may take its time
+	return r
 }
+
+// setDeadline bounds the writes that follow. Recorders in tests know no deadlines, and elsewhere the writes themselves will tell.
+func (r *response) setDeadline(deadline time.Time) { _ = r.control.SetWriteDeadline(deadline) }
 
 // Unwrap lets http.ResponseController find what the inner writer can do.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
@@ -78,15 +83,21 @@ func event(data []byte) []byte {
 }
 
 func (r *response) write(data []byte) error {
-	// Recorders in tests know no deadlines, and for others the write itself will tell.
-	_ = r.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := r.ResponseWriter.Write(data); err != nil {
+	return r.bounded(func() error {
+		_, err := r.ResponseWriter.Write(data)
+		if err == nil && r.stream && !r.done {
+			r.wake()
+		}
 		return err
-	}
-	if r.stream && !r.done {
-		r.wake()
-	}
-	return nil
+	})
+}
+
+// bounded runs what writes to the client. The deadline goes again afterwards: HTTP/2 ends a stream whose deadline passes, even
+// when nothing is being written.
+func (r *response) bounded(write func() error) error {
+	r.setDeadline(time.Now().Add(writeTimeout))
+	defer r.setDeadline(time.Time{})
+	return write()
 }
 
 func (r *response) wake() {
@@ -104,7 +115,7 @@ func (r *response) FlushError() error {
 	if !r.started {
 		r.start(http.StatusOK)
 	}
-	return r.control.Flush()
+	return r.bounded(r.control.Flush)
 }
 
 func (r *response) comment() {
@@ -114,11 +125,11 @@ func (r *response) comment() {
 		return
 	}
 	if err := r.write([]byte(": keep-alive\n\n")); err == nil {
-		_ = r.control.Flush() // the next write tells of a broken connection
+		_ = r.bounded(r.control.Flush) // the next write tells of a broken connection
 	}
 }
 
-// close ends what the response does by itself. Nothing may be written afterwards.
+// close ends what the response does by itself. Nothing may be written afterwards but what is still in the server's buffers.
 func (r *response) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,6 +137,5 @@ func (r *response) close() {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	// The connection may carry more responses.
-	_ = r.control.SetWriteDeadline(time.Time{})
+	r.setDeadline(time.Now().Add(writeTimeout))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,9 +85,14 @@ func TestWritesAreBoundedInTime(t *testing.T) {
 		if _, err := r.Write([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
+		if err := http.NewResponseController(r).Flush(); err != nil {
+			t.Fatal(err)
+		}
 		r.close()
-		if len(w.set) != 2 || w.set[0] != time.Now().Add(writeTimeout) || !w.set[1].IsZero() {
-			t.Errorf("deadlines %v, want one in %v, and none for what comes after", w.set, writeTimeout)
+		bound := time.Now().Add(writeTimeout)
+		want := []time.Time{{}, bound, {}, bound, {}, bound}
+		if !slices.Equal(w.set, want) {
+			t.Errorf("deadlines %v, want %v: none at first, one for each write and flush, one for the end", w.set, want)
 		}
 	})
 }

@@ -1,0 +1,105 @@
+package mcpserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// readTimeout bounds the reading of one request's body.
+const readTimeout = 30 * time.Second
+
+// readBody reads a message, or answers what is none and returns false.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // recorders in tests know no deadlines
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.Limits.Message))
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.options.Limits.Message), http.StatusRequestEntityTooLarge)
+			return nil, false
+		}
+		http.Error(w, "The message did not arrive whole.", http.StatusBadRequest)
+		return nil, false
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	if !json.Valid(body) {
+		writeError(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.CodeParseError, "The message is not valid JSON.")
+		return nil, false
+	}
+	return body, true
+}
+
+// decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28, transports,
+// standard headers).
+func decodeName(h http.Header) error {
+	const prefix, suffix = "=?base64?", "?="
+	name := h.Get("Mcp-Name")
+	if len(name) < len(prefix)+len(suffix) || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
+		return nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(name[len(prefix) : len(name)-len(suffix)])
+	if err != nil {
+		return errors.New("header mismatch: Mcp-Name holds invalid Base64")
+	}
+	h.Set("Mcp-Name", string(decoded))
+	return nil
+}
+
+// envelope is what tells JSON-RPC messages apart. It is empty for a batch.
+type envelope struct {
+	ID     any    `json:"id"`
+	Method string `json:"method"`
+	batch  bool
+}
+
+func envelopeOf(body []byte) envelope {
+	var e envelope
+	if err := json.Unmarshal(body, &e); err != nil {
+		return envelope{batch: true}
+	}
+	return e
+}
+
+func (e envelope) isCall() bool { return e.batch || e.Method != "" && e.ID != nil }
+
+func (e envelope) id() jsonrpc.ID {
+	id, err := jsonrpc.MakeID(e.ID)
+	if err != nil {
+		return jsonrpc.ID{}
+	}
+	return id
+}
+
+// refuse answers a request that has met a limit.
+func refuse(w http.ResponseWriter, err error) {
+	status, retry := http.StatusTooManyRequests, time.Second
+	if busy, ok := errors.AsType[*busyError](err); ok {
+		retry = busy.retry
+		if busy.everyone {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
+	writeError(w, status, jsonrpc.ID{}, codeBusy, err.Error())
+}
+
+func writeError(w http.ResponseWriter, status int, id jsonrpc.ID, code int64, text string) {
+	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}})
+	if err != nil {
+		http.Error(w, internalText, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(data) // a client that has gone misses nothing
+}

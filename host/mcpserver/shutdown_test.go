@@ -1,0 +1,75 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// TestShutdownDrains: calls in flight finish, later ones are refused, streams end.
+func TestShutdownDrains(t *testing.T) {
+	t.Parallel()
+	everyDoor(t, func(t *testing.T, door door, version string) {
+		started, proceed := make(chan struct{}), make(chan struct{})
+		calls := caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
+			close(started)
+			select {
+			case <-proceed:
+				return ok(text("done"))
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		s := newServer(t, offer(t, nil, "x"), calls, nil)
+		options, _ := watching() // which opens a stream
+		client := door.connect(t, s, version, options)
+		answer := make(chan error, 1)
+		go func() {
+			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
+			if err == nil && result.IsError {
+				err = errors.New("tool error")
+			}
+			answer <- err
+		}()
+		<-started
+		done := make(chan error, 1)
+		go func() { done <- s.Shutdown(t.Context()) }()
+		<-s.draining.Done()
+		close(proceed)
+		if err := <-answer; err != nil {
+			t.Errorf("the call in flight: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// TestShutdownStopsWhatDoesNotEnd: when its context ends, calls in flight are stopped.
+func TestShutdownStopsWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	everyDoor(t, func(t *testing.T, door door, version string) {
+		started, stopped := make(chan struct{}), make(chan struct{})
+		calls := caller(func(ctx context.Context, _ *pipeline.Call) (*pipeline.Result, error) {
+			close(started)
+			<-ctx.Done()
+			close(stopped)
+			return nil, ctx.Err()
+		})
+		s := newServer(t, offer(t, nil, "x"), calls, nil)
+		client := door.connect(t, s, version, nil)
+		go client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
+		<-started
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown: %v, want that the deadline was exceeded", err)
+		}
+		<-stopped
+	})
+}
