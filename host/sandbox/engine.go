@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -38,6 +39,9 @@ type Engine struct {
 	logger *slog.Logger
 }
 
+// initRuntime makes a runtime once, alone: wazero works out its own version at the first use, in a variable without a lock.
+var initRuntime sync.Once
+
 // New returns an Engine. It fails if the cache directory cannot be made or written.
 func New(options *Options) (*Engine, error) {
 	if options == nil {
@@ -47,6 +51,7 @@ func New(options *Options) (*Engine, error) {
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
+	initRuntime.Do(func() { _ = wazero.NewRuntime(context.Background()).Close(context.Background()) })
 	if options.CacheDir == "" {
 		e.cache = wazero.NewCompilationCache()
 		return e, nil
