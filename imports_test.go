@@ -64,7 +64,7 @@ func forbidden(name, imported string) string {
 		return "guest code needs nothing but the standard library"
 	}
 	for dependency, allowed := range wrapped {
-		if (imported == dependency || strings.HasPrefix(imported, dependency+"/")) && !slices.Contains(allowed, name) {
+		if (imported == dependency || strings.HasPrefix(imported, dependency+"/")) && !slices.ContainsFunc(allowed, func(tree string) bool { return under(name, tree) }) {
 			return "only " + strings.Join(allowed, " and ") + " may"
 		}
 	}
