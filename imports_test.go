@@ -15,7 +15,7 @@ const module = "github.com/hako-run/hako"
 // wrapped says which packages may import a dependency, tests aside: its types stay inside them.
 var wrapped = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/sandbox", "host/broker/file"},
-	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "bench"},
+	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver"},
 	"github.com/coreos/go-oidc":              {"host/mcpserver"},
 	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
@@ -55,7 +55,7 @@ func forbidden(name, imported string) string {
 		return "the PDK imports nothing else of the project"
 	case under(own, "plugins"):
 		return "nothing imports plugins"
-	case under(own, "cmd"), under(own, "scripts"), under(own, "bench"):
+	case under(own, "cmd") && !under(name, "cmd"), under(own, "scripts"):
 		return "programs are not libraries"
 	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
 		return "the host does not know its doors"
