@@ -122,14 +122,20 @@ func TestNotWasm(t *testing.T) {
 	invoke(t, dir, "config", "check").want(t, exitUsage, "not a core Wasm module")
 }
 
-func TestProgressText(t *testing.T) {
+func TestProgress(t *testing.T) {
 	t.Parallel()
-	for want, report := range map[string]abi.Progress{
-		" 40% two of five": {Progress: 2, Total: 5, Message: "two of\x1b[2J \x07five"},
-		"7 pages":          {Progress: 7, Message: "pages"},
-	} {
-		if got := progressText(report); got != strings.ReplaceAll(want, "two of five", "two of[2J five") {
-			t.Errorf("got %q, want %q", got, want)
-		}
+	var out bytes.Buffer
+	p := &progress{out: &out}
+	p.show(abi.Progress{Progress: 2, Total: 5, Message: "two of\x1b[2J\x07\nfive"})
+	p.show(abi.Progress{Progress: 7, Message: "pages"})
+	p.clear()
+	want := eraseLine + " 40% two of[2J five" + eraseLine + "7 pages" + eraseLine
+	if got := out.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	none := newProgress(&out)
+	none.show(abi.Progress{})
+	if none.clear(); out.String() != want {
+		t.Errorf("what is no terminal got %q", out.String())
 	}
 }

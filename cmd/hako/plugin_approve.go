@@ -74,6 +74,11 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err != nil {
 		return err
 	}
+	for i, mount := range grants.Mounts {
+		if !filepath.IsAbs(mount.Path) {
+			grants.Mounts[i].Path = filepath.Join(filepath.Dir(v.config.Consents), mount.Path)
+		}
+	}
 	a.present(v, p, before, grants)
 	if !flags.yes && !a.confirm() {
 		return &exitError{exitFailed, errors.New("not approved")}

@@ -76,7 +76,8 @@ func TestApproveMaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=notes", "--http", "api=http://localhost:9/v1/",
-		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, private addresses too")
+		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, private addresses too",
+		"files /workspace: "+filepath.Join(dir, "notes")+", read-write")
 	c := consent(t, dir)
 	if m := c.Mounts["workspace"]; m.Path != "notes" || !m.Write {
 		t.Errorf("the mount is %+v", m)

@@ -172,7 +172,7 @@ func offers(m *manifest.Manifest) []string {
 // limitTexts are limits as one writes them in the configuration.
 func limitTexts(l manifest.Limits) map[string]string {
 	return map[string]string{
-		"time": l.Time.String(), "memory": strictyaml.FormatSize(l.Memory), "input": strictyaml.FormatSize(l.Input),
+		"time": l.Time.String(), "cpu": fmt.Sprint(l.CPU), "memory": strictyaml.FormatSize(l.Memory), "input": strictyaml.FormatSize(l.Input),
 		"output": strictyaml.FormatSize(l.Output), "log": strictyaml.FormatSize(l.Log), "concurrency": fmt.Sprint(l.Concurrency),
 		"queue": fmt.Sprint(l.Queue), "queueWait": l.QueueWait.String(), "rate": fmt.Sprint(l.Rate), "openFiles": fmt.Sprint(l.OpenFiles),
 	}

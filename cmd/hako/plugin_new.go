@@ -82,7 +82,7 @@ func newPlugin(dir, name string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("new plugin: %w", err)
 	}
-	files, err := scaffoldFiles(scaffold{Name: name, Tool: toolName(name), Version: pdkVersion(), Go: goVersion})
+	files, err := scaffoldFiles(scaffold{Name: name, Tool: toolName(name), Version: pdkVersion(thisBuild().Version), Go: goVersion})
 	if err != nil {
 		return err
 	}
@@ -149,9 +149,9 @@ const goVersion = "1.26.0"
 
 var release = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?)$`)
 
-// pdkVersion is this program's version, where a module can have it.
-func pdkVersion() string {
-	if v := release.FindStringSubmatch(thisBuild().Version); v != nil {
+// pdkVersion is the program's version, where a module can have it.
+func pdkVersion(program string) string {
+	if v := release.FindStringSubmatch(program); v != nil {
 		return "v" + v[1]
 	}
 	return "v0.0.0"

@@ -53,3 +53,14 @@ func TestGoVersion(t *testing.T) {
 		t.Errorf("go.mod does not say go %s", goVersion)
 	}
 }
+
+func TestPDKVersion(t *testing.T) {
+	t.Parallel()
+	for program, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "devel": "v0.0.0", "ab12cd3": "v0.0.0", "v1.2": "v0.0.0",
+	} {
+		if got := pdkVersion(program); got != want {
+			t.Errorf("%s: got %s, want %s", program, got, want)
+		}
+	}
+}

@@ -314,6 +314,29 @@ func TestServeSignal(t *testing.T) {
 	}
 }
 
+// TestServeLogsJSON: a program can read all of standard error.
+func TestServeLogsJSON(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := new(watched)
+	done := make(chan int, 1)
+	dir := workplace(t, "log: {format: json}\n")
+	go func() {
+		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: stderr}
+		done <- a.run(ctx, []string{"-C", dir, "serve", "--http", "127.0.0.1:0"})
+	}()
+	<-stderr.await(`"msg":"serving","url":"http://127.0.0.1:`)
+	cancel()
+	if code := <-done; code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	for line := range strings.Lines(stderr.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("standard error holds %q", line)
+		}
+	}
+}
+
 // TestUnknownPluginSettings: settings for a plugin that is not there are pointed out.
 func TestUnknownPluginSettings(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -166,9 +167,12 @@ func loopbackOnly(next http.Handler) http.Handler {
 	})
 }
 
+// wsaAddressInUse is WSAEADDRINUSE, which syscall does not name.
+const wsaAddressInUse = syscall.Errno(10048)
+
 // listenError says who has the address, as far as that can be found out, and what to do.
 func listenError(address string, err error) error {
-	if !errors.Is(err, syscall.EADDRINUSE) {
+	if !errors.Is(err, syscall.EADDRINUSE) && !(runtime.GOOS == "windows" && errors.Is(err, wsaAddressInUse)) {
 		return err
 	}
 	who := "another program"

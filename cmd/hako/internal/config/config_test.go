@@ -131,6 +131,47 @@ plugin:
 	}
 }
 
+func TestAuthentication(t *testing.T) {
+	if auth, err := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")}).HTTP.Authenticator(); auth != nil || err != nil {
+		t.Errorf("nothing configured: got %v, %v", auth, err)
+	}
+	hash := "sha256:" + strings.Repeat("ab", 32)
+	c := load(t, Source{Dir: write(t, `
+http:
+  auth:
+    tokens:
+      - {name: ci, hash: "`+hash+`", user: robot, tenant: acme, scopes: [tools], expires: 2027-01-31}
+      - {name: other, hash: "`+hash+`", expires: "2027-01-31T12:00:00Z"}
+    scopes: [tools]
+    oauth:
+      resource: https://hako.example.com/mcp
+      issuers: [{url: "https://login.example.com/", keys: "https://login.example.com/keys"}]
+`)})
+	if auth, err := c.HTTP.Authenticator(); auth == nil || err != nil {
+		t.Errorf("got %v, %v", auth, err)
+	}
+	first, second := c.HTTP.Auth.Tokens[0], c.HTTP.Auth.Tokens[1]
+	if first.User != "robot" || first.Tenant != "acme" || !slices.Equal(first.Scopes, []string{"tools"}) {
+		t.Errorf("got %+v", first)
+	}
+	if want := time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC); !first.Expires.Equal(want) {
+		t.Errorf("a date means the end of that day: got %v, want %v", first.Expires, want)
+	}
+	if want := time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC); !second.Expires.Equal(want) {
+		t.Errorf("got %v, want %v", second.Expires, want)
+	}
+	if i := c.HTTP.OAuth.Issuers[0]; i.URL != "https://login.example.com/" || i.Keys != "https://login.example.com/keys" {
+		t.Errorf("got %+v", i)
+	}
+	for name, text := range map[string]string{
+		"scopes alone": "http: {auth: {scopes: [tools]}}", "no issuer": "http: {auth: {oauth: {resource: 'https://a.example/mcp'}}}",
+	} {
+		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
 // TestShow: what is shown names the origin of each value and holds no secrets.
 func TestShow(t *testing.T) {
 	dir := write(t, `plugin:

@@ -53,6 +53,7 @@ func (c *Config) table() []setting {
 func limits(prefix string, l *manifest.Limits) []setting {
 	return []setting{
 		{key: prefix + "time", value: &l.Time},
+		{key: prefix + "cpu", value: &l.CPU},
 		{key: prefix + "memory", value: &l.Memory},
 		{key: prefix + "input", value: &l.Input},
 		{key: prefix + "output", value: &l.Output},
