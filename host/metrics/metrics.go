@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // durationBuckets are those that the OpenTelemetry semantic conventions for MCP advise for mcp.server.operation.duration, in
@@ -64,15 +65,25 @@ func New(version string) *Metrics {
 }
 
 // CallStarted counts a call in.
-func (m *Metrics) CallStarted(method string) { m.running.WithLabelValues(method).Inc() }
+func (m *Metrics) CallStarted(method string) { m.running.WithLabelValues(known(method)).Inc() }
 
 // CallEnded counts a call out.
 func (m *Metrics) CallEnded(r pipeline.Record) {
-	m.running.WithLabelValues(r.Method).Dec()
-	m.calls.WithLabelValues(r.Method, r.Name, r.Source, r.Caller.Door, string(r.Outcome)).Inc()
-	m.duration.WithLabelValues(r.Method, r.Name, r.Source).Observe(r.Duration.Seconds())
+	method := known(r.Method)
+	m.running.WithLabelValues(method).Dec()
+	m.calls.WithLabelValues(method, r.Name, r.Source, r.Caller.Door, string(r.Outcome)).Inc()
+	m.duration.WithLabelValues(method, r.Name, r.Source).Observe(r.Duration.Seconds())
 	m.bytes.WithLabelValues(r.Source, "in").Add(float64(r.Input))
 	m.bytes.WithLabelValues(r.Source, "out").Add(float64(r.Output))
+}
+
+// known is method if it is one of the pipeline's, and "other" for anything else.
+func known(method string) string {
+	switch method {
+	case abi.CallTool, abi.ReadResource, abi.GetPrompt, abi.Complete:
+		return method
+	}
+	return "other"
 }
 
 // Show adds the state of h: its plugins and their instances.

@@ -1,0 +1,127 @@
+package metrics_test
+
+import (
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/metrics"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// scrape is the text that Prometheus would get.
+func scrape(t *testing.T, m *metrics.Metrics) string {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	m.Handler().ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
+	data, err := io.ReadAll(recorder.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// filled has a sample of every metric.
+func filled(t *testing.T) *metrics.Metrics {
+	t.Helper()
+	m := metrics.New("v1.2.3")
+	text, err := os.ReadFile(filepath.Join(guesttest.Root(), "manifests", "files.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasm, err := manifest.Embed(guesttest.Build(t, "plugins/files"), map[string][]byte{abi.ManifestSection: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.New(&host.Options{
+		Shipped: []host.Shipped{{File: "files.wasm", Wasm: wasm}}, ShippedMounts: map[string]string{"workspace": t.TempDir()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	if err := h.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.Show(h)
+	m.CallStarted(abi.CallTool)
+	m.CallEnded(pipeline.Record{
+		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
+		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20,
+	})
+	return m
+}
+
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	text := scrape(t, filled(t))
+	for _, want := range []string{
+		`hako_calls_total{door="mcp-http",method="tools/call",name="file_read",outcome="timeout",plugin="files"} 1`,
+		`hako_call_duration_seconds_bucket{method="tools/call",name="file_read",plugin="files",le="5"} 1`,
+		`hako_call_duration_seconds_bucket{method="tools/call",name="file_read",plugin="files",le="2"} 0`,
+		`hako_call_bytes_total{direction="in",plugin="files"} 10`,
+		`hako_call_bytes_total{direction="out",plugin="files"} 20`,
+		`hako_calls_in_flight{method="tools/call"} 0`,
+		`hako_plugins{state="active"} 1`,
+		`hako_plugins{state="broken"} 0`,
+		`hako_sandbox_calls{plugin="files",state="running"} 0`,
+		`hako_build_info{goversion=`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// TestLabelsAreBounded sends what nobody offers: a client must not make new series.
+func TestLabelsAreBounded(t *testing.T) {
+	t.Parallel()
+	m := metrics.New("")
+	for i := range 100 {
+		method := fmt.Sprint("method/", i)
+		m.CallStarted(method)
+		m.CallEnded(pipeline.Record{Method: method, Outcome: pipeline.InvalidArguments})
+	}
+	if n := strings.Count(scrape(t, m), "hako_calls_total{"); n != 1 {
+		t.Errorf("%d series for methods that do not exist", n)
+	}
+}
+
+// TestDocumentation compares docs/metrics.md with what is served.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(guesttest.Root(), "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := find(string(page), "(?m)^\\| `(hako_[a-z_]+)` \\| ([a-z]+) ")
+	served := find(scrape(t, filled(t)), `(?m)^# TYPE (hako_[a-z_]+) ([a-z]+)$`)
+	if !slices.Equal(documented, served) {
+		t.Errorf("documented %q\nserved     %q", documented, served)
+	}
+	for _, outcome := range pipeline.Outcomes {
+		if !strings.Contains(string(page), "`"+string(outcome)+"`") {
+			t.Errorf("docs/metrics.md does not name the outcome %s", outcome)
+		}
+	}
+}
+
+func find(text, pattern string) []string {
+	var list []string
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		list = append(list, match[1]+" "+match[2])
+	}
+	slices.Sort(list)
+	return list
+}
