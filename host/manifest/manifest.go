@@ -183,6 +183,9 @@ type ConfigKey struct {
 type Limits struct {
 	// Time is the wall time of one call, waiting in the queue not included.
 	Time time.Duration
+	// CPU is how much one call computes, in millions of steps. A step is a function call or a turn of a loop in the guest's code;
+	// moving 16 bytes in bulk counts as one too. A core takes some 300 to 1,000 million steps a second.
+	CPU int
 	// Memory is the most linear memory of one instance, in bytes.
 	Memory int64
 	// Input and Output bound the arguments and the result of one call, in bytes.
@@ -203,6 +206,7 @@ type Limits struct {
 // DefaultLimits apply where neither the operator nor the manifest says otherwise.
 var DefaultLimits = Limits{
 	Time:        30 * time.Second,
+	CPU:         10_000,
 	Memory:      64 << 20,
 	Input:       4 << 20,
 	Output:      4 << 20,
@@ -218,6 +222,7 @@ var DefaultLimits = Limits{
 func (l Limits) Or(wider Limits) Limits {
 	return Limits{
 		Time:        cmp.Or(l.Time, wider.Time),
+		CPU:         cmp.Or(l.CPU, wider.CPU),
 		Memory:      cmp.Or(l.Memory, wider.Memory),
 		Input:       cmp.Or(l.Input, wider.Input),
 		Output:      cmp.Or(l.Output, wider.Output),

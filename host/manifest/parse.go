@@ -223,6 +223,7 @@ func readAny(v strictyaml.Value) any {
 func (l *Limits) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"time":        strictyaml.Duration(&l.Time),
+		"cpu":         strictyaml.Count(&l.CPU),
 		"memory":      strictyaml.Size(&l.Memory),
 		"input":       strictyaml.Size(&l.Input),
 		"output":      strictyaml.Size(&l.Output),

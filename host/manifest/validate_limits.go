@@ -9,6 +9,7 @@ import (
 // limits checks that each stated limit is one that a host can keep.
 func (v *validation) limits(path string, l Limits) {
 	between(v, path+".time", l.Time, time.Millisecond, time.Hour)
+	between(v, path+".cpu", l.CPU, 1, 100_000_000)
 	between(v, path+".queueWait", l.QueueWait, time.Millisecond, time.Hour)
 	v.size(path+".memory", l.Memory, 1<<20, 4<<30)
 	v.size(path+".input", l.Input, 1<<10, 256<<20)

@@ -71,6 +71,7 @@ func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 
 var limitOutcomes = map[string]Outcome{
 	sandbox.LimitTime:   Timeout,
+	sandbox.LimitCPU:    CPU,
 	sandbox.LimitMemory: Memory,
 	sandbox.LimitInput:  Size,
 	sandbox.LimitOutput: Size,

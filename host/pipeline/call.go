@@ -46,6 +46,7 @@ const (
 	NotFound         Outcome = "not_found"         // no such tool, resource or prompt
 	NotAllowed       Outcome = "not_allowed"       // it exists, but the caller may not use it
 	Timeout          Outcome = "timeout"           // the time limit
+	CPU              Outcome = "cpu"               // the limit of computing
 	Memory           Outcome = "memory"            // the memory limit
 	Size             Outcome = "size"              // the input or output limit
 	Busy             Outcome = "busy"              // the queue or the rate limit
@@ -56,7 +57,7 @@ const (
 
 // Outcomes lists them all.
 var Outcomes = []Outcome{
-	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Timeout, Memory, Size, Busy, Trap, Canceled, Internal,
+	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Timeout, CPU, Memory, Size, Busy, Trap, Canceled, Internal,
 }
 
 // Result is the answer to a Call.

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Call runs one request in an instance that is as it was right after its start. What limits states of Time, Input, Output and Log
+// Call runs one request in an instance that is as it was right after its start. What limits states of Time, CPU, Input, Output and Log
 // holds instead of the plugin's. progress, if not nil, receives the guest's reports, one at a time, during the call.
 //
 // It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
@@ -73,6 +73,7 @@ type call struct {
 	plugin   *Plugin
 	instance *instance
 	limits   manifest.Limits
+	meter    meter
 	log      *logSink
 	progress func(abi.Progress)
 
@@ -87,6 +88,7 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 		Call:   broker.Call{Plugin: p.spec.Name, Tool: tool},
 		plugin: p,
 		limits: limits,
+		meter:  newMeter(limits.CPU),
 		log:    &logSink{logger: p.logger, tool: tool, left: limits.Log},
 	}
 }

@@ -9,6 +9,7 @@ import (
 // Names of the limits in a LimitError.
 const (
 	LimitTime   = "time"
+	LimitCPU    = "cpu"
 	LimitMemory = "memory"
 	LimitInput  = "input"
 	LimitOutput = "output"

@@ -9,13 +9,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
 )
-
-// quantum is how many function entries and loop iterations a guest runs before the host looks at its deadline: 1 to 3 ms. It
-// is also the longest that a guest holds up a garbage collection of the process.
-const quantum = 1 << 20
 
 var valueTypes = map[broker.Type]api.ValueType{
 	broker.I32: api.ValueTypeI32,
@@ -59,21 +54,6 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 			stack[0] = result
 		}
 	}
-}
-
-// linkMeter makes the function linkable that a rewritten guest calls when its fuel is used up.
-func linkMeter(ctx context.Context, runtime wazero.Runtime) error {
-	_, err := runtime.NewHostModuleBuilder(rewrite.ImportModule).NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(refuel), nil, nil).Export(rewrite.ImportName).Instantiate(ctx)
-	return err
-}
-
-// refuel lets the guest go on for another quantum, unless its time is up.
-func refuel(ctx context.Context, module api.Module, _ []uint64) {
-	if err := ctx.Err(); err != nil {
-		panic(err)
-	}
-	module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal).Set(quantum)
 }
 
 var i32 = broker.I32

@@ -90,7 +90,7 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 		WithFSConfig(mounts).
 		WithStdout(&output{i, abi.LogInfo}).
 		WithStderr(&output{i, abi.LogWarn}).
-		WithRandSource(rand.Reader).
+		WithRandSource(&entropy{i}).
 		WithSysNanotime().
 		WithSysWalltime().
 		WithNanosleep(i.sleep)
@@ -110,7 +110,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.spoiled = false
 	i.files.Begin(ctx)
 	if i.fuel != nil {
-		i.fuel.Set(quantum)
+		i.fuel.Set(uint64(c.meter.begin()))
 	}
 	c.Give(payload)
 	results, err := i.entry.Call(context.WithValue(ctx, instanceKey{}, i), uint64(len(payload)))
@@ -133,6 +133,19 @@ func (i *instance) sleep(ns int64) {
 		panic(i.call.ctx.Err())
 	}
 }
+
+// entropy is the system's randomness. A read ends with the call, however long it is.
+type entropy struct{ instance *instance }
+
+func (e *entropy) Read(p []byte) (int, error) {
+	if err := e.instance.call.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return rand.Read(p[:min(len(p), maxRandom)])
+}
+
+// maxRandom is how many random bytes are made at once: a fraction of a millisecond.
+const maxRandom = 64 << 10
 
 // close gives everything up. The module's own close does not run guest code.
 func (i *instance) close() error {

@@ -152,6 +152,12 @@ func TestHostileGuests(t *testing.T) {
 		{"endless recursion", "recurse_forever", object{}, anyLimit, ""},
 		{"long sleep", "sleep", object{"n": 60_000}, sandbox.LimitTime, ""},
 		{"host call flood", "host_flood", object{}, sandbox.LimitTime, ""},
+		{"huge bulk operations", "clear_flood", object{}, sandbox.LimitTime, ""},
+		{"huge random numbers", "random_flood", object{}, sandbox.LimitTime, ""},
+		{"clock flood", "clock_flood", object{}, sandbox.LimitTime, ""},
+		{"computing too much", "recurse", object{"n": 60}, sandbox.LimitCPU, ""},
+		{"computing too much in a loop", "loop", object{}, sandbox.LimitCPU, ""},
+		{"computing too much in bulk", "clear_flood", object{}, sandbox.LimitCPU, ""},
 		{"blob flood", "blob_flood", object{}, "", "attached more than 256 blobs"},
 		{"memory flood", "eat_memory", object{"n": 4096}, sandbox.LimitMemory, ""},
 		{"output too large", "big", object{"n": 2 << 20}, sandbox.LimitOutput, ""},
@@ -168,6 +174,9 @@ func TestHostileGuests(t *testing.T) {
 			var limits manifest.Limits
 			if test.limit == sandbox.LimitTime {
 				limits.Time = 300 * time.Millisecond
+			}
+			if test.limit == sandbox.LimitCPU {
+				limits.CPU = 50
 			}
 			_, err := limitedCall(t, plugin, test.tool, test.arguments, limits)
 			var limit *sandbox.LimitError

@@ -28,6 +28,7 @@ func linkWASI(ctx context.Context, runtime wazero.Runtime) error {
 		if lastingWASI[name] {
 			function = noted(function, name)
 		}
+		function = timed(function)
 		builder.NewFunctionBuilder().WithGoModuleFunction(function, definition.ParamTypes(), definition.ResultTypes()).Export(name)
 	}
 	_, err = builder.Instantiate(ctx)
@@ -44,6 +45,16 @@ func noted(function api.GoModuleFunction, name string) api.GoModuleFunction {
 		i := ctx.Value(instanceKey{}).(*instance)
 		if descriptor := uint32(stack[0]); descriptor < i.descriptors || name == "fd_renumber" {
 			i.spoiled = true
+		}
+		function.Call(ctx, module, stack)
+	})
+}
+
+// timed ends a call whose time is up.
+func timed(function api.GoModuleFunction) api.GoModuleFunction {
+	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
+		if err := ctx.Err(); err != nil {
+			panic(err)
 		}
 		function.Call(ctx, module, stack)
 	})

@@ -62,6 +62,7 @@ func (r *results) sandbox(t *testing.T) {
 	var worst time.Duration
 	for tool, arguments := range map[string]string{
 		"loop": `{}`, "recurse": `{"n":60}`, "host_flood": `{}`, "log_flood": `{"n":100000000}`, "sleep": `{"n":60000}`, "poll": `{}`,
+		"clear_flood": `{}`, "random_flood": `{}`, "clock_flood": `{}`,
 	} {
 		start := time.Now()
 		_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(arguments)},

@@ -35,6 +35,8 @@ const (
 	opI32Eqz             = 0x45
 	opI64LtS             = 0x53
 	opI64Sub             = 0x7d
+	opI64ShrU            = 0x88
+	opI64ExtendI32U      = 0xad
 	opI64Extend32S       = 0xc4
 	opRefNull            = 0xd0
 	opRefIsNull          = 0xd1
@@ -50,6 +52,17 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 	case opCall, opReturnCall, opRefFunc:
 		index := r.uint()
 		return appendUint(append(out, op), w.shift(index)), r.err
+	case opPrefixMisc:
+		sub := r.uint()
+		if err := w.skipMisc(r, sub); err != nil {
+			return nil, err
+		}
+		if shift, ok := bulk[sub]; ok {
+			out = w.charge(out, shift)
+		}
+	case opMemoryGrow:
+		r.byte()
+		out = w.pay(out, growSteps)
 	default:
 		if op == opTableSet {
 			w.lasting("table.set")
@@ -87,7 +100,7 @@ func (w *rewriter) skipImmediates(r *reader, op byte) error {
 		r.bytes(r.length())
 	case op >= opLoad && op <= opStoreLast:
 		return skipMemarg(r)
-	case op == opMemorySize, op == opMemoryGrow, op == opRefNull:
+	case op == opMemorySize, op == opRefNull:
 		r.byte()
 	case op == opI32Const, op == opI64Const:
 		r.int()
@@ -95,8 +108,6 @@ func (w *rewriter) skipImmediates(r *reader, op byte) error {
 		r.bytes(4)
 	case op == opF64Const:
 		r.bytes(8)
-	case op == opPrefixMisc:
-		return w.skipMisc(r)
 	case op == opPrefixVector:
 		return skipVector(r)
 	default:
@@ -110,6 +121,13 @@ var lastingMisc = map[uint64]string{
 	9: "data.drop", 12: "table.init", 13: "elem.drop", 14: "table.copy", 15: "table.grow", 17: "table.fill",
 }
 
+// bulk are the 0xfc instructions that work on as many bytes or elements as the number on top of the stack says. What they cost is that
+// number shifted right by the value here: a step for 16 bytes, or for two elements.
+var bulk = map[uint64]int64{8: 4, 10: 4, 11: 4, 12: 1, 14: 1, 15: 1, 17: 1}
+
+// growSteps is what memory.grow costs, which leaves the guest.
+const growSteps = 32
+
 // skipMemarg skips alignment and offset. Bit 6 of the alignment would announce a memory index (multi-memory).
 func skipMemarg(r *reader) error {
 	if r.uint() >= 1<<6 {
@@ -120,8 +138,7 @@ func skipMemarg(r *reader) error {
 }
 
 // skipMisc skips the immediates of the 0xfc instructions: saturating conversions, bulk memory, tables.
-func (w *rewriter) skipMisc(r *reader) error {
-	sub := r.uint()
+func (w *rewriter) skipMisc(r *reader, sub uint64) error {
 	if what, ok := lastingMisc[sub]; ok {
 		w.lasting(what)
 	}

@@ -1,10 +1,11 @@
 // Package rewrite changes a Wasm module so that the host can stop it at any time, knows how much it computed, and can put its
 // globals back.
 //
-// At the entry of every function and at the head of every loop the rewritten module counts a global, its fuel, down by one;
-// when that passes zero the module calls an imported function, which may refill it or trap. Between two counts a guest can
-// only run straight-line code, so the initial value (the quantum) bounds how long it runs without the host having a say. All
-// mutable globals are exported. The meaning of the module is otherwise unchanged.
+// At the entry of every function and at the head of every loop the rewritten module counts a global, its fuel, down by one, and
+// before an instruction that works on memory or tables in bulk by as much as there is to do. When the fuel passes zero the module
+// calls an imported function, which may refill it or trap. Between two counts a guest can only run straight-line code, so the
+// initial value (the quantum) bounds how long it runs without the host having a say. All mutable globals are exported, and tables,
+// which lie outside of the memory, may not grow beyond MaxElements. The meaning of the module is otherwise unchanged.
 //
 // The rewriter knows the instructions of the WebAssembly core specification 2.0 and the tail calls; a module with others
 // gives an UnsupportedError.
@@ -135,7 +136,7 @@ type rewriter struct {
 	quantum  int64
 	// shiftFrom is the index of the new import among the functions: those from there on move up by one.
 	shiftFrom uint64
-	// fuel is the index of the new global.
+	// fuel is the index of the new global; the one after it holds an operand while it is counted.
 	fuel uint64
 	// mutable are the indexes of the other mutable globals.
 	mutable []uint64
@@ -150,7 +151,7 @@ func (w *rewriter) lasting(what string) {
 }
 
 func (w *rewriter) rewrite() error {
-	for _, step := range []func() error{w.addType, w.addGlobal, w.exports, w.start, w.elements, w.code} {
+	for _, step := range []func() error{w.addType, w.tables, w.addGlobal, w.exports, w.start, w.elements, w.code} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -229,7 +230,7 @@ func (w *rewriter) addGlobal() error {
 	if !globals.done() {
 		count = globals.uint()
 	}
-	section := appendUint(nil, count+1)
+	section := appendUint(nil, count+2)
 	for range count {
 		kind := globals.bytes(2)
 		section = append(section, kind...)
@@ -245,7 +246,7 @@ func (w *rewriter) addGlobal() error {
 	}
 	section = append(section, typeI64, 1, opI64Const) // mutable
 	section = appendInt(section, w.quantum)
-	w.sections[sectionGlobal] = append(section, opEnd)
+	w.sections[sectionGlobal] = append(section, opEnd, typeI32, 1, opI32Const, 0, opEnd)
 	return globals.err
 }
 
@@ -388,7 +389,7 @@ func (w *rewriter) code() error {
 	r := &reader{data: body}
 	count := r.uint()
 	section := appendUint(make([]byte, 0, len(body)+len(body)/2), count)
-	counting := w.countdown()
+	counting := w.pay(nil, 1)
 	var function []byte
 	for range count {
 		code := &reader{data: r.bytes(r.length())}
@@ -430,13 +431,28 @@ func (w *rewriter) function(out []byte, r *reader, countdown []byte) ([]byte, er
 	return out, r.err
 }
 
-// countdown is the inserted sequence: fuel -= 1; if fuel < 0 { spent() }. It leaves the stack as it was.
-func (w *rewriter) countdown() []byte {
-	seq := appendUint([]byte{opGlobalGet}, w.fuel)
-	seq = append(seq, opI64Const, 1, opI64Sub)
-	seq = appendUint(append(seq, opGlobalSet), w.fuel)
-	seq = appendUint(append(seq, opGlobalGet), w.fuel)
-	seq = append(seq, opI64Const, 0, opI64LtS, opIf, 0x40)
-	seq = appendUint(append(seq, opCall), w.shiftFrom)
-	return append(seq, opEnd)
+// pay appends: fuel -= steps; if fuel < 0 { spent() }. It leaves the stack as it was.
+func (w *rewriter) pay(out []byte, steps int64) []byte {
+	out = appendUint(append(out, opGlobalGet), w.fuel)
+	return w.subtract(appendInt(append(out, opI64Const), steps))
+}
+
+// charge appends: fuel -= n >> shift; if fuel < 0 { spent() }, where n is on top of the stack and stays there.
+func (w *rewriter) charge(out []byte, shift int64) []byte {
+	operand := w.fuel + 1
+	out = appendUint(append(out, opGlobalSet), operand)
+	out = appendUint(append(out, opGlobalGet), w.fuel)
+	out = appendUint(append(out, opGlobalGet), operand)
+	out = appendInt(append(out, opI64ExtendI32U, opI64Const), shift)
+	out = w.subtract(append(out, opI64ShrU))
+	return appendUint(append(out, opGlobalGet), operand)
+}
+
+// subtract appends the end of both: fuel is set to the difference of the two numbers on the stack.
+func (w *rewriter) subtract(out []byte) []byte {
+	out = appendUint(append(out, opI64Sub, opGlobalSet), w.fuel)
+	out = appendUint(append(out, opGlobalGet), w.fuel)
+	out = append(out, opI64Const, 0, opI64LtS, opIf, 0x40)
+	out = appendUint(append(out, opCall), w.shiftFrom)
+	return append(out, opEnd)
 }

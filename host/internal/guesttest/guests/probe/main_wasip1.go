@@ -230,6 +230,23 @@ func hostile() {
 			sink = n
 		}
 	})
+	pdk.HandleTool("clear_flood", func(context.Context, none) (string, error) {
+		block := make([]byte, 16<<20)
+		for {
+			clear(block)
+		}
+	})
+	pdk.HandleTool("random_flood", func(context.Context, none) (string, error) {
+		block := make([]byte, 16<<20)
+		for {
+			randomGet(unsafe.Pointer(&block[0]), uint32(len(block)))
+		}
+	})
+	pdk.HandleTool("clock_flood", func(context.Context, none) (string, error) {
+		for {
+			sink = time.Now()
+		}
+	})
 	pdk.HandleTool("recurse", func(_ context.Context, in number) (string, error) { return fmt.Sprint(fib(in.N)), nil })
 	pdk.HandleTool("recurse_forever", func(context.Context, none) (string, error) { return fmt.Sprint(deep(0)), nil })
 	pdk.HandleTool("sleep", func(_ context.Context, in number) (string, error) {

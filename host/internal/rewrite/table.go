@@ -1,0 +1,61 @@
+package rewrite
+
+import "fmt"
+
+// MaxElements is how many elements all tables of a module have at most, which take 8 bytes each outside of the guest's memory.
+const MaxElements = 1 << 20
+
+// table is one table's type; core specification, section 5.3.9.
+type table struct {
+	reference byte
+	bounded   bool
+	min, max  uint64
+}
+
+// tables bounds the growth of tables: what MaxElements leaves is parted among those that may grow.
+func (w *rewriter) tables() error {
+	body, ok := w.sections[sectionTable]
+	if !ok {
+		return nil
+	}
+	r := &reader{data: body}
+	var list []table
+	used := uint64(0)
+	for range r.uint() {
+		t := table{reference: r.byte()}
+		flags := r.byte()
+		if flags > 1 {
+			return &UnsupportedError{fmt.Sprintf("table limits of kind %d", flags)}
+		}
+		t.bounded, t.min = flags == 1, r.uint()
+		if t.bounded {
+			t.max = r.uint()
+		}
+		if r.err != nil {
+			return r.err
+		}
+		if t.min > MaxElements {
+			return tooManyElements(t.min)
+		}
+		used += t.min
+		list = append(list, t)
+	}
+	if used > MaxElements {
+		return tooManyElements(used)
+	}
+	section := appendUint(nil, uint64(len(list)))
+	for _, t := range list {
+		most := t.min + (MaxElements-used)/uint64(len(list))
+		if !t.bounded || t.max > most {
+			t.max = most
+		}
+		section = append(section, t.reference, 1)
+		section = appendUint(appendUint(section, t.min), t.max)
+	}
+	w.sections[sectionTable] = append(section, r.rest()...)
+	return r.err
+}
+
+func tooManyElements(n uint64) error {
+	return fmt.Errorf("its tables have %d elements to start and may have %d", n, MaxElements)
+}

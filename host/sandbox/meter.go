@@ -1,0 +1,64 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/hako-run/hako/host/internal/rewrite"
+)
+
+// quantum is how many steps a guest runs before the host looks at its deadline: 1 to 3 ms. It is also the longest that a guest
+// holds up a garbage collection of the process.
+const quantum = 1 << 20
+
+// million is the unit of the CPU limit, in steps.
+const million = 1_000_000
+
+// meter counts the steps of one call.
+type meter struct {
+	budget int64
+	// granted are the steps that the guest has got so far. What is left of them is its fuel, which is negative when an instruction
+	// cost more than there was.
+	granted int64
+}
+
+// newMeter is that of an instance that starts: the rewriter has given it a quantum.
+func newMeter(limit int) meter { return meter{int64(limit) * million, quantum} }
+
+// begin forgets the start, and returns the first fuel.
+func (m *meter) begin() int64 {
+	m.granted = 0
+	return m.next(0)
+}
+
+// next returns the fuel to go on with, given what is left of the last. It is zero or less when the budget is used up.
+func (m *meter) next(left int64) int64 {
+	used := m.granted - left
+	fuel := min(quantum, m.budget-used)
+	m.granted = used + fuel
+	return fuel
+}
+
+// linkMeter makes the function linkable that a rewritten guest calls when its fuel is used up.
+func linkMeter(ctx context.Context, runtime wazero.Runtime) error {
+	_, err := runtime.NewHostModuleBuilder(rewrite.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refuel), nil, nil).Export(rewrite.ImportName).Instantiate(ctx)
+	return err
+}
+
+// refuel lets the guest go on for another quantum, unless its time is up or its budget used.
+func refuel(ctx context.Context, module api.Module, _ []uint64) {
+	if err := ctx.Err(); err != nil {
+		panic(err)
+	}
+	c := callOf(ctx)
+	fuel := module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
+	next := c.meter.next(int64(fuel.Get()))
+	if next <= 0 {
+		panic(c.limitError(LimitCPU, fmt.Sprintf("%d million steps", c.limits.CPU), "ask for less at once, or raise limits.cpu"))
+	}
+	fuel.Set(uint64(next))
+}
