@@ -67,8 +67,11 @@ func (a *app) callArguments(args []string) (json.RawMessage, error) {
 	text := []byte(args[0])
 	if args[0] == "-" {
 		var err error
-		if text, err = io.ReadAll(io.LimitReader(a.stdin, maxArguments)); err != nil {
+		if text, err = io.ReadAll(io.LimitReader(a.stdin, maxArguments+1)); err != nil {
 			return nil, fmt.Errorf("read the arguments: %w", err)
+		}
+		if len(text) > maxArguments {
+			return nil, fmt.Errorf("the arguments are larger than %s", size(maxArguments))
 		}
 	}
 	var object map[string]json.RawMessage

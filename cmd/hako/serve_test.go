@@ -272,7 +272,7 @@ func TestServeFails(t *testing.T) {
 		"a bad origin":   {configuration: "http: {origins: [example.com]}", want: []string{"no web origin"}},
 		"a bad resource": {configuration: "http: {auth: {oauth: {resource: 'x', issuers: [{url: 'https://i.example'}]}}}", want: []string{"OAuth resource"}},
 		"a nameless one": {configuration: "http: {auth: {tokens: [{hash: '" + hash + "'}]}}", want: []string{"no name"}},
-		"metrics' port":  {configuration: "metrics: {address: '" + hakos + "'}", want: []string{"metrics.address: another hako has"}},
+		"metrics' port":  {configuration: "metrics: {address: '" + hakos + "'}", want: []string{"metrics.address: another hako has", "set metrics.address to 127.0.0.1:"}},
 		"bad consents":   {configuration: "consents: bad.yaml", want: []string{"consent file", `did you mean "plugins"?`}},
 	}
 	for name, test := range tests {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -48,8 +47,7 @@ func (v *view) find(name, file string) (*host.Status, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%w\n%s", errors.New(strictyaml.Unknown("plugin", name, known)),
-			"Plugins are looked for in the folders of the configuration and of --plugins")
+		return nil, fmt.Errorf("%s\nPlugins are looked for in the folders of the configuration, or of --plugins", strictyaml.Unknown("plugin", name, known))
 	}
 	return found, nil
 }

@@ -95,7 +95,7 @@ func (w *web) health() *http.ServeMux {
 func (w *web) add(key, address string, handler http.Handler, logger *slog.Logger) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, listenError(address, err))
+		return nil, fmt.Errorf("%s: %w", key, listenError(key, address, err))
 	}
 	w.listeners = append(w.listeners, listener)
 	w.servers = append(w.servers, mcpserver.NewHTTPServer(address, handler, logger))
@@ -171,7 +171,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 const wsaAddressInUse = syscall.Errno(10048)
 
 // listenError says who has the address, as far as that can be found out, and what to do.
-func listenError(address string, err error) error {
+func listenError(key, address string, err error) error {
 	if !errors.Is(err, syscall.EADDRINUSE) && !(runtime.GOOS == "windows" && errors.Is(err, wsaAddressInUse)) {
 		return err
 	}
@@ -179,7 +179,11 @@ func listenError(address string, err error) error {
 	if isHako(address) {
 		who = "another hako"
 	}
-	return fmt.Errorf("%s has the address %s already: stop it, or choose another address: hako serve --http %s", who, address, nextPort(address))
+	remedy := "set " + key + " to " + nextPort(address)
+	if key == "http.address" {
+		remedy = "hako serve --http " + nextPort(address)
+	}
+	return fmt.Errorf("%s has the address %s already: stop it, or choose another address: %s", who, address, remedy)
 }
 
 // isHako reports whether a hako answers at the address.

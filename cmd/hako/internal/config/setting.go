@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -156,7 +155,7 @@ func (s setting) text() string {
 	case *string:
 		return *value
 	case *[]string:
-		return strings.Join(*value, string(os.PathListSeparator)+" ")
+		return nonzero(len(*value) == 0, "["+strings.Join(*value, ", ")+"]")
 	case *bool:
 		return strconv.FormatBool(*value)
 	case *int:
