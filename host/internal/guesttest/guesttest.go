@@ -65,10 +65,16 @@ func keep(t testing.TB, path string, data []byte) {
 	}
 }
 
-// Root is the repository's root directory.
+// Root is the repository's root directory: the one with go.mod, at or above the working directory of the test.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+	dir, err := os.Getwd()
+	for err == nil && dir != filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+	panic("guesttest: the test does not run inside the repository")
 }
 
 // CacheDir is a compilation cache that all tests share.
