@@ -36,6 +36,7 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 	}
 	limits = limits.Or(p.spec.Limits)
 	c := p.newCall(request.Name, limits)
+	c.request = request
 	c.progress = progress
 	payload, err := c.payload(*request)
 	if err != nil {
@@ -62,6 +63,9 @@ func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte)
 	if err != nil {
 		return nil, err
 	}
+	if c.answer != nil {
+		return c.answer, nil
+	}
 	return decode(c.Plugin, c.response, c.blobs)
 }
 
@@ -76,6 +80,9 @@ type call struct {
 	meter    meter
 	log      *logSink
 	progress func(abi.Progress)
+	request  *abi.Request
+	// answer is what a Contract made of the request.
+	answer *abi.Response
 
 	lastProgress time.Time
 	response     []byte
@@ -97,6 +104,9 @@ func (c *call) payload(request abi.Request) ([]byte, error) {
 	if int64(len(request.Arguments)) > c.limits.Input {
 		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
 	}
+	if c.plugin.spec.Contract != nil {
+		return nil, nil // it takes the request as it is
+	}
 	request.DeadlineMS = c.limits.Time.Milliseconds()
 	payload, err := json.Marshal(request)
 	if err != nil {
@@ -114,6 +124,7 @@ func (c *call) explain(caller, timed context.Context, err error) error {
 	var limit *LimitError
 	var guest *GuestError
 	var exit *wasys.ExitError
+	var failed *abi.Error
 	switch {
 	case caller.Err() != nil:
 		return fmt.Errorf("plugin %s: %w", c.Plugin, caller.Err())
@@ -125,6 +136,8 @@ func (c *call) explain(caller, timed context.Context, err error) error {
 		return c.limitError(LimitMemory, bytesText(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):
 		return guest
+	case errors.As(err, &failed):
+		return fmt.Errorf("plugin %s: %w", c.Plugin, failed)
 	case errors.As(err, &exit):
 		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of answering", exit.ExitCode()), err}
 	}

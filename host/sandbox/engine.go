@@ -78,6 +78,8 @@ type Spec struct {
 	Wasm func() ([]byte, error)
 	// Modules are the import modules of the granted permissions; the core module is always there.
 	Modules []broker.Module
+	// Contract is how requests reach a guest that does not speak ABI 1. Nil means ABI 1.
+	Contract Contract
 	// Mounts are the granted directories. They must stay open until the plugin is closed.
 	Mounts []*file.Mount
 	// Clock is the guest's wall clock. Nil means the real one.

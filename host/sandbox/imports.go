@@ -97,12 +97,19 @@ const progressInterval = 100 * time.Millisecond
 const maxProgressMessage = 1 << 10
 
 func (c *call) report(progress, total float64, p, length uint64) {
+	if c.reports(progress, total) {
+		c.progress(abi.Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
+	}
+}
+
+// reports says whether a progress report is to be passed on now.
+func (c *call) reports(progress, total float64) bool {
 	now := time.Now()
 	if c.progress == nil || (now.Sub(c.lastProgress) < progressInterval && progress != total) {
-		return
+		return false
 	}
 	c.lastProgress = now
-	c.progress(abi.Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
+	return true
 }
 
 func (c *call) respond(p, length uint64) {

@@ -58,7 +58,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, image)); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	if i.entry = i.module.ExportedFunction(abi.Entry); i.entry == nil {
+	if i.entry = i.module.ExportedFunction(abi.Entry); i.entry == nil && p.spec.Contract == nil {
 		return nil, &GuestError{Plugin: p.spec.Name, Reason: "does not export " + abi.Entry}
 	}
 	if code.metered {
@@ -69,8 +69,13 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	}
 	if image != nil {
 		err = image.impose(i)
+	} else if p.spec.Contract != nil {
+		err = p.spec.Contract.Start(ctx, &Guest{c})
 	}
-	return i, err
+	if err != nil {
+		return nil, errors.Join(err, i.close())
+	}
+	return i, nil
 }
 
 // config is everything of WASI that a guest gets. What changes from call to call goes through the instance.
@@ -80,7 +85,7 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(i.files), mount.GuestPath())
 	}
 	var start []string
-	if image == nil {
+	if image == nil && p.spec.Contract == nil {
 		start = []string{"_initialize"}
 	}
 	config := wazero.NewModuleConfig().
@@ -112,8 +117,14 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	if i.fuel != nil {
 		i.fuel.Set(uint64(c.meter.begin()))
 	}
+	ctx = context.WithValue(ctx, instanceKey{}, i)
+	if contract := c.plugin.spec.Contract; contract != nil {
+		var err error
+		c.answer, err = contract.Serve(ctx, &Guest{c}, c.request)
+		return err
+	}
 	c.Give(payload)
-	results, err := i.entry.Call(context.WithValue(ctx, instanceKey{}, i), uint64(len(payload)))
+	results, err := i.entry.Call(ctx, uint64(len(payload)))
 	if err != nil {
 		return err
 	}
