@@ -64,6 +64,8 @@ type Settings struct {
 	Config map[string]any
 	// Limits override the manifest's.
 	Limits manifest.Limits
+	// State, if not empty, replaces the manifest's.
+	State manifest.State
 }
 
 // Shipped is one plugin that is part of the program.

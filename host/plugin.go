@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -70,6 +71,7 @@ func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error)
 	spec := sandbox.Spec{
 		Name:   s.name,
 		Limits: settings.Limits.Or(h.options.Limits).Or(p.manifest.Limits),
+		State:  cmp.Or(settings.State, p.manifest.Permissions.State),
 		Clock:  h.clock(p),
 	}
 	if spec.Modules, err = h.modules(s, p, grants); err != nil {

@@ -20,6 +20,9 @@ func Explain(p manifest.Permissions, language string) []string {
 	for _, f := range p.Files {
 		lines = append(lines, w.file(f, language))
 	}
+	if remembers(p.State) {
+		lines = append(lines, w.state(p.State))
+	}
 	if lines == nil {
 		return []string{w.nothing}
 	}
@@ -30,6 +33,7 @@ func Explain(p manifest.Permissions, language string) []string {
 type words struct {
 	send, anyHost, subdomains, only, config, inside string
 	read, write, because, nothing                   string
+	session, shared                                 string
 
 	addAddress, addMethods, addPaths, addConfig, addWrite string
 }
@@ -45,6 +49,8 @@ var english = words{
 	write:      "may read, change and delete the files in the folder that you choose as %[1]s",
 	because:    "%[1]s, because: %[2]s",
 	nothing:    "asks for nothing: it reaches no network and no files",
+	session:    "remembers what happened in earlier calls of the same session",
+	shared:     "remembers what happened in earlier calls, whoever the callers were: one caller's data may reach another",
 	addAddress: "%[1]s: now asks for %[2]s instead of %[3]s",
 	addMethods: "%[1]s: also asks to send %[2]s",
 	addPaths:   "%[1]s: also asks for the paths %[2]s",
@@ -63,6 +69,8 @@ var japanese = words{
 	write:      "%[1]s として選んだフォルダーのファイルを読み取り、変更、削除できます",
 	because:    "%[1]s。理由: %[2]s",
 	nothing:    "何も求めていません。ネットワークにもファイルにもアクセスしません",
+	session:    "同じセッションの以前の呼び出しの内容を覚えています",
+	shared:     "誰の呼び出しであっても、以前の呼び出しの内容を覚えています。ある利用者のデータが別の利用者に渡ることがあります",
 	addAddress: "%[1]s: %[3]s に代えて %[2]s を求めています",
 	addMethods: "%[1]s: %[2]s の送信も求めています",
 	addPaths:   "%[1]s: パス %[2]s も求めています",
@@ -96,6 +104,13 @@ func (w words) file(p manifest.FilePermission, language string) string {
 		format = w.write
 	}
 	return w.reason(w.f(format, p.Mount), p.Reason, language)
+}
+
+func (w words) state(s manifest.State) string {
+	if s == manifest.StateShared {
+		return w.shared
+	}
+	return w.session
 }
 
 func (w words) reason(line string, reason manifest.Text, language string) string {

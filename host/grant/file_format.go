@@ -75,6 +75,7 @@ func readTime(dst *time.Time) func(strictyaml.Value) {
 
 func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 	v.Object(strictyaml.Fields{
+		"state": manifest.ReadState(&p.State),
 		"http": strictyaml.List(&p.HTTP, func(v strictyaml.Value, p *manifest.HTTPPermission) {
 			v.Object(strictyaml.Fields{
 				"name":      strictyaml.String(&p.Name),
@@ -183,6 +184,9 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	}
 	if len(files) > 0 {
 		asked = append(asked, strictyaml.Entry{Key: "files", Value: files})
+	}
+	if remembers(p.State) {
+		asked = append(asked, strictyaml.Entry{Key: "state", Value: string(p.State)})
 	}
 	return asked
 }

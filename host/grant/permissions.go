@@ -23,6 +23,9 @@ func Digest(p manifest.Permissions) string {
 	for _, f := range p.Files {
 		lines = append(lines, line("files", f.Mount, f.Write))
 	}
+	if remembers(p.State) {
+		lines = append(lines, line("state", p.State))
+	}
 	sum := sha256.Sum256([]byte(strings.Join(sorted(lines), "\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -76,8 +79,14 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 			additions = append(additions, w.f(w.addWrite, p.Mount))
 		}
 	}
+	if slices.Index(manifest.States, asked.State) > max(0, slices.Index(manifest.States, approved.State)) {
+		additions = append(additions, w.state(asked.State))
+	}
 	return additions
 }
+
+// remembers reports whether a call may find what another left.
+func remembers(s manifest.State) bool { return s != "" && s != manifest.StateCall }
 
 func (w words) httpAdditions(approved, asked manifest.HTTPPermission) []string {
 	var additions []string
@@ -139,7 +148,10 @@ func beyond(list, known []string) []string {
 
 // sortedPermissions returns what p asks for without reasons, in a stable order.
 func sortedPermissions(p manifest.Permissions) manifest.Permissions {
-	var s manifest.Permissions
+	s := manifest.Permissions{State: p.State}
+	if !remembers(p.State) {
+		s.State = ""
+	}
 	for _, h := range p.HTTP {
 		h.Reason, h.Methods, h.Paths = nil, sorted(h.Methods), sorted(h.Paths)
 		s.HTTP = append(s.HTTP, h)

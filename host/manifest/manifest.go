@@ -131,7 +131,25 @@ type PromptArgument struct {
 type Permissions struct {
 	HTTP  []HTTPPermission
 	Files []FilePermission
+	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means StateCall.
+	State State
 }
+
+// State says how long what a plugin's code remembers lives.
+type State string
+
+// States, each of which remembers longer than the one before.
+const (
+	// StateCall forgets everything after each call.
+	StateCall State = "call"
+	// StateSession remembers for the calls of one caller's session.
+	StateSession State = "session"
+	// StateShared remembers from any call to any other, whoever the callers are.
+	StateShared State = "shared"
+)
+
+// States lists them all, in this order.
+var States = []State{StateCall, StateSession, StateShared}
 
 // HTTPPermission asks to send requests to what is under one base URL.
 type HTTPPermission struct {

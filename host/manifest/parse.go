@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -41,6 +42,7 @@ func (m *Manifest) read(v strictyaml.Value) {
 		"resourceTemplates": strictyaml.List(&m.ResourceTemplates, readResourceTemplate),
 		"prompts":           strictyaml.List(&m.Prompts, readPrompt),
 		"permissions":       m.Permissions.read,
+		"state":             ReadState(&m.Permissions.State),
 		"config":            readConfig(&m.Config),
 		"limits":            m.Limits.read,
 	})
@@ -174,6 +176,17 @@ func readFilePermission(v strictyaml.Value, p *FilePermission) {
 	})
 	if !stated {
 		v.Problem("access is missing: %q or %q", ReadOnly, ReadWrite)
+	}
+}
+
+// ReadState reads a State.
+func ReadState(dst *State) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		text, ok := v.Text()
+		if ok && !slices.Contains(States, State(text)) {
+			v.Problem("must be %q, %q or %q", StateCall, StateSession, StateShared)
+		}
+		*dst = State(text)
 	}
 }
 

@@ -3,6 +3,7 @@ package pipeline
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/pdk/abi"
@@ -19,10 +20,20 @@ const (
 type Caller struct {
 	// Door is where the call came in, one of the constants above.
 	Door string
-	// Tenant and User are empty where the door knows none. Session is the door's own, for logs.
+	// Tenant and User are empty where the door knows none. Session is the door's own name for the caller's session: it tells
+	// sessions apart, and does not let who reads it in a log use one.
 	Tenant, User, Session string
 	// Locale is the caller's language, a BCP 47 tag; empty means the host's.
 	Locale string
+}
+
+// sessionID is the session among those of all callers, or empty if the door knows none. A process has one caller at its standard input
+// and one at its terminal.
+func (c Caller) sessionID() string {
+	if c.Session == "" && c.Door == DoorHTTP {
+		return ""
+	}
+	return strings.Join([]string{c.Door, c.Tenant, c.User, c.Session}, "\x00")
 }
 
 // Call is one request on its way.

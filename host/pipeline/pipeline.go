@@ -218,6 +218,9 @@ func (p *Pipeline) referred(ref abi.Ref) (*catalog.Source, abi.Ref, error) {
 func (p *Pipeline) run(ctx context.Context, source *catalog.Source, call *Call, request *abi.Request, limits manifest.Limits) (*abi.Response, error) {
 	request.Config = source.Config
 	request.Locale = p.locale(call)
+	if id := call.Caller.sessionID(); id != "" {
+		ctx = sandbox.WithSession(ctx, id)
+	}
 	response, err := source.Backend.Call(ctx, request, limits, call.Progress)
 	if err != nil {
 		return nil, err

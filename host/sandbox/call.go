@@ -14,8 +14,9 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Call runs one request in an instance that is as it was right after its start. What limits states of Time, CPU, Input, Output and Log
-// holds instead of the plugin's. progress, if not nil, receives the guest's reports, one at a time, during the call.
+// Call runs one request in an instance that is as it was right after its start, unless Spec.State says otherwise. What limits
+// states of Time, CPU, Input, Output and Log holds instead of the plugin's. progress, if not nil, receives the guest's reports, one
+// at a time, during the call.
 //
 // It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
 // contract, ErrClosed when the plugin has been closed, and ctx's own error when the caller went away. What the guest itself
@@ -26,6 +27,11 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 		return nil, err
 	}
 	defer p.calls.Done()
+	session, err := p.sessions.enter(ctx, p.spec)
+	if err != nil {
+		return nil, err
+	}
+	defer p.sessions.leave(session)
 	if err := p.gate.enter(ctx, p.spec.Name); err != nil {
 		return nil, err
 	}
@@ -37,7 +43,7 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 	limits = limits.Or(p.spec.Limits)
 	c := p.newCall(request.Name, limits)
 	c.request = request
-	c.progress = progress
+	c.progress, c.session = progress, session
 	payload, err := c.payload(*request)
 	if err != nil {
 		return nil, err
@@ -59,7 +65,7 @@ func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte)
 		return nil, err
 	}
 	err = errors.Join(instance.run(ctx, c, payload), c.Close())
-	p.giveBack(code, instance, err == nil)
+	p.giveBack(code, instance, c.session, err == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +82,7 @@ type call struct {
 	ctx      context.Context
 	plugin   *Plugin
 	instance *instance
+	session  *session // nil: none
 	limits   manifest.Limits
 	meter    meter
 	log      *logSink

@@ -84,6 +84,8 @@ type Spec struct {
 	Mounts []*file.Mount
 	// Clock is the guest's wall clock. Nil means the real one.
 	Clock func() time.Time
+	// State says how long what the guest remembers lives. Empty means manifest.StateCall.
+	State manifest.State
 	// Limits are in force with every zero filled from manifest.DefaultLimits.
 	Limits manifest.Limits
 }
@@ -94,12 +96,20 @@ const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
 // Load makes a Plugin of spec. Nothing is compiled yet: the first call does that, or Prepare.
 func (e *Engine) Load(spec Spec) *Plugin {
 	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
-	return &Plugin{
+	p := &Plugin{
 		engine: e,
 		spec:   spec,
 		logger: e.logger.With("plugin", spec.Name),
 		gate:   newGate(spec.Limits),
+		pool:   pool{idleTime: idleTime},
 	}
+	switch spec.State {
+	case manifest.StateShared:
+		p.pool.idleTime = stateTime
+	case manifest.StateSession:
+		p.sessions = newSessions(spec.Limits.Concurrency)
+	}
+	return p
 }
 
 func (e *Engine) runtime(ctx context.Context, metered bool) wazero.Runtime {

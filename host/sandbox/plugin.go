@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// Plugin is one plugin ready to be called. It is safe for concurrent use: every call has an instance of its own.
+// Plugin is one plugin ready to be called. It is safe for concurrent use: no two calls at once are in the same instance.
 type Plugin struct {
 	engine *Engine
 	spec   Spec
@@ -29,6 +29,8 @@ type Plugin struct {
 	code *code
 
 	pool pool
+	// sessions is nil unless state lasts for one.
+	sessions *sessions
 }
 
 // code is the compiled plugin in a runtime that links its grants.
@@ -157,5 +159,6 @@ func (p *Plugin) Close() error {
 	}
 	runtime := p.code.runtime
 	p.code = nil
+	p.sessions.close()
 	return errors.Join(p.pool.close(), runtime.Close(context.Background()))
 }

@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/host/manifest"
 )
 
-// idleTime is how long an instance is kept without a call.
-const idleTime = time.Minute
+// idleTime is how long an instance is kept without a call, stateTime one that remembers something.
+const (
+	idleTime  = time.Minute
+	stateTime = 30 * time.Minute
+)
 
 // pool holds the instances of a plugin that wait for a call, and the image that they start from.
 type pool struct {
@@ -23,12 +28,16 @@ type pool struct {
 	idle      []*instance // ready for a call, the one used last at the end
 	used      []*instance // after a call, to be put back
 	shrinking *time.Timer
+	idleTime  time.Duration
 	closed    bool
 }
 
 // acquire returns an instance that is as after its start: an idle one, one that it puts back itself because nobody has yet, or a
 // new one, for which the call waits.
 func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, error) {
+	if i := c.session.take(); i != nil {
+		return i, nil
+	}
 	if i := p.pool.take(&p.pool.idle); i != nil {
 		return i, nil
 	}
@@ -77,9 +86,16 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 }
 
 // giveBack hands in an instance after a call, to be put back for the next one off the path of this one. One that cannot be put back,
-// because the call failed or something of it would stay, is thrown away and replaced.
-func (p *Plugin) giveBack(code *code, i *instance, ended bool) {
-	if ended && code.lasting == "" {
+// because the call failed or something of it would stay, is thrown away and replaced. One whose state lasts is kept as it is.
+func (p *Plugin) giveBack(code *code, i *instance, s *session, ended bool) {
+	switch {
+	case ended && s != nil:
+		s.instance = i
+		return
+	case ended && p.spec.State == manifest.StateShared:
+		p.pool.keep(i)
+		return
+	case ended && code.lasting == "":
 		p.pool.add(&p.pool.used, i)
 		p.pool.resets.Go(func() { p.putBack(code) })
 		return
@@ -171,23 +187,23 @@ func (p *pool) keep(i *instance) {
 	i.since = time.Now()
 	p.idle = append(p.idle, i)
 	if p.shrinking == nil {
-		p.shrinking = time.AfterFunc(idleTime, p.shrink)
+		p.shrinking = time.AfterFunc(p.idleTime, p.shrink)
 	}
 }
 
-// shrink closes the instances that have been idle for idleTime; the oldest come first.
+// shrink closes the instances that have been idle for long; the oldest come first.
 func (p *pool) shrink() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for n < len(p.idle) && time.Since(p.idle[n].since) >= idleTime {
+	for n < len(p.idle) && time.Since(p.idle[n].since) >= p.idleTime {
 		_ = p.idle[n].close() // nothing runs in it any more
 		n++
 	}
 	p.idle = append([]*instance(nil), p.idle[n:]...)
 	p.shrinking = nil
 	if len(p.idle) > 0 && !p.closed {
-		p.shrinking = time.AfterFunc(idleTime-time.Since(p.idle[0].since), p.shrink)
+		p.shrinking = time.AfterFunc(p.idleTime-time.Since(p.idle[0].since), p.shrink)
 	}
 }
 

@@ -106,6 +106,7 @@ mcp:
 plugin:
   weather:
     prefix: jp_
+    state: session
     config: {base_url: "https://me:secret@mirror.example.com/", days: 7, apiToken: hunter2, flags: [a, b]}
     limits: {concurrency: 2, time: 90s}
 `)
@@ -123,7 +124,7 @@ plugin:
 		t.Errorf("limits are %+v and %+v", c.Limits, c.MCP.Limits)
 	}
 	weather := c.Plugin["weather"]
-	if weather.Prefix != "jp_" || weather.Limits.Concurrency != 2 || weather.Limits.Time != 90*time.Second {
+	if weather.Prefix != "jp_" || weather.State != "session" || weather.Limits.Concurrency != 2 || weather.Limits.Time != 90*time.Second {
 		t.Errorf("weather's settings are %+v", weather)
 	}
 	if want := []any{"a", "b"}; weather.Config["days"] != json.Number("7") || !reflect.DeepEqual(weather.Config["flags"], want) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -157,6 +158,10 @@ func (r reader) plugins(v strictyaml.Value) {
 			"prefix": func(v strictyaml.Value) {
 				strictyaml.String(&s.Prefix)(v)
 				r.note(key+".prefix", s.Prefix, v)
+			},
+			"state": func(v strictyaml.Value) {
+				manifest.ReadState(&s.State)(v)
+				r.note(key+".state", string(s.State), v)
 			},
 			"config": func(v strictyaml.Value) { r.pluginConfig(key+".config.", s.Config, v) },
 		}

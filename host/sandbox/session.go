@@ -1,0 +1,169 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+)
+
+// WithSession returns a context whose calls belong to the caller's session with this id, for plugins whose state lasts as long as a
+// session. The id must be one that no other caller can have. Calls without a session start clean.
+func WithSession(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, sessionKey{}, id)
+}
+
+type sessionKey struct{}
+
+// minSessions is how many sessions of a plugin are remembered at least.
+const minSessions = 64
+
+// sessions hold the instances of a plugin whose state lasts for a session. A nil *sessions has none.
+type sessions struct {
+	most int
+
+	// mu guards what follows, and users and since of each session.
+	mu     sync.Mutex
+	byID   map[string]*session
+	expiry *time.Timer
+}
+
+// session is one caller's. Whoever has taken its turn owns instance, which is nil before the first call and after a failed one.
+type session struct {
+	turn     chan struct{}
+	instance *instance
+	// users counts calls that run or wait, since is when the last one ended.
+	users int
+	since time.Time
+}
+
+// newSessions remembers as many sessions as there are calls at once, or more.
+func newSessions(concurrency int) *sessions {
+	return &sessions{most: max(minSessions, concurrency), byID: map[string]*session{}}
+}
+
+// enter waits until no other call of ctx's session runs. It returns nil if there is no session, and fails like gate.enter, which
+// comes after it: calls that wait here must not hold the slots of other sessions.
+func (s *sessions) enter(ctx context.Context, spec Spec) (*session, error) {
+	id, ok := ctx.Value(sessionKey{}).(string)
+	if s == nil || !ok {
+		return nil, nil
+	}
+	const remedy = "calls of one session run one after another: wait for the one before, or raise limits.queue or limits.queueWait"
+	entered, waiting := s.use(id)
+	if waiting > spec.Limits.Queue {
+		s.release(entered)
+		return nil, &LimitError{spec.Name, LimitQueue, fmt.Sprintf("%d waiting calls", spec.Limits.Queue), remedy}
+	}
+	timer := time.NewTimer(spec.Limits.QueueWait)
+	defer timer.Stop()
+	var err error
+	select {
+	case entered.turn <- struct{}{}:
+		return entered, nil
+	case <-timer.C:
+		err = &LimitError{spec.Name, LimitQueue, spec.Limits.QueueWait.String() + " of waiting", remedy}
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.release(entered)
+	return nil, err
+}
+
+// use returns the session with this id, and how many calls of it run or wait already.
+func (s *sessions) use(id string) (found *session, before int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found = s.byID[id]; found == nil {
+		found = &session{turn: make(chan struct{}, 1)}
+		s.byID[id] = found
+	}
+	found.users++
+	return found, found.users - 1
+}
+
+// leave ends a call's turn.
+func (s *sessions) leave(left *session) {
+	if left == nil {
+		return
+	}
+	<-left.turn
+	s.release(left)
+}
+
+func (s *sessions) release(left *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left.users--
+	left.since = time.Now()
+	if len(s.byID) > s.most {
+		s.forgetOldest()
+	}
+	if s.expiry == nil {
+		s.expiry = time.AfterFunc(stateTime, s.expire)
+	}
+}
+
+// forgetOldest forgets the session that has been quiet for longest. s.mu is held.
+func (s *sessions) forgetOldest() {
+	oldest := ""
+	for id, session := range s.byID {
+		if session.users == 0 && (oldest == "" || session.since.Before(s.byID[oldest].since)) {
+			oldest = id
+		}
+	}
+	s.forget(oldest)
+}
+
+// forget forgets a session without users. s.mu is held.
+func (s *sessions) forget(id string) {
+	session, ok := s.byID[id]
+	if !ok {
+		return
+	}
+	delete(s.byID, id)
+	if session.instance != nil {
+		_ = session.instance.close() // nothing runs in it any more
+	}
+}
+
+// expire forgets the sessions that have been quiet for long.
+func (s *sessions) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expiry = nil
+	for id, session := range maps.Clone(s.byID) {
+		if session.users == 0 && time.Since(session.since) >= stateTime {
+			s.forget(id)
+		}
+	}
+	if len(s.byID) > 0 {
+		s.expiry = time.AfterFunc(stateTime/2, s.expire)
+	}
+}
+
+// close forgets all sessions. No call may be under way.
+func (s *sessions) close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+	for id := range maps.Clone(s.byID) {
+		s.forget(id)
+	}
+}
+
+// take returns the session's instance, for the call whose turn it is, or nil.
+func (s *session) take() *instance {
+	if s == nil {
+		return nil
+	}
+	i := s.instance
+	s.instance = nil
+	return i
+}

@@ -1,0 +1,105 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// sessionCall calls a tool of the guest probe in a session and returns the text of the answer.
+func sessionCall(ctx context.Context, plugin *sandbox.Plugin, session, tool string) (string, error) {
+	if session != "" {
+		ctx = sandbox.WithSession(ctx, session)
+	}
+	response, err := plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage("{}")}, manifest.Limits{}, nil)
+	if err != nil {
+		return "", err
+	}
+	return response.Content[0].Text, nil
+}
+
+// TestState holds what a plugin remembers from which call to which.
+func TestState(t *testing.T) {
+	t.Parallel()
+	type step struct{ session, tool, want string }
+	for _, test := range []struct {
+		state manifest.State
+		steps []step
+	}{
+		{manifest.StateCall, []step{{"a", "count", "1"}, {"a", "count", "1"}, {"", "count", "1"}}},
+		{manifest.StateSession, []step{
+			{"a", "count", "1"}, {"a", "count", "2"}, {"b", "count", "1"}, {"a", "count", "3"}, {"b", "count", "2"},
+			{"", "count", "1"}, {"", "count", "1"}, {"a", "trap", ""}, {"a", "count", "1"}, {"b", "count", "3"},
+		}},
+		{manifest.StateShared, []step{{"a", "count", "1"}, {"b", "count", "2"}, {"", "count", "3"}, {"", "trap", ""}, {"a", "count", "1"}}},
+	} {
+		t.Run(string(test.state), func(t *testing.T) {
+			t.Parallel()
+			plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: test.state})
+			for i, step := range test.steps {
+				got, err := sessionCall(t.Context(), plugin, step.session, step.tool)
+				if got != step.want || (err == nil) != (step.want != "") {
+					t.Errorf("step %d: %s in session %q = %q, %v; want %q", i, step.tool, step.session, got, err, step.want)
+				}
+			}
+		})
+	}
+}
+
+// TestSessionsAreBounded lets more sessions come than are remembered: the one that was quiet for longest is forgotten.
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: manifest.StateSession})
+	count := func(session string) string {
+		got, err := sessionCall(t.Context(), plugin, session, "count")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for i := range 65 {
+		count(fmt.Sprint(i))
+	}
+	if got := count("64"); got != "2" {
+		t.Errorf("the newest session: %s", got)
+	}
+	if got := count("0"); got != "1" {
+		t.Errorf("the oldest session of 65: %s", got)
+	}
+}
+
+// TestSessionTakesTurns holds that the calls of one session run one after another, and do not keep other sessions from running.
+func TestSessionTakesTurns(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{
+		State: manifest.StateSession, Limits: manifest.Limits{Concurrency: 2, Queue: 3, QueueWait: time.Minute},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	var limit *sandbox.LimitError
+	refused := make(chan error, 10)
+	for range 5 {
+		group.Go(func() {
+			_, err := sessionCall(ctx, plugin, "greedy", "loop")
+			if errors.As(err, &limit) {
+				refused <- err
+			}
+		})
+	}
+	if err := <-refused; !errors.As(err, &limit) || limit.Limit != sandbox.LimitQueue {
+		t.Errorf("the fifth call at once: %v", err)
+	}
+	if got, err := sessionCall(t.Context(), plugin, "other", "count"); err != nil || got != "1" {
+		t.Errorf("another session: %q, %v", got, err)
+	}
+	cancel()
+	group.Wait()
+}
