@@ -119,8 +119,8 @@ func (h *Host) Watch(ctx context.Context) error {
 	compiling := make(chan struct{})
 	go func() {
 		defer close(compiling)
-		if err := h.store.prune(); err != nil {
-			h.logger.Warn("remove old copies of plugins", "err", err)
+		if err := errors.Join(h.store.prune(), h.engine.Prune()); err != nil {
+			h.logger.Warn("remove old copies and images of plugins", "err", err)
 		}
 		h.compile(ctx)
 	}()

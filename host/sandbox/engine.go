@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ import (
 
 // Options configures an Engine. A nil *Options means all defaults.
 type Options struct {
-	// CacheDir keeps compiled code between runs. It is made if missing. Empty keeps it in memory only, so that every start
+	// CacheDir keeps compiled code and images of started plugins between runs. It is made if missing. Empty keeps it in memory only, so that every start
 	// compiles anew (seconds per plugin).
 	CacheDir string
 	// Logger receives what guests log and why instances were thrown away. Nil discards it.
@@ -36,7 +37,11 @@ type Options struct {
 // Engine compiles plugins and holds what they share. It is safe for concurrent use.
 type Engine struct {
 	cache  wazero.CompilationCache
+	images string // the directory with images; empty means none
 	logger *slog.Logger
+	// started and epoch are one moment, on the process's monotonic clock and the wall clock.
+	started time.Time
+	epoch   int64
 }
 
 // initRuntime makes a runtime once, alone: wazero works out its own version at the first use, in a variable without a lock.
@@ -47,7 +52,8 @@ func New(options *Options) (*Engine, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	e := &Engine{logger: options.Logger}
+	e := &Engine{logger: options.Logger, started: time.Now()}
+	e.epoch = e.started.UnixNano()
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
@@ -56,7 +62,8 @@ func New(options *Options) (*Engine, error) {
 		e.cache = wazero.NewCompilationCache()
 		return e, nil
 	}
-	if err := os.MkdirAll(options.CacheDir, 0o700); err != nil {
+	e.images = filepath.Join(options.CacheDir, "images")
+	if err := os.MkdirAll(e.images, 0o700); err != nil {
 		return nil, fmt.Errorf("make the compilation cache: %w", err)
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
@@ -66,6 +73,9 @@ func New(options *Options) (*Engine, error) {
 	e.cache = cache
 	return e, nil
 }
+
+// nanotime is the guests' monotonic clock. It goes on from one process to the next, since an image may be older than the process.
+func (e *Engine) nanotime() int64 { return e.epoch + int64(time.Since(e.started)) }
 
 // Close frees the compiled code. Plugins must be closed before.
 func (e *Engine) Close() error { return e.cache.Close(context.Background()) }

@@ -1,4 +1,28 @@
 package sandbox
 
-// Decode is for tests.
-var Decode = decode
+import "crypto/sha256"
+
+// Decode, DecodeImage and Written are for tests.
+var (
+	Decode  = decode
+	Written = written
+)
+
+// DecodeImage reports whether data is an image with this key, of 2 globals and at most 1 MiB.
+func DecodeImage(data []byte, key [sha256.Size]byte) error {
+	image, err := decodeImage(data, key, 2, 1<<20)
+	if err != nil {
+		return err
+	}
+	return image.memory.close()
+}
+
+// EncodeImage makes the file of an image.
+func EncodeImage(memory []byte, globals []uint64, key [sha256.Size]byte) []byte {
+	m, err := newImageMemory(len(memory), written(memory))
+	if err != nil {
+		panic(err)
+	}
+	defer m.close()
+	return encodeImage(&image{memory: m, globals: globals}, key)
+}

@@ -28,6 +28,8 @@ type instance struct {
 	// descriptors is how many descriptors it has from the start: standard ones and mounts. spoiled says that the guest changed one.
 	descriptors uint32
 	spoiled     bool
+	// started says that its start is over.
+	started bool
 	// call is the one being served, or the start.
 	call *call
 	// since is when it became idle.
@@ -75,6 +77,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if err != nil {
 		return nil, errors.Join(err, i.close())
 	}
+	i.started = true
 	return i, nil
 }
 
@@ -96,7 +99,7 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 		WithStdout(&output{i, abi.LogInfo}).
 		WithStderr(&output{i, abi.LogWarn}).
 		WithRandSource(&entropy{i}).
-		WithSysNanotime().
+		WithNanotime(p.engine.nanotime, 1).
 		WithSysWalltime().
 		WithNanosleep(i.sleep)
 	if clock := p.spec.Clock; clock != nil {
@@ -164,53 +167,4 @@ func (i *instance) close() error {
 	err := i.module.Close(context.Background())
 	i.memory.release()
 	return err
-}
-
-// image is the state of a plugin's instance after its start, from which others begin.
-type image struct {
-	memory  *imageMemory
-	globals []uint64
-}
-
-// capture makes the image of an instance that has just started, and lays the instance over it.
-func capture(i *instance) (*image, error) {
-	memory, err := newImageMemory(i.memory.bytes(i.memory.size))
-	if err != nil {
-		return nil, err
-	}
-	image := &image{memory: memory}
-	for _, global := range i.globals {
-		image.globals = append(image.globals, global.Get())
-	}
-	if err := i.memory.overlay(memory); err != nil {
-		return nil, errors.Join(err, memory.close())
-	}
-	return image, nil
-}
-
-// impose makes an instance that has not started what the image shows.
-func (image *image) impose(i *instance) error {
-	missing := uint32((uint64(len(image.memory.data)) - i.memory.size) >> 16)
-	if _, ok := i.module.Memory().Grow(missing); !ok {
-		return fmt.Errorf("grow the memory by %d pages to that of the image", missing)
-	}
-	image.setGlobals(i)
-	return i.memory.overlay(image.memory)
-}
-
-// restore puts an instance back. It reports false if something of the call would stay: open files, changed descriptors, or memory
-// that cannot be taken back.
-func (image *image) restore(i *instance) bool {
-	if i.files.End() > 0 || i.spoiled || !i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
-		return false
-	}
-	i.memory.restore(image.memory)
-	image.setGlobals(i)
-	return true
-}
-
-func (image *image) setGlobals(i *instance) {
-	for n, global := range i.globals {
-		global.Set(image.globals[n])
-	}
 }

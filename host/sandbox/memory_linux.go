@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 	"unsafe"
 
@@ -58,13 +59,13 @@ type imageMemory struct {
 	data []byte
 }
 
-// newImageMemory copies data.
-func newImageMemory(data []byte) (*imageMemory, error) {
+// newImageMemory makes a memory of size bytes that is zero but for the parts, each with its offset.
+func newImageMemory(size int, parts iter.Seq2[int, []byte]) (*imageMemory, error) {
 	fd, err := unix.MemfdCreate("hako-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("make the image: %w", err)
 	}
-	image, err := fillImage(fd, data)
+	image, err := fillImage(fd, size, parts)
 	if err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("make the image: %w", err)
@@ -72,22 +73,24 @@ func newImageMemory(data []byte) (*imageMemory, error) {
 	return image, nil
 }
 
-func fillImage(fd int, data []byte) (*imageMemory, error) {
-	if err := unix.Ftruncate(fd, int64(len(data))); err != nil {
+func fillImage(fd, size int, parts iter.Seq2[int, []byte]) (*imageMemory, error) {
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		return nil, err
 	}
-	for written := 0; written < len(data); {
-		n, err := unix.Pwrite(fd, data[written:], int64(written))
-		if err != nil {
-			return nil, err
+	for offset, part := range parts {
+		for written := 0; written < len(part); {
+			n, err := unix.Pwrite(fd, part[written:], int64(offset+written))
+			if err != nil {
+				return nil, err
+			}
+			written += n
 		}
-		written += n
 	}
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return nil, err
 	}
-	mapped, err := unix.Mmap(fd, 0, len(data), unix.PROT_READ, unix.MAP_SHARED)
+	mapped, err := unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@
 
 package sandbox
 
+import "iter"
+
 // region is memory on Go's heap, reserved as a whole.
 type region struct{ reserved []byte }
 
@@ -21,8 +23,13 @@ func (r *region) bytes(size uint64) []byte { return r.reserved[:size:size] }
 
 func (r *region) release() { r.reserved = nil }
 
-func newImageMemory(data []byte) (*imageMemory, error) {
-	return &imageMemory{append([]byte(nil), data...)}, nil
+// newImageMemory makes a memory of size bytes that is zero but for the parts, each with its offset.
+func newImageMemory(size int, parts iter.Seq2[int, []byte]) (*imageMemory, error) {
+	image := &imageMemory{make([]byte, size)}
+	for offset, part := range parts {
+		copy(image.data[offset:], part)
+	}
+	return image, nil
 }
 
 func (i *imageMemory) close() error { return nil }

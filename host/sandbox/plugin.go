@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +38,8 @@ type Plugin struct {
 type code struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
+	// digest is that of the rewritten code.
+	digest [sha256.Size]byte
 	// metered says that the code has been rewritten; globals are then the names of its mutable globals.
 	metered bool
 	globals []string
@@ -100,7 +103,7 @@ func (p *Plugin) compiled(ctx context.Context) (*code, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
 	}
-	p.code = &code{runtime: runtime, module: module, metered: metered, globals: result.Globals, lasting: result.Lasting}
+	p.code = &code{runtime: runtime, module: module, digest: sha256.Sum256(result.Wasm), metered: metered, globals: result.Globals, lasting: result.Lasting}
 	return p.code, nil
 }
 

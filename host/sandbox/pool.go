@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -58,11 +59,14 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	return p.instantiate(ctx, code, image, c)
 }
 
-// start returns the plugin's image. Whoever is first starts an instance to make it, and gets that too.
+// start returns the plugin's image. Whoever is first loads the one that was kept, or starts an instance to make it and gets that too.
 func (p *Plugin) start(ctx context.Context, code *code, c *call) (*image, *instance, error) {
 	p.pool.starting.Lock()
 	defer p.pool.starting.Unlock()
 	if p.pool.image != nil {
+		return p.pool.image, nil, nil
+	}
+	if p.pool.image = p.loadImage(code); p.pool.image != nil {
 		return p.pool.image, nil, nil
 	}
 	i, err := p.first(ctx, code, c)
@@ -75,13 +79,16 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 	if err != nil {
 		return nil, err
 	}
-	if i.files.End() > 0 {
-		code.lasting = "files left open by the start"
+	if i.files.End() > 0 || i.spoiled {
+		code.lasting = "the start leaves files open or changes descriptors"
 		return i, nil
 	}
-	if p.pool.image, err = capture(i); err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+	image, err := capture(i, p.engine.nanotime())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close())
 	}
+	p.pool.image = image
+	p.pool.resets.Go(func() { p.saveImage(code, image) })
 	return i, nil
 }
 

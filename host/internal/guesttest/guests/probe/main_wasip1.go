@@ -44,6 +44,11 @@ type none struct{}
 
 var counter int
 
+var birth = time.Now()
+
+// born is drawn when the guest starts.
+var born = rand.Uint64()
+
 var sink any
 
 func init() {
@@ -54,6 +59,8 @@ func init() {
 		counter++
 		return fmt.Sprint(counter), nil
 	})
+	pdk.HandleTool("born", func(context.Context, none) (string, error) { return fmt.Sprint(born), nil })
+	pdk.HandleTool("elapsed", func(context.Context, none) (string, error) { return fmt.Sprint(time.Since(birth) > 0), nil })
 	pdk.HandleTool("image", func(context.Context, none) (*pdk.Result, error) {
 		return new(pdk.Result).AddImage("image/png", []byte("\x89PNG\r\n\x1a\n")).AddTextBytes([]byte("caption")).
 			AddLink("file:///x", "x", "text/plain").AddResource(pdk.ResourceContents{URI: "probe://r", Data: []byte{0, 1}}), nil

@@ -1,0 +1,243 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Images are kept on disk, so that a plugin's start runs once and not once for each process. An image is private to this user, holds
+// nothing of any call, and is taken only if its digest and everything that it depends on are right; otherwise it is made anew.
+
+// imageHeader starts an image file; the SHA-256 of all that follows it comes next, then the key, then the number of globals and
+// their values, the time, the size of the memory, and runs of it: offset, length, bytes. Numbers are little-endian, of 64 bits.
+const imageHeader = "hako image 1\n"
+
+// imageKey is a digest of everything that an image depends on: the code that ran, what it saw, and who ran it.
+func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
+	mounts := []string{}
+	for _, mount := range p.spec.Mounts {
+		mounts = append(mounts, mount.GuestPath())
+	}
+	modules := []string{}
+	for _, module := range p.spec.Modules {
+		modules = append(modules, module.Name)
+	}
+	data, _ := json.Marshal([]any{ // plain data always marshals
+		abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest), fmt.Sprintf("%T", p.spec.Contract),
+		p.spec.Name, mounts, modules, p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(features),
+	})
+	return sha256.Sum256(data)
+}
+
+// runtimeVersion is that of the Wasm runtime in this program.
+func runtimeVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == "github.com/tetratelabs/wazero" {
+			return module.Version
+		}
+	}
+	return ""
+}
+
+// imagePath is where the image is kept; empty means nowhere. A start under a pinned clock is not representative.
+func (p *Plugin) imagePath(key [sha256.Size]byte) string {
+	if p.engine.images == "" || p.spec.Clock != nil {
+		return ""
+	}
+	return filepath.Join(p.engine.images, fmt.Sprintf("%x%s", key, imageSuffix))
+}
+
+const imageSuffix = ".image"
+
+// loadImage returns the image that was kept, or nil.
+func (p *Plugin) loadImage(code *code) *image {
+	key := p.imageKey(code)
+	path := p.imagePath(key)
+	if path == "" {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var image *image
+	if err == nil {
+		image, err = decodeImage(data, key, len(code.globals), p.spec.Limits.Memory)
+	}
+	if err == nil && image.taken > p.engine.nanotime() {
+		err = errors.Join(errors.New("it is from the future"), image.memory.close())
+	}
+	if err != nil {
+		p.logger.Warn("the image of the plugin's start cannot be used and is made anew", "path", path, "err", err)
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // for prune
+	return image
+}
+
+// saveImage keeps the image for the next process.
+func (p *Plugin) saveImage(code *code, image *image) {
+	key := p.imageKey(code)
+	path := p.imagePath(key)
+	if path == "" {
+		return
+	}
+	if err := writeFile(path, encodeImage(image, key)); err != nil {
+		p.logger.Warn("keep the image of the plugin's start", "err", err)
+	}
+}
+
+func encodeImage(image *image, key [sha256.Size]byte) []byte {
+	out := append([]byte(imageHeader), make([]byte, sha256.Size)...)
+	out = append(out, key[:]...)
+	number := func(n uint64) { out = binary.LittleEndian.AppendUint64(out, n) }
+	number(uint64(len(image.globals)))
+	for _, global := range image.globals {
+		number(global)
+	}
+	number(uint64(image.taken))
+	number(uint64(len(image.memory.data)))
+	for offset, run := range written(image.memory.data) {
+		number(uint64(offset))
+		number(uint64(len(run)))
+		out = append(out, run...)
+	}
+	body := out[len(imageHeader)+sha256.Size:]
+	digest := sha256.Sum256(body)
+	copy(out[len(imageHeader):], digest[:])
+	return out
+}
+
+var errImage = errors.New("it is damaged")
+
+// decodeImage checks everything about a file before it makes an image of it.
+func decodeImage(data []byte, key [sha256.Size]byte, globals int, limit int64) (*image, error) {
+	body, ok := bytes.CutPrefix(data, []byte(imageHeader))
+	if !ok || len(body) < 2*sha256.Size {
+		return nil, errImage
+	}
+	if digest := sha256.Sum256(body[sha256.Size:]); !bytes.Equal(digest[:], body[:sha256.Size]) {
+		return nil, errImage
+	}
+	body = body[sha256.Size:]
+	if !bytes.Equal(body[:sha256.Size], key[:]) {
+		return nil, errors.New("it is that of something else")
+	}
+	r := &numbers{data: body[sha256.Size:]}
+	if r.next() != uint64(globals) {
+		return nil, errImage
+	}
+	image := new(image)
+	for range globals {
+		image.globals = append(image.globals, r.next())
+	}
+	image.taken = int64(r.next())
+	size := r.next()
+	if size > uint64(limit) || size%page != 0 || size == 0 {
+		return nil, errImage
+	}
+	runs, err := r.runs(size)
+	if err != nil {
+		return nil, err
+	}
+	image.memory, err = newImageMemory(int(size), func(yield func(int, []byte) bool) {
+		for _, run := range runs {
+			if !yield(run.offset, run.bytes) {
+				return
+			}
+		}
+	})
+	return image, err
+}
+
+// run is a part of a memory.
+type run struct {
+	offset int
+	bytes  []byte
+}
+
+// runs reads the parts of a memory of this size to the end.
+func (r *numbers) runs(size uint64) ([]run, error) {
+	var list []run
+	for len(r.data) > 0 {
+		offset, length := r.next(), r.next()
+		if offset > size || length > size-offset || length > uint64(len(r.data)) {
+			return nil, errImage
+		}
+		list = append(list, run{int(offset), r.data[:length]})
+		r.data = r.data[length:]
+	}
+	if r.short {
+		return nil, errImage
+	}
+	return list, nil
+}
+
+// numbers reads numbers; past the end they are zero and short is true.
+type numbers struct {
+	data  []byte
+	short bool
+}
+
+func (r *numbers) next() uint64 {
+	if len(r.data) < 8 {
+		r.data, r.short = nil, true
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(r.data)
+	r.data = r.data[8:]
+	return n
+}
+
+// writeFile writes a whole file, for this user alone, or nothing.
+func writeFile(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+// Prune removes images that have not been used for a month, and what an interrupted process left of one.
+func (e *Engine) Prune() error {
+	if e.images == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(e.images)
+	for _, entry := range entries {
+		info, infoErr := entry.Info()
+		ours := strings.HasSuffix(entry.Name(), imageSuffix) || strings.HasPrefix(entry.Name(), ".new-")
+		if infoErr == nil && ours && time.Since(info.ModTime()) > imageAge {
+			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
+		}
+	}
+	return err
+}
+
+// imageAge is how long an unused image is kept.
+const imageAge = 30 * 24 * time.Hour

@@ -1,0 +1,192 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// imageDir is a cache directory with the compiled code of all tests and images of its own.
+func imageDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	compiled, err := filepath.Glob(filepath.Join(guesttest.CacheDir(t), "wazero-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range compiled {
+		if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// born starts an engine as a new process would, and returns what the guest drew when it started.
+func born(t *testing.T, dir string, spec sandbox.Spec) string {
+	t.Helper()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Wasm, spec.Modules = probe(t), []brokerModule{deniedHTTP}
+	plugin := engine.Load(spec)
+	defer func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	number := text(t, plugin, "born", object{})
+	if again := text(t, plugin, "born", object{}); again != number {
+		t.Errorf("born %s and %s in one process", number, again)
+	}
+	if got := text(t, plugin, "elapsed", object{}); got != "true" {
+		t.Error("the clock of the guest went back")
+	}
+	return number
+}
+
+func images(t *testing.T, dir string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "images", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// TestImageOutlivesProcess starts a guest once for two processes, and again for whatever would start differently.
+func TestImageOutlivesProcess(t *testing.T) {
+	t.Parallel()
+	dir := imageDir(t)
+	first := born(t, dir, sandbox.Spec{Name: "a"})
+	if again := born(t, dir, sandbox.Spec{Name: "a"}); again != first {
+		t.Error("the second process started the guest again")
+	}
+	larger := sandbox.Spec{Name: "a"}
+	larger.Limits.Memory = 96 << 20
+	pinned := sandbox.Spec{Name: "a", Clock: func() time.Time { return time.Unix(0, 0) }}
+	seen := map[string]bool{first: true}
+	for name, spec := range map[string]sandbox.Spec{"another name": {Name: "b"}, "another limit": larger, "a pinned clock": pinned} {
+		if number := born(t, dir, spec); seen[number] {
+			t.Errorf("%s: the image of another start was used", name)
+		} else {
+			seen[number] = true
+		}
+	}
+	if n := len(images(t, dir)); n != 3 {
+		t.Errorf("%d images, want 3: one under a pinned clock is not kept", n)
+	}
+}
+
+// TestDamagedImage damages an image in every way that disks and people do: the guest then starts anew, and leaves a good image.
+func TestDamagedImage(t *testing.T) {
+	t.Parallel()
+	dir := imageDir(t)
+	last := born(t, dir, sandbox.Spec{Name: "a"})
+	path := images(t, dir)[0]
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(at int) []byte {
+		data := bytes.Clone(good)
+		data[at] ^= 1
+		return data
+	}
+	for name, data := range map[string][]byte{
+		"empty": nil, "header": flip(0), "digest": flip(20), "key": flip(60), "global": flip(90), "memory": flip(len(good) / 2),
+		"truncated": good[:len(good)-1], "longer": append(bytes.Clone(good), 0),
+	} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		number := born(t, dir, sandbox.Spec{Name: "a"})
+		if number == last {
+			t.Errorf("%s: the damaged image was used", name)
+		}
+		if again := born(t, dir, sandbox.Spec{Name: "a"}); again != number {
+			t.Errorf("%s: no good image was left", name)
+		}
+		last = number
+	}
+}
+
+// TestImageOfAnother takes an image under the name of another.
+func TestImageOfAnother(t *testing.T) {
+	t.Parallel()
+	dir := imageDir(t)
+	a := born(t, dir, sandbox.Spec{Name: "a"})
+	from := images(t, dir)[0]
+	b := born(t, dir, sandbox.Spec{Name: "b"})
+	for _, to := range images(t, dir) {
+		if to != from {
+			if err := os.Rename(from, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if number := born(t, dir, sandbox.Spec{Name: "b"}); number == a || number == b {
+		t.Error("an image under a wrong name was used")
+	}
+}
+
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	const block = 4 << 10
+	for _, test := range []struct {
+		size    int
+		touched []int
+		want    []int // offset and length in turn
+	}{
+		{0, nil, nil},
+		{8 * block, nil, nil},
+		{8 * block, []int{0, 8*block - 1}, []int{0, block, 7 * block, block}},
+		{8 * block, []int{block, 2*block + 5, 4 * block}, []int{block, 2 * block, 4 * block, block}},
+		{block + 1, []int{block}, []int{block, 1}},
+	} {
+		data := make([]byte, test.size)
+		for _, at := range test.touched {
+			data[at] = 1
+		}
+		var got []int
+		for offset, run := range sandbox.Written(data) {
+			got = append(got, offset, len(run))
+		}
+		if len(got) != len(test.want) {
+			t.Errorf("%v: %v, want %v", test.touched, got, test.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != test.want[i] {
+				t.Errorf("%v: %v, want %v", test.touched, got, test.want)
+			}
+		}
+	}
+}
+
+// FuzzDecodeImage signs whatever comes, so that the fuzzer gets past the digest.
+func FuzzDecodeImage(f *testing.F) {
+	key := sha256.Sum256(nil)
+	memory := make([]byte, 1<<16)
+	memory[5], memory[60_000] = 1, 2
+	good := sandbox.EncodeImage(memory, []uint64{1, 2}, key)
+	if err := sandbox.DecodeImage(good, key); err != nil {
+		f.Fatal(err)
+	}
+	const header = 13 + 2*sha256.Size
+	f.Add(good[header:])
+	f.Add(good[header : len(good)-1])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		body = append(key[:], body...)
+		digest := sha256.Sum256(body)
+		_ = sandbox.DecodeImage(append(append([]byte("hako image 1\n"), digest[:]...), body...), key)
+	})
+}
