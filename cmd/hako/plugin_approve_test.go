@@ -86,6 +86,11 @@ func TestApproveMaps(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, filepath.Join(dir, "notes")+", read-write")
+	whole := filepath.Join(dir, "notes")
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace="+whole).want(t, exitOK)
+	if m := consent(t, dir).Mounts["workspace"]; m.Path != whole {
+		t.Errorf("the mount is %+v", m)
+	}
 }
 
 // TestApproveUpdate: an update says what it asks for beyond the earlier yes, and keeps what that settled.

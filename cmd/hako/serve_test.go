@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,6 +147,20 @@ func TestServePending(t *testing.T) {
 	<-s.stderr.await("plugin in service")
 	if _, answer := s.rpc(t, "", "tools/list", "", ""); !strings.Contains(answer, `"name":"probe_echo"`) {
 		t.Errorf("tools/list: %s", answer)
+	}
+}
+
+// TestDraining: those who send requests here are told before the doors close.
+func TestDraining(t *testing.T) {
+	t.Parallel()
+	w := new(web)
+	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+		answer := httptest.NewRecorder()
+		w.health().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if answer.Code != want {
+			t.Errorf("status %d, want %d", answer.Code, want)
+		}
+		w.drain()
 	}
 }
 

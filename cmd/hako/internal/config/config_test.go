@@ -62,6 +62,15 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestElsewhere: what belongs to a file in another directory lies beside it.
+func TestElsewhere(t *testing.T) {
+	dir, work := write(t, "plugins: [tools]\n"), t.TempDir()
+	c := load(t, Source{Dir: work, File: filepath.Join(dir, FileName)})
+	if c.Consents != filepath.Join(dir, "hako.consents.yaml") || c.Plugins[0] != filepath.Join(dir, "tools") {
+		t.Errorf("got %s and %s", c.Consents, c.Plugins)
+	}
+}
+
 // TestPrecedence sets one key on every layer, and takes one layer away after the other.
 func TestPrecedence(t *testing.T) {
 	dir := write(t, "\nhttp:\n  address: file:1\n")
