@@ -6,6 +6,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -41,6 +42,8 @@ type Server struct {
 	draining, base       context.Context
 	startDrain, stopBase context.CancelFunc
 	unwatch              func()
+	// stdio are the connections being served over stdio.
+	stdio stdioConns
 	// opening serialises the check of how many sessions there are.
 	opening sync.Mutex
 	pending int
@@ -110,7 +113,7 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.startDrain()
 	s.unwatch()
-	err := s.limiter.wait(ctx)
+	err := cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx))
 	s.stopBase()
 	var closing sync.WaitGroup
 	for session := range s.sdk.Sessions() {

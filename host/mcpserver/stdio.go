@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +31,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		lines: make(chan line), closed: make(chan struct{}),
 		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]bool{},
 	}
+	defer s.stdio.add(c)()
 	go c.scan(in, int(s.options.Limits.Message))
 	session, err := s.sdk.Connect(context.WithoutCancel(ctx), c, nil)
 	if err != nil {
@@ -56,6 +59,45 @@ type stdioConn struct {
 	mu       sync.Mutex
 	waiting  map[jsonrpc.ID]bool
 	answered chan struct{}
+}
+
+// stdioConns are the connections being served, each with a channel that is closed when it no longer is.
+type stdioConns struct {
+	mu    sync.Mutex
+	ended map[*stdioConn]chan struct{}
+}
+
+// add counts c in, until the returned function is called.
+func (s *stdioConns) add(c *stdioConn) (remove func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended == nil {
+		s.ended = map[*stdioConn]chan struct{}{}
+	}
+	ended := make(chan struct{})
+	s.ended[c] = ended
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ended, c)
+		close(ended)
+	}
+}
+
+// wait waits until none is served, or ctx is done. They end by themselves when the server drains, with their answers written; closed
+// earlier, a connection would lose them.
+func (s *stdioConns) wait(ctx context.Context) error {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.ended))
+	s.mu.Unlock()
+	for _, ended := range all {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // line is one line of input, or what ended the input.
