@@ -15,7 +15,8 @@ import (
 // An error ends the call and the instance. One that Invoke returned is passed on, as it is or wrapped: the sandbox finds out what
 // ended the guest. An *abi.Error, also one that a host function panicked with, reaches the caller.
 type Contract interface {
-	// Start makes a new instance ready for its first call. Other instances may be copies of one that was started.
+	// Start makes a new instance ready for its first call. Other instances are copies of one that was started, unless it drew random
+	// numbers or Guest.Unique was called.
 	Start(ctx context.Context, guest *Guest) error
 	// Serve answers one request. It checks everything that the guest says.
 	Serve(ctx context.Context, guest *Guest, request *abi.Request) (*abi.Response, error)
@@ -42,6 +43,10 @@ func (g *Guest) Exports(name string) bool {
 func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]uint64, error) {
 	return g.call.instance.module.ExportedFunction(name).Call(ctx, params...)
 }
+
+// Unique says that the instance being started must not be copied, and why: its start did something that copies would lack, or should
+// not share. Each call then gets a fresh instance. It has no effect after the start.
+func (g *Guest) Unique(reason string) { g.call.instance.unique = reason }
 
 // Log passes on what the guest logs, within the call's log limit.
 func (g *Guest) Log(level abi.LogLevel, text string) {

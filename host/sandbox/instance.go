@@ -28,6 +28,8 @@ type instance struct {
 	// descriptors is how many descriptors it has from the start: standard ones and mounts. spoiled says that the guest changed one.
 	descriptors uint32
 	spoiled     bool
+	// unique says why no copies can be made of the instance after its start; empty if they can.
+	unique string
 	// started says that its start is over.
 	started bool
 	// call is the one being served, or the start.
@@ -154,6 +156,9 @@ type entropy struct{ instance *instance }
 func (e *entropy) Read(p []byte) (int, error) {
 	if err := e.instance.call.ctx.Err(); err != nil {
 		return 0, err
+	}
+	if e.instance.call.plugin.spec.Contract != nil {
+		e.instance.unique = "random numbers in the start, from which a generator may have been seeded"
 	}
 	return rand.Read(p[:min(len(p), maxRandom)])
 }

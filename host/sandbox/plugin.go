@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 
@@ -43,8 +44,8 @@ type code struct {
 	// metered says that the code has been rewritten; globals are then the names of its mutable globals.
 	metered bool
 	globals []string
-	// lasting says why an instance serves one call and is then thrown away; empty if it can be put back.
-	lasting string
+	// lasting says that an instance serves one call and is then thrown away, because it cannot be put back.
+	lasting atomic.Bool
 }
 
 // Prepare compiles the plugin and links its imports, unless that has been done. It fails if the code is not valid Wasm or imports
@@ -103,7 +104,8 @@ func (p *Plugin) compiled(ctx context.Context) (*code, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
 	}
-	p.code = &code{runtime: runtime, module: module, digest: sha256.Sum256(result.Wasm), metered: metered, globals: result.Globals, lasting: result.Lasting}
+	p.code = &code{runtime: runtime, module: module, digest: sha256.Sum256(result.Wasm), metered: metered, globals: result.Globals}
+	p.code.lasting.Store(result.Lasting != "")
 	return p.code, nil
 }
 

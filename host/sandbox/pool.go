@@ -43,7 +43,7 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 		return i, nil
 	}
 	c.ctx = ctx
-	if code.lasting != "" {
+	if code.lasting.Load() {
 		return p.instantiate(ctx, code, nil, c)
 	}
 	image, i, err := p.start(ctx, code, c)
@@ -80,7 +80,11 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 		return nil, err
 	}
 	if i.files.End() > 0 || i.spoiled {
-		code.lasting = "the start leaves files open or changes descriptors"
+		i.unique = "the start leaves files open or changes descriptors"
+	}
+	if i.unique != "" {
+		code.lasting.Store(true)
+		p.logger.Debug("each call gets a fresh instance", "reason", i.unique)
 		return i, nil
 	}
 	image, err := capture(i, p.engine.nanotime())
@@ -102,7 +106,7 @@ func (p *Plugin) giveBack(code *code, i *instance, s *session, ended bool) {
 	case ended && p.spec.State == manifest.StateShared:
 		p.pool.keep(i)
 		return
-	case ended && code.lasting == "":
+	case ended && !code.lasting.Load():
 		p.pool.add(&p.pool.used, i)
 		p.pool.resets.Go(func() { p.putBack(code) })
 		return
