@@ -16,6 +16,12 @@ var hostABIs = []int{abi.Version}
 // ErrExtism is the error of Module.ABI for a module made for the Extism ABI.
 var ErrExtism = errors.New("the module speaks the Extism ABI, not hako's")
 
+// IsExtism reports whether the module is made for the Extism ABI. Such a plugin's manifest only grants: see ParseManifest.
+func (m *Module) IsExtism() bool {
+	_, err := m.ABI()
+	return errors.Is(err, ErrExtism)
+}
+
 // ABI returns the highest version of the guest ABI that both the module and this host speak.
 //
 // It is an error if there is none, the text naming what both have, or if the module lacks an export that the ABI requires or

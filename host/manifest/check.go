@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -68,13 +69,13 @@ func (r *review) warn(path, format string, args ...any) {
 }
 
 func (r *review) module(m *Module) {
-	if _, err := m.ABI(); err != nil {
+	if _, err := m.ABI(); err != nil && !errors.Is(err, ErrExtism) {
 		r.fail("", "%v", err)
 	}
 	if err := m.CheckImports(r.manifest.Permissions); err != nil {
 		r.fail("", "%v", err)
 	}
-	if len(r.manifest.Permissions.HTTP) > 0 && !m.importsModule(abi.HTTPModule) {
+	if len(r.manifest.Permissions.HTTP) > 0 && !m.IsExtism() && !m.importsModule(abi.HTTPModule) {
 		r.warn("permissions.http", "asked for but not used: the module does not import %s; remove it", abi.HTTPModule)
 	}
 }

@@ -13,24 +13,34 @@ import (
 
 const wasiModule = "wasi_snapshot_preview1"
 
-// importModules ties each import module to the permission that links it. Files need none: they come as WASI preopens.
-var importModules = []struct {
+// importModule ties an import module to the permission that links it.
+type importModule struct {
 	module     string
 	permission string // empty: every guest may import it
 	asked      func(Permissions) bool
-}{
+}
+
+// importModules are those of ABI 1. Files need none: they come as WASI preopens.
+var importModules = []importModule{
 	{module: abi.CoreModule},
 	{module: wasiModule},
 	{abi.HTTPModule, "http", func(p Permissions) bool { return len(p.HTTP) > 0 }},
 }
 
+// extismModules are those of the Extism ABI. All its guests get the same functions; without a permission they refuse.
+var extismModules = []importModule{{module: wasiModule}, {module: "extism:host/env"}, {module: "extism:host/user"}}
+
 // CheckImports checks that the module imports nothing but functions of the modules that permissions link. All imports that are
 // not so are in the error.
 func (m *Module) CheckImports(p Permissions) error {
+	allowed := importModules
+	if m.IsExtism() {
+		allowed = extismModules
+	}
 	var errs []error
 	seen := map[string]bool{}
 	for _, i := range m.Imports {
-		if err := checkImport(i, p); err != nil && !seen[err.Error()] {
+		if err := checkImport(i, p, allowed); err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true
 			errs = append(errs, err)
 		}
@@ -38,8 +48,8 @@ func (m *Module) CheckImports(p Permissions) error {
 	return errors.Join(errs...)
 }
 
-func checkImport(i Import, p Permissions) error {
-	for _, known := range importModules {
+func checkImport(i Import, p Permissions, allowed []importModule) error {
+	for _, known := range allowed {
 		switch {
 		case known.module != i.Module:
 			continue
@@ -51,20 +61,20 @@ func checkImport(i Import, p Permissions) error {
 		}
 		return nil
 	}
-	return unknownImport(i)
+	return unknownImport(i, allowed)
 }
 
-func unknownImport(i Import) error {
+func unknownImport(i Import, allowed []importModule) error {
 	if base, version, ok := strings.Cut(i.Module, "/"); ok && strings.HasPrefix(i.Module, "hako:") {
-		for _, known := range importModules {
+		for _, known := range allowed {
 			if knownBase, has, _ := strings.Cut(known.module, "/"); knownBase == base {
 				return fmt.Errorf("the module imports version %s of %q, and this host has version %s: rebuild with the PDK of this host, or update the host",
 					strconv.Quote(version), base, has)
 			}
 		}
 	}
-	names := make([]string, len(importModules))
-	for j, known := range importModules {
+	names := make([]string, len(allowed))
+	for j, known := range allowed {
 		names[j] = known.module
 	}
 	text := strictyaml.Unknown("import module", i.Module, names)

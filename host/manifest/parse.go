@@ -30,6 +30,19 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
+// ParseManifest parses the manifest in the module as Parse does. For a module of the Extism ABI it is one that only grants: it must
+// list no tools, resources or prompts, because the plugin is asked for them. Module.Manifest must not be nil.
+func (m *Module) ParseManifest() (*Manifest, error) {
+	if !m.IsExtism() {
+		return Parse(m.Manifest)
+	}
+	granting := &Manifest{}
+	if err := strictyaml.Read(m.Manifest, MaxBytes, granting.read, granting.validateGranting); err != nil {
+		return nil, err
+	}
+	return granting, nil
+}
+
 func (m *Manifest) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"$schema":           strictyaml.Ignore,

@@ -31,11 +31,26 @@ type validation struct{ Error }
 // *Error. Parse calls it; a manifest put together in Go must be validated before use. It is not safe for concurrent use.
 func (m *Manifest) Validate() error {
 	var v validation
+	v.offers(m)
+	v.manifest(m)
+	return v.Err()
+}
+
+// validateGranting is Validate for a manifest that only grants.
+func (m *Manifest) validateGranting() error {
+	var v validation
+	if offered(m) > 0 {
+		v.Add("", "a plugin of the Extism ABI is asked for what it offers: remove tools, resources, resourceTemplates and prompts")
+	}
+	v.manifest(m)
+	return v.Err()
+}
+
+func (v *validation) manifest(m *Manifest) {
 	v.match("name", m.Name, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
 	v.match("version", m.Version, version, `a semantic version such as "1.0.0"`)
 	v.text("description", m.Description, maxDescription)
 	v.optional("license", m.License, license, `an SPDX expression such as "Apache-2.0"`)
-	v.offers(m)
 	v.tools(m.Tools)
 	v.resources(m.Resources)
 	v.resourceTemplates(m.ResourceTemplates)
@@ -44,7 +59,6 @@ func (m *Manifest) Validate() error {
 	v.httpPermissions(m.Permissions.HTTP, m.Config)
 	v.filePermissions(m.Permissions.Files)
 	v.limits("limits", m.Limits)
-	return v.Err()
 }
 
 func (v *validation) match(path, value string, rule *regexp.Regexp, words string) {
@@ -80,9 +94,14 @@ func items[T any](v *validation, path string, list []T, name func(T) (key, value
 }
 
 func (v *validation) offers(m *Manifest) {
-	if len(m.Tools)+len(m.Resources)+len(m.ResourceTemplates)+len(m.Prompts) == 0 {
+	if offered(m) == 0 {
 		v.Add("tools", "the manifest offers nothing: list tools, resources, resourceTemplates or prompts")
 	}
+}
+
+// offered counts what a manifest offers.
+func offered(m *Manifest) int {
+	return len(m.Tools) + len(m.Resources) + len(m.ResourceTemplates) + len(m.Prompts)
 }
 
 func (v *validation) tools(tools []Tool) {

@@ -1,0 +1,57 @@
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// extism is a module made for the Extism ABI, with an import and a manifest.
+func extism(module, name, text string) []byte {
+	return wasm(types, section(2, imported("extism:host/env", "length", 0, 0), imported(module, name, 0, 0)), custom("hako:manifest", text))
+}
+
+func TestExtismImports(t *testing.T) {
+	t.Parallel()
+	for module, want := range map[string]string{
+		"extism:host/env": "", "extism:host/user": "", "wasi_snapshot_preview1": "",
+		"hako:http/1": `unknown import module "hako:http/1"`, "env": `unknown import module "env"`,
+	} {
+		m, err := manifest.Read(extism(module, "f", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = m.CheckImports(manifest.Permissions{})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", module, err)
+		}
+	}
+}
+
+func TestParseManifest(t *testing.T) {
+	t.Parallel()
+	const (
+		head  = "name: x\nversion: 1.0.0\n"
+		tools = "tools: [{name: a, description: a, inputSchema: {type: object}}]\n"
+	)
+	for _, test := range []struct {
+		name, want string
+		wasm       []byte
+	}{
+		{"Extism, granting", "", extism("extism:host/env", "f", head)},
+		{"Extism, with tools", "is asked for what it offers", extism("extism:host/env", "f", head+tools)},
+		{"Extism, wrong", "name: must be", extism("extism:host/env", "f", "name: X\nversion: 1.0.0\n")},
+		{"ABI 1, granting", "offers nothing", plugin(nil, custom("hako:manifest", head))},
+		{"ABI 1, with tools", "", plugin(nil, custom("hako:manifest", head+tools))},
+	} {
+		m, err := manifest.Read(test.wasm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.ParseManifest()
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
