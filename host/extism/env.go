@@ -1,0 +1,113 @@
+package extism
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// memoryFunctions are those with which a guest reads its input, makes blocks and gives its output.
+func (a *Adapter) memoryFunctions() []broker.Function {
+	// memory makes a function that needs nothing but the kernel.
+	memory := func(name string, params []broker.Type, result *broker.Type, do func(*kernel, []uint64) uint64) broker.Function {
+		return a.function(name, params, result, func(_ context.Context, s *session, p []uint64) uint64 { return do(&s.kernel, p) })
+	}
+	// get is one that tells something, set one that changes something.
+	get := func(name string, do func(*kernel) uint64) broker.Function {
+		return memory(name, none, &i64, func(k *kernel, _ []uint64) uint64 { return do(k) })
+	}
+	set := func(name string, params []broker.Type, do func(*kernel, []uint64)) broker.Function {
+		return memory(name, params, nil, func(k *kernel, p []uint64) uint64 { do(k, p); return 0 })
+	}
+	length := func(k *kernel, p []uint64) uint64 { return k.length(p[0]) }
+	return []broker.Function{
+		memory("alloc", one, &i64, func(k *kernel, p []uint64) uint64 { return k.alloc(p[0]) }),
+		set("free", one, func(k *kernel, p []uint64) { k.free(p[0]) }),
+		memory("length", one, &i64, length),
+		memory("length_unsafe", one, &i64, length),
+		memory("load_u8", one, &i32, func(k *kernel, p []uint64) uint64 { return k.load("load_u8", p[0], 1) }),
+		memory("load_u64", one, &i64, func(k *kernel, p []uint64) uint64 { return k.load("load_u64", p[0], 8) }),
+		set("store_u8", []broker.Type{i64, i32}, func(k *kernel, p []uint64) { k.store("store_u8", p[0], p[1], 1) }),
+		set("store_u64", two, func(k *kernel, p []uint64) { k.store("store_u64", p[0], p[1], 8) }),
+		memory("input_load_u8", one, &i32, func(k *kernel, p []uint64) uint64 { return k.load("input_load_u8", k.input.offset+p[0], 1) }),
+		memory("input_load_u64", one, &i64, func(k *kernel, p []uint64) uint64 { return k.load("input_load_u64", k.input.offset+p[0], 8) }),
+		get("input_offset", func(k *kernel) uint64 { return k.input.offset }),
+		get("input_length", func(k *kernel) uint64 { return k.input.length }),
+		set("input_set", two, func(k *kernel, p []uint64) { k.input = span{p[0], p[1]} }),
+		get("output_offset", func(k *kernel) uint64 { return k.output.offset }),
+		get("output_length", func(k *kernel) uint64 { return k.output.length }),
+		set("output_set", two, func(k *kernel, p []uint64) { k.output = k.part("output_set", span{p[0], p[1]}) }),
+		get("error_get", func(k *kernel) uint64 { return k.failure.offset }),
+		set("error_set", one, func(k *kernel, p []uint64) { k.failure = k.part("error_set", span{p[0], k.length(p[0])}) }),
+		get("memory_bytes", func(k *kernel) uint64 { return uint64(k.used) }),
+		set("reset", none, func(k *kernel, _ []uint64) { k.reset() }),
+	}
+}
+
+// maxVars is how many bytes the variables of a call hold together, names included.
+const maxVars = 1 << 20
+
+// stateFunctions are those for the configuration and for variables, which last for one call.
+func (a *Adapter) stateFunctions() []broker.Function {
+	return []broker.Function{
+		a.function("config_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
+			return s.kernel.write([]byte(a.configValue(string(s.kernel.bytes("config_get", p[0])))))
+		}),
+		a.function("var_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
+			return s.kernel.write(s.vars[string(s.kernel.bytes("var_get", p[0]))])
+		}),
+		a.function("var_set", two, nil, func(_ context.Context, s *session, p []uint64) uint64 {
+			s.setVar(string(s.kernel.bytes("var_set", p[0])), s.kernel.bytes("var_set", p[1]))
+			return 0
+		}),
+	}
+}
+
+// manifestKey turns the name of a configuration key into one that a manifest can declare.
+var manifestKey = strings.NewReplacer("-", "_", ".", "_")
+
+// configValue returns the value under name, or else under the name that a manifest can declare: "api_key" for "api-key".
+func (a *Adapter) configValue(name string) string {
+	if value, ok := a.config[name]; ok {
+		return value
+	}
+	return a.config[manifestKey.Replace(name)]
+}
+
+// setVar keeps a copy of value under name; nil removes what is there.
+func (s *session) setVar(name string, value []byte) {
+	if old, ok := s.vars[name]; ok {
+		s.varBytes -= len(name) + len(old)
+		delete(s.vars, name)
+	}
+	if value == nil {
+		return
+	}
+	if s.varBytes += len(name) + len(value); s.varBytes > maxVars {
+		panic(&abi.Error{Code: abi.CodeLimit, Message: "var_set: the variables of a call hold at most 1 MiB together"})
+	}
+	s.vars[name] = append([]byte{}, value...)
+}
+
+// logLevels are the levels of the functions log_*.
+var logLevels = map[string]abi.LogLevel{
+	"log_trace": abi.LogDebug, "log_debug": abi.LogDebug, "log_info": abi.LogInfo, "log_warn": abi.LogWarn, "log_error": abi.LogError,
+}
+
+// levelDebug is Extism's number for what a guest should log: debug and above.
+const levelDebug = 1
+
+func (a *Adapter) logFunctions() []broker.Function {
+	functions := []broker.Function{
+		a.function("get_log_level", none, &i32, func(context.Context, *session, []uint64) uint64 { return levelDebug }),
+	}
+	for name, level := range logLevels {
+		functions = append(functions, a.function(name, one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
+			s.guest.Log(level, string(s.kernel.bytes(name, p[0])))
+			return 0
+		}))
+	}
+	return functions
+}

@@ -1,0 +1,155 @@
+// Package extism runs plugins that speak the Extism ABI, in the sandbox and under the grants of all others.
+//
+// Two families of exports are served: "describe" and "call" (hyper-mcp v1, mcp.run servlets), and "list_tools", "call_tool" and
+// their siblings for prompts, resources and completion (hyper-mcp v2). Such a plugin's manifest only grants; what it offers is asked
+// from the guest once, with List, and put together with the manifest by Complete.
+//
+// The host functions of Extism are written anew here and not those of the Extism SDK; RATIONALE.md says why. docs/extism.md says
+// what plugins find.
+package extism
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/broker"
+	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// Import modules of the Extism ABI.
+const (
+	envModule  = "extism:host/env"
+	userModule = "extism:host/user"
+)
+
+// Exports of the two families.
+const (
+	exportDescribe      = "describe"
+	exportCall          = "call"
+	exportListTools     = "list_tools"
+	exportCallTool      = "call_tool"
+	exportListPrompts   = "list_prompts"
+	exportGetPrompt     = "get_prompt"
+	exportListResources = "list_resources"
+	exportListTemplates = "list_resource_templates"
+	exportReadResource  = "read_resource"
+	exportComplete      = "complete"
+)
+
+// Options configures an Adapter. A nil *Options means all defaults.
+type Options struct {
+	// Config is the plugin's configuration, a JSON object. Guests see each value as a text: strings as they are, others as JSON.
+	Config []byte
+	// HTTP sends the guest's requests. Nil means that http_request fails, because nothing is granted.
+	HTTP *httpbroker.Broker
+}
+
+// Adapter lets a sandbox run one plugin of the Extism ABI. It is safe for concurrent use.
+type Adapter struct {
+	exports map[string]bool
+	config  map[string]string
+	http    *httpbroker.Broker
+}
+
+var _ sandbox.Contract = (*Adapter)(nil)
+
+// New returns an Adapter for the module. It is an error if the module exports nothing that hako can call, if one of those exports has
+// parameters or another result than an i32, if it has no memory, or if it imports a host function that is not offered here.
+func New(m *manifest.Module, o *Options) (*Adapter, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	a := &Adapter{http: o.HTTP}
+	var err error
+	if a.exports, err = exports(m); err != nil {
+		return nil, err
+	}
+	if m.Memory == nil {
+		return nil, errors.New("the module has no memory")
+	}
+	if err := a.checkImports(m.Imports); err != nil {
+		return nil, err
+	}
+	a.config, err = configTexts(o.Config)
+	return a, err
+}
+
+// Equip makes spec run the plugin: it sets the contract and the import modules.
+func (a *Adapter) Equip(spec *sandbox.Spec) {
+	spec.Contract, spec.Modules = a, a.modules()
+}
+
+// v1 reports whether the plugin is of the first family. One that has the exports of both counts as such, as with other hosts.
+func (a *Adapter) v1() bool { return a.exports[exportDescribe] && a.exports[exportCall] }
+
+// exports finds the exports that can be called.
+func exports(m *manifest.Module) (map[string]bool, error) {
+	known := []string{
+		exportDescribe, exportCall, exportListTools, exportCallTool, exportListPrompts, exportGetPrompt,
+		exportListResources, exportListTemplates, exportReadResource, exportComplete,
+	}
+	found := map[string]bool{}
+	for _, e := range m.Exports {
+		if e.Kind != manifest.KindFunc || !slices.Contains(known, e.Name) {
+			continue
+		}
+		if t := e.Type.String(); t != "() -> (i32)" && t != "() -> ()" {
+			return nil, fmt.Errorf("the module exports the function %s %s; the Extism ABI wants () -> (i32)", e.Name, t)
+		}
+		found[e.Name] = true
+	}
+	v1 := found[exportDescribe] && found[exportCall]
+	if !v1 && !found[exportListTools] && !found[exportListPrompts] && !found[exportListResources] && !found[exportListTemplates] {
+		return nil, errors.New("the module exports neither describe and call nor list_tools or another list: " +
+			"it is made for Extism, but not as a plugin with tools")
+	}
+	return found, nil
+}
+
+func (a *Adapter) checkImports(imports []manifest.Import) error {
+	offered := map[string]bool{}
+	for _, module := range a.modules() {
+		for _, function := range module.Functions {
+			offered[module.Name+" "+function.Name] = true
+		}
+	}
+	var errs []error
+	for _, i := range imports {
+		if strings.HasPrefix(i.Module, "extism:") && !offered[i.Module+" "+i.Name] {
+			errs = append(errs, fmt.Errorf("the module imports the host function %q from %q, which hako does not offer", i.Name, i.Module))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Adapter) modules() []broker.Module {
+	return []broker.Module{
+		{Name: envModule, Functions: slices.Concat(a.memoryFunctions(), a.stateFunctions(), a.logFunctions(), a.httpFunctions())},
+		{Name: userModule, Functions: a.userFunctions()},
+	}
+}
+
+// configTexts are the values of a configuration as Extism has them, all of them texts.
+func configTexts(config []byte) (map[string]string, error) {
+	texts := map[string]string{}
+	if len(config) == 0 {
+		return texts, nil
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(config, &values); err != nil {
+		return nil, fmt.Errorf("the plugin's configuration: %w", err)
+	}
+	for name, raw := range values {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		texts[name] = text
+	}
+	return texts, nil
+}

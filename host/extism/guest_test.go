@@ -1,0 +1,118 @@
+package extism_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/extism"
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// guest builds the test guest as one of the first family, which it is by its exports.
+func guest(t testing.TB) []byte {
+	t.Helper()
+	return guesttest.Build(t, "host/internal/guesttest/guests/extism")
+}
+
+// second makes the guest one of the second family: it renames an export that only the first has.
+func second(t testing.TB, wasm []byte) []byte {
+	t.Helper()
+	return rename(t, wasm, "describe", "describf")
+}
+
+// rename changes a name of the export or import section into another of the same length.
+func rename(t testing.TB, wasm []byte, from, to string) []byte {
+	t.Helper()
+	from, to = string(rune(len(from)))+from+"\x00", string(rune(len(to)))+to+"\x00"
+	if bytes.Count(wasm, []byte(from)) != 1 || len(from) != len(to) {
+		t.Fatalf("the guest does not have the name %q once", from)
+	}
+	return bytes.Replace(wasm, []byte(from), []byte(to), 1)
+}
+
+// setup is what a plugin is loaded with.
+type setup struct {
+	wasm    []byte
+	config  string
+	http    *httpbroker.Broker
+	spec    sandbox.Spec
+	options sandbox.Options
+}
+
+func load(t testing.TB, s setup) *sandbox.Plugin {
+	t.Helper()
+	module, err := manifest.Read(s.wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapter, err := extism.New(module, &extism.Options{Config: []byte(s.config), HTTP: s.http})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.options.CacheDir = guesttest.CacheDir(t)
+	engine, err := sandbox.New(&s.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.spec.Name, s.spec.Wasm = "guest", func() ([]byte, error) { return s.wasm, nil }
+	adapter.Equip(&s.spec)
+	plugin := engine.Load(s.spec)
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := plugin.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return plugin
+}
+
+type object map[string]any
+
+func call(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object) (*abi.Response, error) {
+	t.Helper()
+	raw, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, manifest.Limits{}, nil)
+}
+
+// text calls a tool that answers with one text.
+func text(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object) string {
+	t.Helper()
+	response, err := call(t, plugin, tool, arguments)
+	if err != nil || response.IsError || len(response.Content) != 1 || response.Content[0].Type != abi.Text {
+		t.Fatalf("%s: %+v, %v", tool, response, err)
+	}
+	return response.Content[0].Text
+}
+
+// families are both forms of the guest.
+func families(t *testing.T, test func(t *testing.T, wasm []byte)) {
+	t.Helper()
+	t.Run("v1", func(t *testing.T) { t.Parallel(); test(t, guest(t)) })
+	t.Run("v2", func(t *testing.T) { t.Parallel(); test(t, second(t, guest(t))) })
+}
+
+// wants fails the test unless the error's text has all the parts.
+func wants(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Error("no error")
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error %q lacks %q", err, part)
+		}
+	}
+}

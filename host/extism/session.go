@@ -1,0 +1,86 @@
+package extism
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// session is the host's side of one call to a guest.
+type session struct {
+	adapter *Adapter
+	call    *broker.Call
+	guest   *sandbox.Guest
+	kernel  kernel
+	// starting says that the guest's start runs, and used that an export has been called.
+	starting, used bool
+	// vars are what the guest keeps under names, varBytes their size.
+	vars     map[string][]byte
+	varBytes int
+	// status and headers are those of the last HTTP answer.
+	status  int
+	headers map[string]string
+}
+
+// Close has nothing to close.
+func (*session) Close() error { return nil }
+
+// session returns the one of the guest's call.
+func (a *Adapter) session(guest *sandbox.Guest) *session {
+	call := guest.Call()
+	return broker.State(call, a, func() *session {
+		s := &session{adapter: a, call: call, guest: guest, vars: map[string][]byte{},
+			kernel: kernel{plugin: call.Plugin, limit: guest.Limits().Memory}}
+		s.kernel.reset()
+		return s
+	})
+}
+
+// function makes a host function of do.
+func (a *Adapter) function(name string, params []broker.Type, result *broker.Type, do func(context.Context, *session, []uint64) uint64) broker.Function {
+	return broker.Function{Name: name, Params: params, Result: result, Do: func(ctx context.Context, _ *broker.Call, params []uint64) uint64 {
+		s := a.session(sandbox.GuestOf(ctx))
+		if s.starting {
+			s.guest.Unique("its start calls " + name)
+		}
+		return do(ctx, s, params)
+	}}
+}
+
+// The signatures of host functions.
+var (
+	none = []broker.Type{}
+	i32  = broker.I32
+	i64  = broker.I64
+	one  = []broker.Type{i64}
+	two  = []broker.Type{i64, i64}
+)
+
+// decode reads the JSON in a block. What is no JSON traps the guest.
+func (s *session) decode(function string, offset uint64, v any) {
+	if err := json.Unmarshal(s.kernel.bytes(function, offset), v); err != nil {
+		panic(&formError{function, err})
+	}
+}
+
+// answer writes v as JSON and returns its offset.
+func (s *session) answer(v any) uint64 {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the values are ours
+	}
+	return s.kernel.write(data)
+}
+
+// formError is the trap of a guest that called a host function with something else than it takes.
+type formError struct {
+	function string
+	err      error
+}
+
+func (e *formError) Error() string {
+	return e.function + ": its argument is not the JSON expected: " + e.err.Error()
+}
+func (e *formError) Unwrap() error { return e.err }

@@ -1,0 +1,70 @@
+package extism
+
+import (
+	"context"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// userFunctions are the host functions of hyper-mcp. What a client would have to answer is declined or not available.
+func (a *Adapter) userFunctions() []broker.Function {
+	accept := func(name string, params []broker.Type) broker.Function {
+		return a.function(name, params, nil, func(context.Context, *session, []uint64) uint64 { return 0 })
+	}
+	return []broker.Function{
+		accept("notify_tool_list_changed", none),
+		accept("notify_prompt_list_changed", none),
+		accept("notify_resource_list_changed", none),
+		accept("notify_resource_updated", one),
+		accept("notify_url_elicitation_completed", one),
+		a.function("notify_logging_message", one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
+			s.logMessage(p[0])
+			return 0
+		}),
+		a.function("notify_progress", one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
+			s.reportProgress(p[0])
+			return 0
+		}),
+		a.function("create_elicitation", one, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
+			return s.answer(map[string]string{"action": "decline"})
+		}),
+		a.function("list_roots", none, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
+			return s.answer(map[string][]string{"roots": {}})
+		}),
+		a.function("create_message", one, &i64, func(context.Context, *session, []uint64) uint64 {
+			panic(&abi.Error{Code: abi.CodeNotGranted,
+				Message: "create_message is not available: hako does not let plugins ask the client's model"})
+		}),
+	}
+}
+
+// messageLevels are MCP's levels of log messages.
+var messageLevels = map[string]abi.LogLevel{
+	"debug": abi.LogDebug, "info": abi.LogInfo, "notice": abi.LogInfo, "warning": abi.LogWarn,
+	"error": abi.LogError, "critical": abi.LogError, "alert": abi.LogError, "emergency": abi.LogError,
+}
+
+func (s *session) logMessage(offset uint64) {
+	var message struct {
+		Level string `json:"level"`
+		Data  any    `json:"data"`
+	}
+	s.decode("notify_logging_message", offset, &message)
+	text, ok := message.Data.(string)
+	if !ok {
+		text = string(s.kernel.bytes("notify_logging_message", offset))
+	}
+	s.guest.Log(messageLevels[message.Level], text)
+}
+
+// reportProgress passes a report on, whatever its token: a call has only one.
+func (s *session) reportProgress(offset uint64) {
+	var report struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	s.decode("notify_progress", offset, &report)
+	s.guest.Report(abi.Progress{Progress: report.Progress, Total: report.Total, Message: report.Message})
+}

@@ -1,0 +1,231 @@
+// Command extism is a guest of the Extism ABI for tests. It has the exports of both families: one that exports describe and call counts
+// as the first, so a test renames describe to have the second.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {}
+
+type object = map[string]any
+
+// calls counts the calls that this instance has served.
+var calls int
+
+// tools are what the guest does, by name.
+var tools = map[string]func(arguments) int32{
+	"echo":   func(a arguments) int32 { return text(a.Text) },
+	"input":  func(arguments) int32 { return text(string(input())) },
+	"raw":    func(a arguments) int32 { return output([]byte(a.Text)) },
+	"fail":   func(a arguments) int32 { return fail(a.Text) },
+	"mute":   func(arguments) int32 { return -3 },
+	"silent": func(arguments) int32 { return 0 },
+	"config": func(a arguments) int32 { return text(get(configGet(putString(a.Text)))) },
+	"count":  func(arguments) int32 { return count() },
+	"fetch":  fetch,
+	"read": func(a arguments) int32 {
+		data, err := os.ReadFile(a.Text)
+		if err != nil {
+			return fail(err.Error())
+		}
+		return text(string(data))
+	},
+	"world": func(arguments) int32 {
+		return text(fmt.Sprintf("%d %d %v", time.Now().Unix(), rand.Int64(), os.Environ()))
+	},
+	"print": func(a arguments) int32 {
+		fmt.Println(a.Text)
+		logWarn(putString(a.Text))
+		notifyLoggingMessage(putJSON(object{"level": "error", "data": a.Text}))
+		return text("printed")
+	},
+	"notify": func(arguments) int32 {
+		notifyToolListChanged()
+		notifyResourceUpdated(putString(`{"uri":"x:y"}`))
+		notifyProgress(putString(`{"progress":1,"progressToken":"1","total":2,"message":"half"}`))
+		return text(get(createElicitation(putString(`{"message":"?"}`))) + get(listRoots()))
+	},
+	"sample": func(arguments) int32 { return text(get(createMessage(putString(`{}`)))) },
+	"big":    func(a arguments) int32 { return text(strings.Repeat("x", a.N)) },
+	"sleep":  func(arguments) int32 { time.Sleep(time.Hour); return 0 },
+	"loop": func(arguments) int32 {
+		for i := 0; ; i++ {
+			sink = i
+		}
+	},
+	"recurse": func(arguments) int32 { sink = fibonacci(90); return 0 },
+	"memory": func(arguments) int32 {
+		for {
+			hoard = append(hoard, make([]byte, 1<<20))
+		}
+	},
+	"blocks": func(arguments) int32 {
+		for {
+			alloc(1 << 20)
+		}
+	},
+	"flood": func(arguments) int32 {
+		for {
+			free(alloc(8))
+		}
+	},
+	// churn needs far more memory than there is, but never much at once.
+	"churn": func(a arguments) int32 {
+		for range a.N {
+			free(alloc(1 << 20))
+		}
+		return text("churned")
+	},
+	// corrupt writes before a block, where Extism's own kernel keeps the block's size.
+	"corrupt": func(arguments) int32 {
+		p := alloc(64)
+		alloc(64)
+		storeU64(p-8, 0xFFFFFFF4|64<<32)
+		for range 100 {
+			alloc(100_000)
+		}
+		return text("survived")
+	},
+	"wild": func(a arguments) int32 { return text(strconv.FormatUint(loadU64(uint64(a.N)), 16)) },
+	"trap": func(arguments) int32 { panic("broken") },
+	"exit": func(arguments) int32 { os.Exit(3); return 0 },
+}
+
+var (
+	sink  int
+	hoard [][]byte
+)
+
+func fibonacci(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fibonacci(n-1) + fibonacci(n-2)
+}
+
+type arguments struct {
+	Text    string            `json:"text"`
+	N       int               `json:"n"`
+	Method  string            `json:"method"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+}
+
+func text(s string) int32 {
+	return outputJSON(object{"content": []object{{"type": "text", "text": s}}})
+}
+
+// count tells how often this instance was called, by a global and by a variable of the host.
+func count() int32 {
+	calls++
+	kept, _ := strconv.Atoi(get(varGet(putString("calls"))))
+	kept++
+	varSet(putString("calls"), putString(strconv.Itoa(kept)))
+	return text(fmt.Sprintf("%d %d %s", calls, kept, get(varGet(putString("calls")))))
+}
+
+func fetch(a arguments) int32 {
+	body := uint64(0)
+	if a.Body != "" {
+		body = putString(a.Body)
+	}
+	answer := get(httpRequest(putJSON(object{"url": a.Text, "method": a.Method, "headers": a.Headers}), body))
+	var headers map[string]string
+	if err := json.Unmarshal([]byte(get(httpHeaders())), &headers); err != nil {
+		return fail(err.Error())
+	}
+	return text(fmt.Sprint(httpStatusCode(), " ", headers["x-test"], " ", answer))
+}
+
+func run(name string, a arguments) int32 {
+	do, ok := tools[name]
+	if !ok {
+		return fail("unknown tool " + name)
+	}
+	return do(a)
+}
+
+type request struct {
+	Name      string    `json:"name"`
+	Arguments arguments `json:"arguments"`
+}
+
+//go:wasmexport describe
+func describe() int32 { return listTools() }
+
+//go:wasmexport call
+func call() int32 {
+	var in struct{ Params request }
+	if err := json.Unmarshal(input(), &in); err != nil {
+		return fail(err.Error())
+	}
+	return run(in.Params.Name, in.Params.Arguments)
+}
+
+// list gives what the configuration holds under name, or else fallback.
+func list(name string, fallback any) int32 {
+	if configured := get(configGet(putString(name))); configured != "" {
+		return output([]byte(configured))
+	}
+	return outputJSON(object{name: fallback})
+}
+
+//go:wasmexport list_tools
+func listTools() int32 {
+	var listed []object
+	for name := range tools {
+		listed = append(listed, object{"name": name, "description": "Does " + name + ".", "inputSchema": object{"properties": object{}}})
+	}
+	return list("tools", listed)
+}
+
+//go:wasmexport call_tool
+func callTool() int32 {
+	var in struct{ Request request }
+	if err := json.Unmarshal(input(), &in); err != nil {
+		return fail(err.Error())
+	}
+	return run(in.Request.Name, in.Request.Arguments)
+}
+
+//go:wasmexport list_prompts
+func listPrompts() int32 {
+	return list("prompts", []object{{"name": "greet", "arguments": []object{{"name": "name", "required": true}}}})
+}
+
+//go:wasmexport get_prompt
+func getPrompt() int32 {
+	return outputJSON(object{"description": "A greeting.", "messages": []object{
+		{"role": "user", "content": object{"type": "text", "text": string(input())}},
+	}})
+}
+
+//go:wasmexport list_resources
+func listResources() int32 {
+	return list("resources", []object{{"uri": "test://one", "name": "one", "mimeType": "text/plain"}})
+}
+
+//go:wasmexport list_resource_templates
+func listResourceTemplates() int32 {
+	return list("resourceTemplates", []object{{"uriTemplate": "test://{id}", "name": "some"}})
+}
+
+//go:wasmexport read_resource
+func readResource() int32 {
+	return outputJSON(object{"contents": []object{
+		{"uri": "test://one", "mimeType": "text/plain", "text": string(input())},
+		{"uri": "test://two", "blob": []byte{1, 2, 3}},
+	}})
+}
+
+//go:wasmexport complete
+func complete() int32 {
+	return outputJSON(object{"completion": object{"values": []string{string(input())}, "total": 1, "hasMore": true}})
+}
