@@ -68,6 +68,9 @@ func (h *Host) look(ctx context.Context, c *candidate) {
 	p.status = status
 	if s := p.service; s != nil {
 		p.status.Serving, p.status.Grants, p.status.Tools = s.digest, s.grants, s.tools
+		if s.digest == status.Digest {
+			p.status.Manifest = s.manifest
+		}
 	}
 	if status.State == Active && before.State != Active {
 		h.notifyCompiler()
@@ -276,7 +279,7 @@ func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consen
 	if p.service != nil && p.service.identity == identity(content, grants, settings) {
 		return nil
 	}
-	s, err := h.build(content, grants)
+	s, err := h.build(ctx, content, grants)
 	if err != nil {
 		return err
 	}

@@ -84,14 +84,14 @@ func parse(wasm []byte) (*pluginFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := module.ABI(); err != nil {
+	if _, err := module.ABI(); err != nil && !errors.Is(err, manifest.ErrExtism) {
 		return nil, err
 	}
 	if module.Manifest == nil {
 		return nil, errNoManifest
 	}
 	p := &pluginFile{wasm: wasm, module: module}
-	if p.manifest, err = manifest.Parse(module.Manifest); err != nil {
+	if p.manifest, err = module.ParseManifest(); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if err := module.CheckImports(p.manifest.Permissions); err != nil {

@@ -40,6 +40,8 @@ type service struct {
 	digest   string
 	identity string
 	grants   grant.Grants
+	// manifest is the file's, for an Extism guest with what it was asked for.
+	manifest *manifest.Manifest
 	tools    []string
 	sandbox  *sandbox.Plugin
 	closers  []io.Closer
@@ -54,13 +56,11 @@ func (s *service) close() error {
 	return err
 }
 
-// build makes a service of what was read, under its grants. Nothing of the plugin runs.
-func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error) {
+// build makes a service of what was read, under its grants. Nothing of the plugin runs, unless it is an Extism guest that has not yet
+// been asked for its tools.
+func (h *Host) build(ctx context.Context, p *pluginFile, grants grant.Grants) (_ *service, err error) {
 	settings := h.options.Settings[p.manifest.Name]
-	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings), grants: grants}
-	for _, tool := range p.manifest.Tools {
-		s.tools = append(s.tools, settings.Prefix+tool.Name)
-	}
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings), grants: grants, manifest: p.manifest}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -74,7 +74,8 @@ func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error)
 		State:  cmp.Or(settings.State, p.manifest.Permissions.State),
 		Clock:  h.clock(p),
 	}
-	if spec.Modules, err = h.modules(s, p, grants); err != nil {
+	client, err := h.client(s, p, grants)
+	if err != nil {
 		return nil, err
 	}
 	for _, granted := range grants.Mounts {
@@ -89,12 +90,23 @@ func (h *Host) build(p *pluginFile, grants grant.Grants) (_ *service, err error)
 		return nil, err
 	}
 	spec.Wasm = func() ([]byte, error) { return h.store.open(s.digest) }
+	switch {
+	case p.module.IsExtism():
+		if s.manifest, err = h.adopt(ctx, p, client, &spec); err != nil {
+			return nil, err
+		}
+	case client != nil:
+		spec.Modules = []broker.Module{client.Module()}
+	}
+	for _, tool := range s.manifest.Tools {
+		s.tools = append(s.tools, settings.Prefix+tool.Name)
+	}
 	s.sandbox = h.engine.Load(spec)
 	return s, nil
 }
 
-// modules makes the import modules of the granted permissions.
-func (h *Host) modules(s *service, p *pluginFile, grants grant.Grants) ([]broker.Module, error) {
+// client makes what sends the plugin's HTTP requests; nil if it asks for none.
+func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbroker.Broker, error) {
 	if len(p.manifest.Permissions.HTTP) == 0 {
 		return nil, nil
 	}
@@ -118,7 +130,7 @@ func (h *Host) modules(s *service, p *pluginFile, grants grant.Grants) ([]broker
 		return nil, err
 	}
 	s.closers = append(s.closers, client)
-	return []broker.Module{client.Module()}, nil
+	return client, nil
 }
 
 // clock is the wall clock for a plugin: the operator's, or that of the recordings that it lives in.
@@ -159,7 +171,7 @@ func (h *Host) replace(ctx context.Context, p *plugin, content *pluginFile, s *s
 			return err
 		}
 	}
-	if err := h.catalog.Put(offered, content.manifest); err != nil {
+	if err := h.catalog.Put(offered, s.manifest); err != nil {
 		return err
 	}
 	h.mu.Lock()

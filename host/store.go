@@ -86,7 +86,7 @@ func (s *store) prune() error {
 	}
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
-		if infoErr == nil && strings.HasSuffix(entry.Name(), ".wasm") && time.Since(info.ModTime()) > storeAge {
+		if infoErr == nil && (strings.HasSuffix(entry.Name(), ".wasm") || strings.HasSuffix(entry.Name(), listingSuffix)) && time.Since(info.ModTime()) > storeAge {
 			err = errors.Join(err, os.Remove(filepath.Join(s.dir, entry.Name())))
 		}
 	}

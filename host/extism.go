@@ -1,0 +1,81 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/extism"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// listingTime is how long an Extism guest may take to say what it offers. Other plugins wait for that.
+const listingTime = 10 * time.Second
+
+// adopt makes spec run an Extism guest, and returns its manifest with everything that it offers. client may be nil.
+func (h *Host) adopt(ctx context.Context, p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spec) (*manifest.Manifest, error) {
+	config, err := p.manifest.Configure(h.options.Settings[spec.Name].Config)
+	if err != nil {
+		return nil, fmt.Errorf("plugin.%s.config in hako.yaml: %w", spec.Name, err)
+	}
+	adapter, err := extism.New(p.module, &extism.Options{Config: config, HTTP: client})
+	if err != nil {
+		return nil, err
+	}
+	adapter.Equip(spec)
+	key := sha256.Sum256(fmt.Append(nil, p.module.Digest, string(config)))
+	listing, err := h.store.listing(hex.EncodeToString(key[:]), func() ([]byte, error) {
+		return h.ask(ctx, p, config, *spec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return extism.Complete(p.manifest, listing)
+}
+
+// ask runs an Extism guest to learn what it offers, with its configuration and nothing else.
+func (h *Host) ask(ctx context.Context, p *pluginFile, config []byte, spec sandbox.Spec) (_ []byte, err error) {
+	adapter, err := extism.New(p.module, &extism.Options{Config: config})
+	if err != nil {
+		return nil, err
+	}
+	adapter.Equip(&spec)
+	spec.Mounts = nil
+	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
+	spec.Limits.Time = min(spec.Limits.Time, listingTime)
+	plugin := h.engine.Load(spec)
+	defer func() { err = errors.Join(err, plugin.Close()) }()
+	return extism.List(ctx, plugin)
+}
+
+// listingSuffix ends the names of kept listings.
+const listingSuffix = ".listing.json"
+
+// listing returns what an Extism guest offers, from disk if it has been asked before.
+func (s *store) listing(key string, ask func() ([]byte, error)) ([]byte, error) {
+	if s.dir == "" {
+		return ask()
+	}
+	path := filepath.Join(s.dir, key+listingSuffix)
+	data, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		now := time.Now()
+		_ = os.Chtimes(path, now, now) // one that is pruned is asked for again
+		return data, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("what the plugin offers: %w", err)
+	}
+	if data, err = ask(); err != nil {
+		return nil, err
+	}
+	return data, writeFile(path, data)
+}
