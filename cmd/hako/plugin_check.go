@@ -103,6 +103,9 @@ func review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 			return findings, nil // what does not fit the host cannot be asked
 		}
 	}
+	if module.IsExtism() {
+		return findings, nil // it says what it offers when it is loaded
+	}
 	handlers, err := askHandlers(ctx, m.Name, wasm, cache)
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be asked for its handlers: %w", err)

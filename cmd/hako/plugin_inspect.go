@@ -76,7 +76,7 @@ func readPlugin(file string, maxSize int64) (m *manifest.Manifest, module *manif
 	if module.Manifest == nil {
 		return nil, nil, nil, errNoManifest
 	}
-	if m, err = manifest.Parse(module.Manifest); err != nil {
+	if m, err = module.ParseManifest(); err != nil {
 		return nil, nil, nil, fmt.Errorf("manifest:\n%w", err)
 	}
 	return m, module, wasm, nil
