@@ -33,6 +33,8 @@ type Options struct {
 	Consents string
 	// Updates says what happens to a new version of a plugin with consent that asks for no more than the old one.
 	Updates grant.UpdateRule
+	// MemoryBudget bounds the memory of all plugins together, in bytes; see sandbox.Options. Zero means 2 GiB.
+	MemoryBudget int64
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
 	CacheDir string
 	// Settings are the operator's for single plugins, by name.
@@ -110,7 +112,7 @@ func New(options *Options) (*Host, error) {
 	if h.logger = h.options.Logger; h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
-	engineOptions := &sandbox.Options{Logger: h.logger}
+	engineOptions := &sandbox.Options{Logger: h.logger, MemoryBudget: h.options.MemoryBudget}
 	if dir := h.options.CacheDir; dir != "" {
 		engineOptions.CacheDir = filepath.Join(dir, "compiled")
 		h.store.dir = filepath.Join(dir, "plugins")

@@ -67,6 +67,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Settings:      c.Plugin,
 		Limits:        c.Limits,
 		MaxPluginSize: c.MaxPluginSize,
+		MemoryBudget:  c.MemoryBudget,
 		Mock:          c.Mock,
 		Locale:        c.Locale,
 	}

@@ -77,6 +77,7 @@ var limitOutcomes = map[string]Outcome{
 	sandbox.LimitOutput: Size,
 	sandbox.LimitQueue:  Busy,
 	sandbox.LimitRate:   Busy,
+	sandbox.LimitBudget: Busy,
 }
 
 func outcomeOf(response *abi.Response, err error) Outcome {

@@ -60,7 +60,7 @@ const (
 	CPU              Outcome = "cpu"               // the limit of computing
 	Memory           Outcome = "memory"            // the memory limit
 	Size             Outcome = "size"              // the input or output limit
-	Busy             Outcome = "busy"              // the queue or the rate limit
+	Busy             Outcome = "busy"              // the queue, the rate or the host's memory budget
 	Trap             Outcome = "trap"              // the guest broke
 	Canceled         Outcome = "canceled"          // the caller went away
 	Internal         Outcome = "internal"          // the host failed

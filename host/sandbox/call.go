@@ -36,10 +36,11 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 		return nil, err
 	}
 	defer p.gate.leave()
-	code, err := p.compiled(ctx)
+	code, err := p.use(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer p.done()
 	limits = limits.Or(p.spec.Limits)
 	c := p.newCall(request.Name, limits)
 	c.request = request
@@ -87,6 +88,8 @@ type call struct {
 	meter    meter
 	log      *logSink
 	progress func(abi.Progress)
+	// patience is how long the call waits for memory.
+	patience time.Duration
 	request  *abi.Request
 	// answer is what a Contract made of the request.
 	answer *abi.Response
@@ -99,11 +102,12 @@ type call struct {
 
 func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 	return &call{
-		Call:   broker.Call{Plugin: p.spec.Name, Tool: tool},
-		plugin: p,
-		limits: limits,
-		meter:  newMeter(limits.CPU),
-		log:    &logSink{logger: p.logger, tool: tool, left: limits.Log},
+		Call:     broker.Call{Plugin: p.spec.Name, Tool: tool},
+		plugin:   p,
+		limits:   limits,
+		meter:    newMeter(limits.CPU),
+		patience: p.spec.Limits.QueueWait,
+		log:      &logSink{logger: p.logger, tool: tool, left: limits.Log},
 	}
 }
 
@@ -139,6 +143,8 @@ func (c *call) explain(caller, timed context.Context, err error) error {
 		return limit
 	case timed.Err() != nil:
 		return c.limitError(LimitTime, c.limits.Time.String(), "ask for less at once, or raise limits.time")
+	case c.instance != nil && c.instance.memory.starved:
+		return c.plugin.engine.budget.exceeded(c.Plugin)
 	case c.instance != nil && c.instance.memory.refused:
 		return c.limitError(LimitMemory, bytesText(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):

@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type Options struct {
 	// CacheDir keeps compiled code and images of started plugins between runs. It is made if missing. Empty keeps it in memory only, so that every start
 	// compiles anew (seconds per plugin).
 	CacheDir string
+	// MemoryBudget bounds, in bytes, the memory of all plugins together: linear memories of instances, images, and compiled code as it
+	// is estimated. What is idle is given up first, then calls wait as long as for a slot. Zero means 2 GiB.
+	MemoryBudget int64
 	// Logger receives what guests log and why instances were thrown away. Nil discards it.
 	Logger *slog.Logger
 }
@@ -42,7 +46,15 @@ type Engine struct {
 	// started and epoch are one moment, on the process's monotonic clock and the wall clock.
 	started time.Time
 	epoch   int64
+	budget  budget
+
+	// mu guards plugins.
+	mu      sync.Mutex
+	plugins map[*Plugin]struct{}
 }
+
+// defaultBudget is the memory of all plugins, in bytes.
+const defaultBudget = 2 << 30
 
 // initRuntime makes a runtime once, alone: wazero works out its own version at the first use, in a variable without a lock.
 var initRuntime sync.Once
@@ -52,7 +64,8 @@ func New(options *Options) (*Engine, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	e := &Engine{logger: options.Logger, started: time.Now()}
+	e := &Engine{logger: options.Logger, started: time.Now(), plugins: map[*Plugin]struct{}{}}
+	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
 	e.epoch = e.started.UnixNano()
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
@@ -111,15 +124,20 @@ func (e *Engine) Load(spec Spec) *Plugin {
 		spec:   spec,
 		logger: e.logger.With("plugin", spec.Name),
 		gate:   newGate(spec.Limits),
-		pool:   pool{idleTime: idleTime},
 	}
-	switch spec.State {
-	case manifest.StateShared:
-		p.pool.idleTime = stateTime
-	case manifest.StateSession:
+	if spec.State == manifest.StateSession {
 		p.sessions = newSessions(spec.Limits.Concurrency)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.plugins[p] = struct{}{}
 	return p
+}
+
+func (e *Engine) remove(p *Plugin) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.plugins, p)
 }
 
 func (e *Engine) runtime(ctx context.Context, metered bool) wazero.Runtime {

@@ -15,6 +15,8 @@ const (
 	LimitOutput = "output"
 	LimitQueue  = "queue"
 	LimitRate   = "rate"
+	// LimitBudget is the host's memory budget for all plugins.
+	LimitBudget = "memoryBudget"
 )
 
 // LimitError says which limit ended a call. Its text is safe to show to a model. One for the time limit matches
@@ -27,6 +29,9 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
+	if e.Limit == LimitBudget {
+		return fmt.Sprintf("plugin %s finds no free memory: all plugins together use the %s that the host gives them: %s", e.Plugin, e.Value, e.Remedy)
+	}
 	return fmt.Sprintf("plugin %s passed its %s limit of %s: %s", e.Plugin, e.Limit, e.Value, e.Remedy)
 }
 

@@ -26,3 +26,20 @@ func EncodeImage(memory []byte, globals []uint64, key [sha256.Size]byte) []byte 
 	defer m.close()
 	return encodeImage(&image{memory: m, globals: globals}, key)
 }
+
+// Used is how much of its memory budget the engine has given out.
+func (e *Engine) Used() int64 { return e.budget.used.Load() }
+
+// Unload unloads the plugin as if it had not been called for long.
+func (p *Plugin) Unload() bool { return p.unload() }
+
+// Idle is how many instances wait for a call.
+func (p *Plugin) Idle() int {
+	code, ok := p.loaded()
+	if !ok {
+		return 0
+	}
+	code.pool.mu.Lock()
+	defer code.pool.mu.Unlock()
+	return len(code.pool.idle)
+}

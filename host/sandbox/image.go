@@ -15,6 +15,9 @@ type image struct {
 	taken int64
 }
 
+// weight is what the image takes in memory, in bytes.
+func (image *image) weight() int64 { return int64(image.memory.resident) }
+
 // capture makes the image of an instance that has just started, and lays the instance over it.
 func capture(i *instance, now int64) (*image, error) {
 	data := i.memory.bytes(i.memory.size)
@@ -61,6 +64,20 @@ func (image *image) setGlobals(i *instance) {
 	for n, global := range i.globals {
 		global.Set(image.globals[n])
 	}
+}
+
+// extent is a range of a memory that has been written.
+type extent struct{ from, to int }
+
+// extents knows which part of an image is not zero: looking at the rest would make memory of it.
+type extents struct {
+	parts    []extent
+	resident int
+}
+
+func (e *extents) note(offset, length int) {
+	e.parts = append(e.parts, extent{offset, offset + length})
+	e.resident += length
 }
 
 // imageBlock is the unit in which memory is written or left out, in bytes.

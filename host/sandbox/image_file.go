@@ -114,10 +114,10 @@ func encodeImage(image *image, key [sha256.Size]byte) []byte {
 	}
 	number(uint64(image.taken))
 	number(uint64(len(image.memory.data)))
-	for offset, run := range written(image.memory.data) {
-		number(uint64(offset))
-		number(uint64(len(run)))
-		out = append(out, run...)
+	for _, part := range image.memory.parts {
+		number(uint64(part.from))
+		number(uint64(part.to - part.from))
+		out = append(out, image.memory.data[part.from:part.to]...)
 	}
 	body := out[len(imageHeader)+sha256.Size:]
 	digest := sha256.Sum256(body)

@@ -45,17 +45,22 @@ func callOf(ctx context.Context) *call { return ctx.Value(instanceKey{}).(*insta
 // instantiate makes an instance that is as a guest is after its start: by starting it, or from the image of one that was. The
 // call that waits for it pays the time, and its limits hold.
 func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *call) (_ *instance, err error) {
-	i := &instance{memory: &linearMemory{limit: uint64(p.spec.Limits.Memory)}, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
+	need := code.startMemory(image)
+	if err := p.engine.budget.wait(ctx, p.spec.Name, need, c.patience); err != nil {
+		return nil, err
+	}
+	memory := &linearMemory{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, paid: uint64(need)}
+	i := &instance{memory: memory, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
 		descriptors: uint32(3 + len(p.spec.Mounts))}
 	c.instance = i
+	defer func() {
+		if err != nil {
+			i.memory.Free()
+		}
+	}()
 	if i.memory.region, err = reserve(i.memory.limit); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			i.memory.release()
-		}
-	}()
 	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
 	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
 	i.files.Begin(ctx)
@@ -117,7 +122,7 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
-	i.spoiled = false
+	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
 	i.files.Begin(ctx)
 	if i.fuel != nil {
 		i.fuel.Set(uint64(c.meter.begin()))
@@ -170,6 +175,6 @@ const maxRandom = 64 << 10
 func (i *instance) close() error {
 	i.files.End()
 	err := i.module.Close(context.Background())
-	i.memory.release()
+	i.memory.Free()
 	return err
 }

@@ -13,11 +13,23 @@ type linearMemory struct {
 	limit   uint64
 	size    uint64
 	refused bool
+	// budget is what the memory is taken from: paid bytes so far. starved says that it had no more.
+	budget  *budget
+	paid    uint64
+	starved bool
 }
 
 // Reallocate gives the guest size bytes, or nil if that passes the limit. The bytes stay where they are.
 func (m *linearMemory) Reallocate(size uint64) []byte {
-	if size > m.limit || m.extend(m.size, size) != nil {
+	if size > m.limit {
+		m.refused = true
+		return nil
+	}
+	if !m.pay(size) {
+		m.starved = true
+		return nil
+	}
+	if m.extend(m.size, size) != nil {
 		m.refused = true
 		return nil
 	}
@@ -25,8 +37,29 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	return m.bytes(size)
 }
 
-// Free gives the memory back.
-func (m *linearMemory) Free() { m.release() }
+func (m *linearMemory) pay(size uint64) bool {
+	if size > m.paid {
+		if !m.budget.take(int64(size - m.paid)) {
+			return false
+		}
+		m.paid = size
+	}
+	return true
+}
+
+// refund gives back to the budget what is paid beyond size.
+func (m *linearMemory) refund(size uint64) {
+	if m.paid > size {
+		m.budget.give(int64(m.paid - size))
+		m.paid = size
+	}
+}
+
+// Free gives the memory back. It may be called twice.
+func (m *linearMemory) Free() {
+	m.release()
+	m.refund(0)
+}
 
 // shrink takes back what a guest has grown its memory by, down to size. It reports false if the runtime has changed too much for
 // that; then the instance cannot be used again.
@@ -46,6 +79,7 @@ func (m *linearMemory) shrink(memory api.Memory, size uint64) bool {
 		return false
 	}
 	m.size = size
+	m.refund(size)
 	buffer.SetBytes(m.bytes(size - page))
 	_, ok := memory.Grow(1)
 	return ok && uint64(memory.Size()) == size

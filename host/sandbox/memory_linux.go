@@ -55,6 +55,7 @@ func (r *region) release() {
 
 // imageMemory is the memory of an image: a file in memory that regions map.
 type imageMemory struct {
+	extents
 	fd   int
 	data []byte
 }
@@ -77,7 +78,9 @@ func fillImage(fd, size int, parts iter.Seq2[int, []byte]) (*imageMemory, error)
 	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		return nil, err
 	}
+	var image imageMemory
 	for offset, part := range parts {
+		image.note(offset, len(part))
 		for written := 0; written < len(part); {
 			n, err := unix.Pwrite(fd, part[written:], int64(offset+written))
 			if err != nil {
@@ -90,11 +93,10 @@ func fillImage(fd, size int, parts iter.Seq2[int, []byte]) (*imageMemory, error)
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return nil, err
 	}
-	mapped, err := unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return nil, err
-	}
-	return &imageMemory{fd, mapped}, nil
+	var err error
+	image.fd = fd
+	image.data, err = unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	return &image, err
 }
 
 func (i *imageMemory) close() error {

@@ -8,7 +8,10 @@ import "iter"
 type region struct{ reserved []byte }
 
 // imageMemory is the memory of an image.
-type imageMemory struct{ data []byte }
+type imageMemory struct {
+	extents
+	data []byte
+}
 
 func reserve(limit uint64) (region, error) { return region{make([]byte, limit)}, nil }
 
@@ -25,8 +28,9 @@ func (r *region) release() { r.reserved = nil }
 
 // newImageMemory makes a memory of size bytes that is zero but for the parts, each with its offset.
 func newImageMemory(size int, parts iter.Seq2[int, []byte]) (*imageMemory, error) {
-	image := &imageMemory{make([]byte, size)}
+	image := &imageMemory{data: make([]byte, size)}
 	for offset, part := range parts {
+		image.note(offset, len(part))
 		copy(image.data[offset:], part)
 	}
 	return image, nil

@@ -2,16 +2,10 @@ package sandbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
-
-	"github.com/tetratelabs/wazero"
-
-	"github.com/hako-run/hako/host/internal/rewrite"
+	"time"
 )
 
 // Plugin is one plugin ready to be called. It is safe for concurrent use: no two calls at once are in the same instance.
@@ -26,40 +20,39 @@ type Plugin struct {
 	closing sync.RWMutex
 	closed  bool
 
-	// mu guards code, which is nil until the first compilation succeeds.
-	mu   sync.Mutex
+	// mu guards what follows.
+	mu sync.Mutex
+	// code is nil until the first compilation succeeds, and after a long time without calls.
 	code *code
+	// users counts calls in flight in code, used is when the last one ended, expiry unloads the code.
+	users  int
+	used   time.Time
+	expiry *time.Timer
+	// metered is what was found when the code was compiled last.
+	metered bool
 
-	pool pool
 	// sessions is nil unless state lasts for one.
 	sessions *sessions
 }
 
-// code is the compiled plugin in a runtime that links its grants.
-type code struct {
-	runtime wazero.Runtime
-	module  wazero.CompiledModule
-	// digest is that of the rewritten code.
-	digest [sha256.Size]byte
-	// metered says that the code has been rewritten; globals are then the names of its mutable globals.
-	metered bool
-	globals []string
-	// lasting says that an instance serves one call and is then thrown away, because it cannot be put back.
-	lasting atomic.Bool
-}
-
 // Prepare compiles the plugin and links its imports, unless that has been done. It fails if the code is not valid Wasm or imports
-// what was not granted.
+// what was not granted. What has not been called for ten minutes is unloaded again, and then loaded from the cache.
 func (p *Plugin) Prepare(ctx context.Context) error {
+	if err := p.begin(); err != nil {
+		return err
+	}
+	defer p.calls.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	_, err := p.compiled(ctx)
 	return err
 }
 
-// Prepared reports whether the plugin has been compiled.
+// Prepared reports whether the plugin has been compiled since it was made, by this process.
 func (p *Plugin) Prepared() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.code != nil
+	return !p.used.IsZero()
 }
 
 // Metered reports whether the plugin's code could be rewritten for metering. If not, it runs the slow way: the runtime's own
@@ -67,77 +60,12 @@ func (p *Plugin) Prepared() bool {
 func (p *Plugin) Metered() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.code == nil || p.code.metered
+	return p.used.IsZero() || p.metered
 }
 
 // Load says how many calls run in an instance now and how many wait for one.
 func (p *Plugin) Load() (running, waiting int) {
 	return len(p.gate.slots), int(p.gate.waiting.Load())
-}
-
-func (p *Plugin) compiled(ctx context.Context) (*code, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.code != nil {
-		return p.code, nil
-	}
-	original, err := p.spec.Wasm()
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
-	}
-	result, err := rewrite.Module(original, quantum)
-	var unsupported *rewrite.UnsupportedError
-	metered := !errors.As(err, &unsupported)
-	switch {
-	case err != nil && metered:
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
-	case !metered:
-		p.logger.Warn("the plugin runs the slow way", "err", err)
-		result = &rewrite.Result{Wasm: original, Lasting: err.Error()}
-	case result.Lasting != "":
-		p.logger.Debug("each call gets a fresh instance", "reason", result.Lasting)
-	}
-	// The runtime outlives the call that happens to come first.
-	ctx = compileContext(context.WithoutCancel(ctx))
-	runtime := p.engine.runtime(ctx, metered)
-	module, err := p.link(ctx, runtime, result.Wasm)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
-	}
-	p.code = &code{runtime: runtime, module: module, digest: sha256.Sum256(result.Wasm), metered: metered, globals: result.Globals}
-	p.code.lasting.Store(result.Lasting != "")
-	return p.code, nil
-}
-
-func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
-	module, err := runtime.CompileModule(ctx, wasm)
-	if err != nil {
-		return nil, fmt.Errorf("compile: %w", err)
-	}
-	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
-		return nil, err
-	}
-	if err := linkWASI(ctx, runtime); err != nil {
-		return nil, fmt.Errorf("link WASI: %w", err)
-	}
-	if err := linkMeter(ctx, runtime); err != nil {
-		return nil, fmt.Errorf("link the meter: %w", err)
-	}
-	for _, imports := range append(p.spec.Modules, coreModule) {
-		if err := instantiate(ctx, runtime, imports); err != nil {
-			return nil, fmt.Errorf("link %s: %w", imports.Name, err)
-		}
-	}
-	return module, nil
-}
-
-func checkMemory(module wazero.CompiledModule, limit int64) error {
-	for _, memory := range module.ExportedMemories() {
-		if need := int64(memory.Min()) << 16; need > limit {
-			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory", bytesText(need), bytesText(limit))
-		}
-	}
-	return nil
 }
 
 // begin counts a call in, unless the plugin is closed.
@@ -157,13 +85,8 @@ func (p *Plugin) Close() error {
 	p.closed = true
 	p.closing.Unlock()
 	p.calls.Wait()
+	p.engine.remove(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.code == nil {
-		return nil
-	}
-	runtime := p.code.runtime
-	p.code = nil
-	p.sessions.close()
-	return errors.Join(p.pool.close(), runtime.Close(context.Background()))
+	return p.release()
 }

@@ -39,7 +39,7 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	if i := c.session.take(); i != nil {
 		return i, nil
 	}
-	if i := p.pool.take(&p.pool.idle); i != nil {
+	if i := code.pool.take(&code.pool.idle); i != nil {
 		return i, nil
 	}
 	c.ctx = ctx
@@ -50,7 +50,7 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	if err != nil || i != nil {
 		return i, err
 	}
-	for i := p.pool.take(&p.pool.used); i != nil; i = p.pool.take(&p.pool.used) {
+	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
 		if image.restore(i) {
 			return i, nil
 		}
@@ -61,19 +61,20 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 
 // start returns the plugin's image. Whoever is first loads the one that was kept, or starts an instance to make it and gets that too.
 func (p *Plugin) start(ctx context.Context, code *code, c *call) (*image, *instance, error) {
-	p.pool.starting.Lock()
-	defer p.pool.starting.Unlock()
-	if p.pool.image != nil {
-		return p.pool.image, nil, nil
+	code.pool.starting.Lock()
+	defer code.pool.starting.Unlock()
+	if code.pool.image != nil {
+		return code.pool.image, nil, nil
 	}
-	if p.pool.image = p.loadImage(code); p.pool.image != nil {
-		return p.pool.image, nil, nil
+	if image := p.loadImage(code); image != nil {
+		p.hold(code, image)
+		return image, nil, nil
 	}
 	i, err := p.first(ctx, code, c)
-	return p.pool.image, i, err
+	return code.pool.image, i, err
 }
 
-// first starts an instance and makes the image of it. p.pool.starting is held.
+// first starts an instance and makes the image of it. code.pool.starting is held.
 func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, error) {
 	i, err := p.instantiate(ctx, code, nil, c)
 	if err != nil {
@@ -91,9 +92,15 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close())
 	}
-	p.pool.image = image
-	p.pool.resets.Go(func() { p.saveImage(code, image) })
+	p.hold(code, image)
+	code.pool.resets.Go(func() { p.saveImage(code, image) })
 	return i, nil
+}
+
+// hold makes the image the one that instances start from. code.pool.starting is held.
+func (p *Plugin) hold(code *code, image *image) {
+	code.pool.image = image
+	p.engine.budget.add(image.weight())
 }
 
 // giveBack hands in an instance after a call, to be put back for the next one off the path of this one. One that cannot be put back,
@@ -104,14 +111,14 @@ func (p *Plugin) giveBack(code *code, i *instance, s *session, ended bool) {
 		s.instance = i
 		return
 	case ended && p.spec.State == manifest.StateShared:
-		p.pool.keep(i)
+		code.pool.keep(i)
 		return
 	case ended && !code.lasting.Load():
-		p.pool.add(&p.pool.used, i)
-		p.pool.resets.Go(func() { p.putBack(code) })
+		code.pool.add(&code.pool.used, i)
+		code.pool.resets.Go(func() { p.putBack(code) })
 		return
 	}
-	p.pool.resets.Go(func() {
+	code.pool.resets.Go(func() {
 		p.discard(i)
 		p.refill(code)
 	})
@@ -119,40 +126,43 @@ func (p *Plugin) giveBack(code *code, i *instance, s *session, ended bool) {
 
 // putBack makes one of the used instances idle, unless a call has taken it in the meantime.
 func (p *Plugin) putBack(code *code) {
-	i := p.pool.take(&p.pool.used)
+	i := code.pool.take(&code.pool.used)
 	if i == nil {
 		return
 	}
-	if p.image().restore(i) {
-		p.pool.keep(i)
+	if code.image().restore(i) {
+		code.pool.keep(i)
 		return
 	}
 	p.discard(i)
 	p.refill(code)
 }
 
-func (p *Plugin) image() *image {
-	p.pool.starting.Lock()
-	defer p.pool.starting.Unlock()
-	return p.pool.image
+func (code *code) image() *image {
+	code.pool.starting.Lock()
+	defer code.pool.starting.Unlock()
+	return code.pool.image
 }
 
 // refill makes an idle instance if there is none.
 func (p *Plugin) refill(code *code) {
-	image := p.image()
-	if image == nil || !p.pool.empty() {
+	image := code.image()
+	if image == nil || !code.pool.empty() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.spec.Limits.Time)
 	defer cancel()
 	c := p.newCall("", p.spec.Limits)
-	c.ctx = ctx
+	c.ctx, c.patience = ctx, 0
+	if !p.engine.budget.free(code.startMemory(image)) {
+		return // nothing else is given up for an instance that may not be needed
+	}
 	i, err := p.instantiate(ctx, code, image, c)
 	if err != nil {
 		p.logger.Warn("make an instance", "err", err)
 		return
 	}
-	p.pool.keep(i)
+	code.pool.keep(i)
 }
 
 func (p *Plugin) discard(i *instance) {
@@ -218,8 +228,41 @@ func (p *pool) shrink() {
 	}
 }
 
-// close waits for instances that are being put back and closes all. No call may be under way.
-func (p *pool) close() error {
+// idleTime is how long the plugin's instances are kept without a call.
+func (p *Plugin) idleTime() time.Duration {
+	if p.spec.State == manifest.StateShared {
+		return stateTime
+	}
+	return idleTime
+}
+
+// oldest says since when the instance is idle that has been so for longest.
+func (p *pool) oldest() (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return time.Time{}, false
+	}
+	return p.idle[0].since, true
+}
+
+// drop closes the instance that has been idle for longest. It reports false if there is none.
+func (p *pool) drop() bool {
+	p.mu.Lock()
+	if len(p.idle) == 0 {
+		p.mu.Unlock()
+		return false
+	}
+	i := p.idle[0]
+	p.idle = append([]*instance(nil), p.idle[1:]...)
+	p.mu.Unlock()
+	_ = i.close() // nothing runs in it any more
+	return true
+}
+
+// close waits for instances that are being put back and closes all. It returns the weight of the image that is no more. No call may be
+// under way.
+func (p *pool) close() (weight int64, err error) {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
@@ -234,7 +277,7 @@ func (p *pool) close() error {
 	}
 	p.idle = nil
 	if p.image == nil {
-		return nil
+		return 0, nil
 	}
-	return p.image.memory.close()
+	return p.image.weight(), p.image.memory.close()
 }

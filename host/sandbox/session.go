@@ -143,6 +143,40 @@ func (s *sessions) expire() {
 	}
 }
 
+// oldest says since when the session is quiet that has been so for longest.
+func (s *sessions) oldest() (since time.Time, found bool) {
+	if s == nil {
+		return since, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, session := range s.byID {
+		if session.users == 0 && (!found || session.since.Before(since)) {
+			since, found = session.since, true
+		}
+	}
+	return since, found
+}
+
+// drop forgets the session that has been quiet for longest. It reports false if there is none.
+func (s *sessions) drop() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.byID)
+	s.forgetOldest()
+	return len(s.byID) < before
+}
+
+// any reports whether a session is remembered.
+func (s *sessions) any() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID) > 0
+}
+
 // close forgets all sessions. No call may be under way.
 func (s *sessions) close() {
 	if s == nil {
@@ -152,6 +186,7 @@ func (s *sessions) close() {
 	defer s.mu.Unlock()
 	if s.expiry != nil {
 		s.expiry.Stop()
+		s.expiry = nil
 	}
 	for id := range maps.Clone(s.byID) {
 		s.forget(id)

@@ -35,6 +35,7 @@ type Config struct {
 	Locale        string
 	Mock          bool
 	MaxPluginSize int64
+	MemoryBudget  int64
 
 	HTTP           HTTP
 	MCP            MCP

@@ -42,6 +42,7 @@ func (c *Config) table() []setting {
 		{key: "locale", value: &c.Locale, fallback: "en"},
 		{key: "mock", value: &c.Mock, variables: []string{"MOCK_MODE"}},
 		{key: "maxPluginSize", value: &c.MaxPluginSize, fallback: "64MiB"},
+		{key: "memoryBudget", value: &c.MemoryBudget, fallback: "2GiB"},
 		{key: "metrics.address", value: &c.MetricsAddress},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},

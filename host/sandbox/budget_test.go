@@ -1,0 +1,178 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// newEngine makes an engine with a memory budget.
+func newEngine(t *testing.T, budget int64) *sandbox.Engine {
+	t.Helper()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t), MemoryBudget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// load loads the guest probe under a name.
+func load(t *testing.T, engine *sandbox.Engine, name string, limits manifest.Limits) *sandbox.Plugin {
+	t.Helper()
+	plugin := engine.Load(sandbox.Spec{Name: name, Wasm: probe(t), Modules: []brokerModule{deniedHTTP}, Limits: limits})
+	t.Cleanup(func() {
+		if err := plugin.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return plugin
+}
+
+// occupy starts n calls that hold an instance until the returned function is called.
+func occupy(t *testing.T, plugin *sandbox.Plugin, n int) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group, started sync.WaitGroup
+	for range n {
+		started.Add(1)
+		once := sync.OnceFunc(started.Done)
+		group.Go(func() {
+			_, _ = plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000000000}`)},
+				manifest.Limits{}, func(abi.Progress) { once() })
+			once()
+		})
+	}
+	started.Wait()
+	return func() { cancel(); group.Wait() }
+}
+
+// TestMemoryBudgetHolds lets more calls come than the budget has memory for.
+func TestMemoryBudgetHolds(t *testing.T) {
+	t.Parallel()
+	const budget = 128 << 20
+	engine := newEngine(t, budget)
+	a := load(t, engine, "a", manifest.Limits{QueueWait: time.Millisecond, Rate: 100_000})
+	b := load(t, engine, "b", manifest.Limits{QueueWait: time.Millisecond, Rate: 100_000})
+	var done, refused atomic.Int64
+	var most atomic.Int64
+	var group sync.WaitGroup
+	for i := range 16 {
+		plugin := []*sandbox.Plugin{a, b}[i%2]
+		group.Go(func() {
+			for range 5 {
+				_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "eat_memory", Arguments: json.RawMessage(`{"n":20}`)}, manifest.Limits{}, nil)
+				for used := engine.Used(); used > most.Load(); {
+					most.Store(used)
+				}
+				var limit *sandbox.LimitError
+				switch {
+				case err == nil:
+					done.Add(1)
+				case errors.As(err, &limit) && limit.Limit == sandbox.LimitBudget:
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if done.Load() == 0 || refused.Load() == 0 {
+		t.Errorf("%d calls done, %d refused: this test needs both", done.Load(), refused.Load())
+	}
+	// An attempt to take memory that fails counts for a moment.
+	if n := most.Load(); n > budget+budget/4 {
+		t.Errorf("%d bytes were in use of %d", n, budget)
+	}
+	if _, err := call(t, a, "echo", object{"text": "x"}); err != nil {
+		t.Errorf("when all is quiet again: %v", err)
+	}
+}
+
+// TestIdleInstancesGiveWay holds that what one plugin keeps ready is given up for another's calls.
+func TestIdleInstancesGiveWay(t *testing.T) {
+	t.Parallel()
+	engine := newEngine(t, 128<<20)
+	a := load(t, engine, "a", manifest.Limits{})
+	b := load(t, engine, "b", manifest.Limits{})
+	if _, err := call(t, b, "echo", object{"text": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	occupy(t, a, 8)() // leaves idle instances, though not all at once
+	before := engine.Used()
+	stop := occupy(t, b, 10)
+	defer stop()
+	if _, err := call(t, b, "eat_memory", object{"n": 8}); err != nil {
+		t.Errorf("with %d bytes in use before: %v", before, err)
+	}
+}
+
+// TestWaitForMemory has a call wait until another has ended.
+func TestWaitForMemory(t *testing.T) {
+	t.Parallel()
+	engine := newEngine(t, 48<<20)
+	plugin := load(t, engine, "a", manifest.Limits{QueueWait: time.Minute})
+	stop := occupy(t, plugin, 1)
+	results := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := call(t, plugin, "echo", object{"text": "x"})
+			results <- err
+		}()
+	}
+	stop()
+	for range 3 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestUnload holds that a plugin which nobody calls gives everything up, and comes back when it is called.
+func TestUnload(t *testing.T) {
+	t.Parallel()
+	engine := newEngine(t, 0)
+	plugin := load(t, engine, "a", manifest.Limits{})
+	for i := range 3 {
+		if got := text(t, plugin, "count", object{}); got != "1" {
+			t.Errorf("round %d: count = %s", i, got)
+		}
+		if !plugin.Unload() {
+			t.Fatal("it is not unloaded")
+		}
+		if n := engine.Used(); n != 0 {
+			t.Errorf("round %d: an unloaded plugin takes %d bytes", i, n)
+		}
+	}
+	stop := occupy(t, plugin, 1)
+	if plugin.Unload() {
+		t.Error("it was unloaded during a call")
+	}
+	stop()
+}
+
+// TestStateIsNotUnloaded holds that what a plugin may remember does not end early.
+func TestStateIsNotUnloaded(t *testing.T) {
+	t.Parallel()
+	for _, state := range []manifest.State{manifest.StateSession, manifest.StateShared} {
+		plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: state})
+		for i := range 2 {
+			if got, err := sessionCall(t.Context(), plugin, "a", "count"); err != nil || got != fmt.Sprint(i+1) {
+				t.Errorf("%s: count = %s, %v", state, got, err)
+			}
+			if plugin.Unload() {
+				t.Errorf("%s: unloaded", state)
+			}
+		}
+	}
+}
