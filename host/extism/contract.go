@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -159,9 +158,8 @@ func (s *session) invoke(ctx context.Context, export string, input object) (outp
 	if len(results) > 0 && int32(results[0]) != 0 {
 		return nil, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("%s failed with code %d and said no more", export, int32(results[0]))}, nil
 	}
-	if limit := s.guest.Limits().Output; int64(len(s.kernel.output.data)) > limit {
-		return nil, nil, &sandbox.LimitError{Plugin: s.call.Plugin, Limit: sandbox.LimitOutput, Value: strictyaml.FormatSize(limit),
-			Remedy: "ask for less at once, or raise limits.output"}
+	if int64(len(s.kernel.output.data)) > s.guest.Limits().Output {
+		return nil, nil, s.guest.Passed(sandbox.LimitOutput)
 	}
 	return append([]byte(nil), s.kernel.output.data...), nil, nil
 }

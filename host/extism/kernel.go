@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-
-	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // kernel is the memory in which guest and host exchange blocks of bytes under the Extism ABI. It is apart from the guest's own and
@@ -14,11 +11,11 @@ import (
 // harms nobody.
 //
 // Offsets are never used twice in a call. An access outside of all blocks panics with an *accessError, and one allocation too many
-// with a *sandbox.LimitError; both trap the guest.
+// with the error full; both trap the guest.
 type kernel struct {
-	plugin string
 	// limit bounds the bytes of all blocks, used counts them.
 	limit, used int64
+	full        error
 	next        uint64
 	// blocks are in the order of their offsets; those given back have no data until they are swept out.
 	blocks []block
@@ -64,7 +61,7 @@ func (e *accessError) Error() string {
 
 // reset gives all blocks back.
 func (k *kernel) reset() {
-	*k = kernel{plugin: k.plugin, limit: k.limit, next: firstOffset}
+	*k = kernel{limit: k.limit, full: k.full, next: firstOffset}
 }
 
 // alloc makes a block of n zero bytes and returns its offset; zero for no bytes.
@@ -73,8 +70,7 @@ func (k *kernel) alloc(n uint64) uint64 {
 		return 0
 	}
 	if n > uint64(k.limit) || k.used+cost(n) > k.limit {
-		panic(&sandbox.LimitError{Plugin: k.plugin, Limit: sandbox.LimitMemory, Value: strictyaml.FormatSize(k.limit),
-			Remedy: "ask for less at once, or raise limits.memory"})
+		panic(k.full)
 	}
 	offset := k.next
 	k.blocks = append(k.blocks, block{offset, n, make([]byte, padded(n))})

@@ -32,7 +32,7 @@ func (a *Adapter) session(guest *sandbox.Guest) *session {
 	call := guest.Call()
 	return broker.State(call, a, func() *session {
 		s := &session{adapter: a, call: call, guest: guest, vars: map[string][]byte{},
-			kernel: kernel{plugin: call.Plugin, limit: guest.Limits().Memory}}
+			kernel: kernel{limit: guest.Limits().Memory, full: guest.Passed(sandbox.LimitMemory)}}
 		s.kernel.reset()
 		return s
 	})

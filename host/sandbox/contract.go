@@ -34,6 +34,16 @@ func (g *Guest) Call() *broker.Call { return &g.call.Call }
 // Limits are those in force for the call.
 func (g *Guest) Limits() manifest.Limits { return g.call.limits }
 
+// Passed is the error for passing the call's limit of that name, LimitMemory or LimitOutput: to be returned, or by a host function
+// panicked with.
+func (g *Guest) Passed(limit string) *LimitError {
+	bytes := g.call.limits.Output
+	if limit == LimitMemory {
+		bytes = g.call.limits.Memory
+	}
+	return g.call.limitError(limit, bytesText(bytes), "ask for less at once, or raise limits."+limit)
+}
+
 // Exports reports whether the guest exports a function of that name.
 func (g *Guest) Exports(name string) bool {
 	return g.call.instance.module.ExportedFunction(name) != nil

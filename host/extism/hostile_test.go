@@ -1,0 +1,101 @@
+package extism_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+// TestHostile runs everything that a guest can do to the host, and a call after it that must be as any other.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	const limit = 500 * time.Millisecond
+	plugin := load(t, setup{wasm: second(t, guest(t)), spec: sandbox.Spec{Limits: manifest.Limits{Time: limit, Memory: 32 << 20, Output: 1 << 20}}})
+	for name, test := range map[string]struct {
+		arguments object
+		limit     string // of the *sandbox.LimitError; empty: a *sandbox.GuestError
+		want      string
+	}{
+		"loop":    {nil, sandbox.LimitTime, "500ms"},
+		"recurse": {nil, sandbox.LimitTime, "500ms"},
+		"flood":   {nil, sandbox.LimitTime, "500ms"},
+		"sleep":   {nil, sandbox.LimitTime, "500ms"},
+		"memory":  {nil, sandbox.LimitMemory, "32 MiB"},
+		"blocks":  {nil, sandbox.LimitMemory, "32 MiB"},
+		"big":     {object{"n": 2 << 20}, sandbox.LimitOutput, "1 MiB"},
+		"corrupt": {nil, "", "store_u64: offset 96 is in no block"},
+		"wild":    {object{"n": 1 << 40}, "", "load_u64: offset 1099511627776 is in no block"},
+		"trap":    {nil, "", "stopped: wasm error: unreachable"},
+		"exit":    {nil, "", "exited with code 3"},
+		"raw":     {object{"text": "no JSON"}, "", "not the JSON expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			_, err := call(t, plugin, name, test.arguments)
+			if took := time.Since(started); took > 10*limit {
+				t.Errorf("it took %v", took)
+			}
+			var passed *sandbox.LimitError
+			var broken *sandbox.GuestError
+			switch {
+			case test.limit != "" && (!errors.As(err, &passed) || passed.Limit != test.limit):
+				t.Errorf("want the limit %s, got %v", test.limit, err)
+			case test.limit == "" && !errors.As(err, &broken):
+				t.Errorf("want a guest's error, got %v", err)
+			}
+			wants(t, err, "plugin guest", test.want)
+			if got := text(t, plugin, "count", nil); got != "1 1 1" {
+				t.Errorf("the next call finds %s", got)
+			}
+		})
+	}
+}
+
+// TestBlocksAreReused needs far more blocks than the limit allows at once.
+func TestBlocksAreReused(t *testing.T) {
+	t.Parallel()
+	plugin := load(t, setup{wasm: guest(t), spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20}}})
+	if got := text(t, plugin, "churn", object{"n": 200}); got != "churned" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestHostileAnswers gives answers that are none.
+func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
+	plugin := load(t, setup{wasm: guest(t)})
+	deep := strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000)
+	for name, answer := range map[string]string{
+		"nothing":               ``,
+		"a list":                `[]`,
+		"deep":                  `{"content":[],"structuredContent":` + deep + `}`,
+		"content of texts":      `{"content":["hi"]}`,
+		"no type":               `{"content":[{}]}`,
+		"two meanings":          `{"content":[{"text":"a","uri":"b","name":"c"}]}`,
+		"data of unknown kind":  `{"content":[{"data":"AQI=","mimeType":"application/pdf"}]}`,
+		"unknown type":          `{"content":[{"type":"video","data":"AQI="}]}`,
+		"no text":               `{"content":[{"type":"text"}]}`,
+		"bad base64":            `{"content":[{"type":"image","data":"@","mimeType":"image/png"}]}`,
+		"no media type":         `{"content":[{"type":"image","data":"AQI="}]}`,
+		"link without name":     `{"content":[{"type":"resource_link","uri":"a:b"}]}`,
+		"resource without URI":  `{"content":[{"type":"resource","resource":{"text":"x"}}]}`,
+		"resource of nothing":   `{"content":[{"type":"resource"}]}`,
+		"priority":              `{"content":[{"type":"text","text":"a","annotations":{"priority":7}}]}`,
+		"structured text":       `{"content":[],"structuredContent":"x"}`,
+		"structured list":       `{"content":[],"structuredContent":[1]}`,
+		"error flag of another": `{"content":[],"isError":"yes"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			response, err := call(t, plugin, "raw", object{"text": answer})
+			var broken *sandbox.GuestError
+			if !errors.As(err, &broken) {
+				t.Errorf("%+v, %v", response, err)
+			}
+		})
+	}
+}
