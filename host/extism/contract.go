@@ -15,7 +15,7 @@ import (
 // Start starts the guest's language runtime, as hosts of the Extism ABI do: _initialize, or else __wasm_call_ctors; then hs_init for
 // Haskell.
 func (a *Adapter) Start(ctx context.Context, guest *sandbox.Guest) error {
-	s := a.session(guest)
+	s := a.session(ctx, guest.Call())
 	s.starting = true
 	defer func() { s.starting = false }()
 	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
@@ -37,7 +37,7 @@ func (a *Adapter) Start(ctx context.Context, guest *sandbox.Guest) error {
 
 // Serve answers one request. What the guest itself calls an error is a tool's failure, or the Error of another response.
 func (a *Adapter) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.Request) (*abi.Response, error) {
-	s := a.session(guest)
+	s := a.session(ctx, guest.Call())
 	if request.Method == methodList {
 		return s.list(ctx)
 	}

@@ -27,10 +27,10 @@ type session struct {
 // Close has nothing to close.
 func (*session) Close() error { return nil }
 
-// session returns the one of the guest's call.
-func (a *Adapter) session(guest *sandbox.Guest) *session {
-	call := guest.Call()
+// session returns the one of the call, whose context this is.
+func (a *Adapter) session(ctx context.Context, call *broker.Call) *session {
 	return broker.State(call, a, func() *session {
+		guest := sandbox.GuestOf(ctx)
 		s := &session{adapter: a, call: call, guest: guest, vars: map[string][]byte{},
 			kernel: kernel{limit: guest.Limits().Memory, full: guest.Passed(sandbox.LimitMemory)}}
 		s.kernel.reset()
@@ -40,8 +40,8 @@ func (a *Adapter) session(guest *sandbox.Guest) *session {
 
 // function makes a host function of do.
 func (a *Adapter) function(name string, params []broker.Type, result *broker.Type, do func(context.Context, *session, []uint64) uint64) broker.Function {
-	return broker.Function{Name: name, Params: params, Result: result, Do: func(ctx context.Context, _ *broker.Call, params []uint64) uint64 {
-		s := a.session(sandbox.GuestOf(ctx))
+	return broker.Function{Name: name, Params: params, Result: result, Do: func(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+		s := a.session(ctx, call)
 		if s.starting {
 			s.guest.Unique("its start calls " + name)
 		}
