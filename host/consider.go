@@ -48,7 +48,7 @@ func (h *Host) read(list []*candidate) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range list {
 		group.Go(func() error {
-			c.content, c.err = c.plugin.source.read(h.options.MaxPluginSize)
+			c.content, c.err = h.readCandidate(c)
 			return nil
 		})
 	}
@@ -279,7 +279,7 @@ func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consen
 	if p.service != nil && p.service.identity == identity(content, grants, settings) {
 		return nil
 	}
-	s, err := h.build(ctx, content, grants)
+	s, err := h.build(ctx, p, content, grants)
 	if err != nil {
 		return err
 	}

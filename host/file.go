@@ -3,11 +3,8 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	"github.com/hako-run/hako/host/manifest"
@@ -21,45 +18,12 @@ type source struct {
 
 func (s source) shipped() bool { return s.wasm != nil }
 
-// stamp changes when a plugin's file, or the manifest beside it, does.
-type stamp struct {
-	wasm, manifest fileStamp
-}
-
-type fileStamp struct {
-	size     int64
-	modified time.Time
-}
-
-func (s source) stamp() (stamp, error) {
-	if s.shipped() {
-		return stamp{}, nil
-	}
-	wasm, err := stampOf(s.path)
-	if err != nil {
-		return stamp{}, err
-	}
-	beside, err := stampOf(beside(s.path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return stamp{}, err
-	}
-	return stamp{wasm, beside}, nil
-}
-
-func stampOf(path string) (fileStamp, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileStamp{}, err
-	}
-	return fileStamp{info.Size(), info.ModTime()}, nil
-}
-
 // beside is the path of a manifest that is not inside its plugin: NAME.yaml next to NAME.wasm.
 func beside(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".yaml" }
 
 // pluginFile is what a plugin's file holds, read without running it.
 type pluginFile struct {
-	// wasm is the file, with the manifest inside also where it lies beside.
+	// wasm is the file, with the manifest inside also where it lies beside. It is nil where the rest is known from the index.
 	wasm       []byte
 	module     *manifest.Module
 	manifest   *manifest.Manifest
@@ -79,11 +43,17 @@ func (s source) read(maxSize int64) (*pluginFile, error) {
 	return parse(wasm)
 }
 
+// parse reads a plugin's bytes.
 func parse(wasm []byte) (*pluginFile, error) {
 	module, err := manifest.Read(wasm)
 	if err != nil {
 		return nil, err
 	}
+	return interpret(module, wasm)
+}
+
+// interpret checks what a module says about itself. wasm may be nil.
+func interpret(module *manifest.Module, wasm []byte) (*pluginFile, error) {
 	if _, err := module.ABI(); err != nil && !errors.Is(err, manifest.ErrExtism) {
 		return nil, err
 	}
@@ -91,6 +61,7 @@ func parse(wasm []byte) (*pluginFile, error) {
 		return nil, errNoManifest
 	}
 	p := &pluginFile{wasm: wasm, module: module}
+	var err error
 	if p.manifest, err = module.ParseManifest(); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}

@@ -36,6 +36,9 @@ func (h *Host) Load(ctx context.Context) error {
 			c.content = nil
 		}
 	}
+	if err := h.index.save(func(path string) bool { return h.plugins[path] != nil }); err != nil {
+		h.logger.Warn("the next start will be slower", "err", err)
+	}
 	return ctx.Err()
 }
 
@@ -200,8 +203,14 @@ func (h *Host) unprepared() []*service {
 			list = append(list, s)
 		}
 	}
+	if len(list) > eager {
+		list = slices.DeleteFunc(list, func(s *service) bool { return s.known })
+	}
 	return list
 }
+
+// eager is how many plugins are loaded from the cache of compiled code at the start. Where there are more, most will not be called soon.
+const eager = 64
 
 // fail takes a service out whose code turned out not to compile.
 func (h *Host) fail(s *service, err error) {

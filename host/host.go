@@ -85,6 +85,7 @@ type Host struct {
 	catalog  *catalog.Catalog
 	pipeline *pipeline.Pipeline
 	store    store
+	index    *index
 
 	// retired counts services that are being closed.
 	retired sync.WaitGroup
@@ -113,7 +114,9 @@ func New(options *Options) (*Host, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	engineOptions := &sandbox.Options{Logger: h.logger, MemoryBudget: h.options.MemoryBudget}
+	h.index = openIndex("")
 	if dir := h.options.CacheDir; dir != "" {
+		h.index = openIndex(filepath.Join(dir, "index.json"))
 		engineOptions.CacheDir = filepath.Join(dir, "compiled")
 		h.store.dir = filepath.Join(dir, "plugins")
 	}

@@ -45,6 +45,8 @@ type service struct {
 	tools    []string
 	sandbox  *sandbox.Plugin
 	closers  []io.Closer
+	// known says that an earlier process served the same file, and so has probably left compiled code in the cache.
+	known bool
 }
 
 // close waits for the calls in flight and gives everything up.
@@ -58,9 +60,9 @@ func (s *service) close() error {
 
 // build makes a service of what was read, under its grants. Nothing of the plugin runs, unless it is an Extism guest that has not yet
 // been asked for its tools.
-func (h *Host) build(ctx context.Context, p *pluginFile, grants grant.Grants) (_ *service, err error) {
+func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants grant.Grants) (_ *service, err error) {
 	settings := h.options.Settings[p.manifest.Name]
-	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings), grants: grants, manifest: p.manifest}
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings), grants: grants, manifest: p.manifest, known: p.wasm == nil}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -86,7 +88,7 @@ func (h *Host) build(ctx context.Context, p *pluginFile, grants grant.Grants) (_
 		s.closers = append(s.closers, mount)
 		spec.Mounts = append(spec.Mounts, mount)
 	}
-	if err := h.store.keep(p.module.Digest, p.wasm); err != nil {
+	if err := h.keepCopy(from, p); err != nil {
 		return nil, err
 	}
 	spec.Wasm = func() ([]byte, error) { return h.store.open(s.digest) }

@@ -36,15 +36,19 @@ func (s *store) keep(digest string, wasm []byte) error {
 		s.memory[digest] = wasm
 		return nil
 	}
-	path := s.path(digest)
-	now := time.Now()
-	if err := os.Chtimes(path, now, now); err == nil {
+	if s.touch(digest) {
 		return nil
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keep a copy of the plugin: %w", err)
 	}
-	return writeFile(path, wasm)
+	return writeFile(s.path(digest), wasm)
+}
+
+// touch reports whether there is a copy on disk, and keeps it from being pruned.
+func (s *store) touch(digest string) bool {
+	now := time.Now()
+	return s.dir != "" && os.Chtimes(s.path(digest), now, now) == nil
 }
 
 // open returns the plugin with this digest. It fails with fs.ErrNotExist if there is no copy, or it is not what it was.

@@ -35,7 +35,7 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 		modules = append(modules, module.Name)
 	}
 	data, _ := json.Marshal([]any{ // plain data always marshals
-		abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest), fmt.Sprintf("%T", p.spec.Contract),
+		abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
 		p.spec.Name, mounts, modules, p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(features),
 	})
 	return sha256.Sum256(data)
@@ -55,9 +55,10 @@ func runtimeVersion() string {
 	return ""
 }
 
-// imagePath is where the image is kept; empty means nowhere. A start under a pinned clock is not representative.
+// imagePath is where the image is kept; empty means nowhere. A start under a pinned clock is not representative, and what another
+// contract shows a guest in its start is not known here.
 func (p *Plugin) imagePath(key [sha256.Size]byte) string {
-	if p.engine.images == "" || p.spec.Clock != nil {
+	if p.engine.images == "" || p.spec.Clock != nil || p.spec.Contract != nil {
 		return ""
 	}
 	return filepath.Join(p.engine.images, fmt.Sprintf("%x%s", key, imageSuffix))

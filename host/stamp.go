@@ -1,0 +1,50 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// stamp changes when a plugin's file, or the manifest beside it, does.
+type stamp struct {
+	Wasm, Manifest fileStamp
+}
+
+// fileStamp tells versions of a file apart. Its times are in nanoseconds of Unix time.
+type fileStamp struct {
+	Size, Modified int64
+	// Changed and Inode are zero where the system does not have them. A program can set Modified, but not these.
+	Changed int64
+	Inode   uint64
+}
+
+func (s source) stamp() (stamp, error) {
+	if s.shipped() {
+		return stamp{}, nil
+	}
+	wasm, err := stampOf(s.path)
+	if err != nil {
+		return stamp{}, err
+	}
+	beside, err := stampOf(beside(s.path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return stamp{}, err
+	}
+	return stamp{wasm, beside}, nil
+}
+
+// latest is when one of the files changed last.
+func (s stamp) latest() time.Time {
+	return time.Unix(0, max(s.Wasm.Modified, s.Wasm.Changed, s.Manifest.Modified, s.Manifest.Changed))
+}
+
+func stampOf(path string) (fileStamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileStamp{}, err
+	}
+	changed, inode := identify(info)
+	return fileStamp{info.Size(), info.ModTime().UnixNano(), changed, inode}, nil
+}
