@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,7 +188,7 @@ func (a *app) present(v *view, p *host.Status, before *grant.Consent, grants gra
 	locale := v.config.Locale
 	m := p.Manifest
 	fmt.Fprintf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
-		m.Name, m.Version, summary(m.Description.In(locale)), p.Path, p.Digest, strings.Join(offers(m), ", "))
+		m.Name, m.Version, summary(m.Description.In(locale)), p.Path, p.Digest, cmp.Or(strings.Join(offers(m), ", "), "what it lists when it is asked, once it may run"))
 	for _, line := range grant.Explain(m.Permissions, locale) {
 		fmt.Fprintf(a.stdout, "  - %s\n", line)
 	}

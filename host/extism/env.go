@@ -53,7 +53,8 @@ const maxVars = 1 << 20
 func (a *Adapter) stateFunctions() []broker.Function {
 	return []broker.Function{
 		a.function("config_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
-			return s.kernel.write([]byte(a.configValue(string(s.kernel.bytes("config_get", p[0])))))
+			name := s.kernel.bytes("config_get", p[0])
+			return s.kernel.write([]byte(a.configValue(string(name[:min(len(name), maxName)]))))
 		}),
 		a.function("var_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
 			return s.kernel.write(s.vars[string(s.kernel.bytes("var_get", p[0]))])
@@ -64,6 +65,9 @@ func (a *Adapter) stateFunctions() []broker.Function {
 		}),
 	}
 }
+
+// maxName is longer than the name of any configuration key, in bytes.
+const maxName = 1 << 10
 
 // manifestKey turns the name of a configuration key into one that a manifest can declare.
 var manifestKey = strings.NewReplacer("-", "_", ".", "_")
@@ -86,7 +90,7 @@ func (s *session) setVar(name string, value []byte) {
 		return
 	}
 	if s.varBytes += len(name) + len(value); s.varBytes > maxVars {
-		panic(&abi.Error{Code: abi.CodeLimit, Message: "var_set: the variables of a call hold at most 1 MiB together"})
+		panic(&abi.Error{Code: abi.CodeLimit, Message: "plugin " + s.call.Plugin + ": the variables of a call (var_set) hold at most 1 MiB together"})
 	}
 	s.vars[name] = append([]byte{}, value...)
 }

@@ -159,7 +159,7 @@ func TestUserFunctions(t *testing.T) {
 		t.Errorf("progress = %+v", reports)
 	}
 	_, err = call(t, plugin, "sample", nil)
-	wants(t, err, "plugin guest", "create_message is not available")
+	wants(t, err, "plugin guest", "create_message")
 	request.Name = "input"
 	response, err = plugin.Call(t.Context(), request, manifest.Limits{}, func(abi.Progress) {})
 	if err != nil || !strings.Contains(response.Content[0].Text, `"_meta":{"progressToken":`) {

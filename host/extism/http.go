@@ -46,7 +46,7 @@ func (s *session) send(ctx context.Context, request *httpRequest, body []byte) (
 	s.status, s.headers = 0, nil
 	if s.adapter.http == nil {
 		return nil, &abi.Error{Code: abi.CodeNotGranted,
-			Message: "no HTTP requests are granted: ask for them under permissions.http in the plugin's manifest"}
+			Message: "plugin " + s.call.Plugin + " has no grant for HTTP requests: ask for them in the manifest's permissions.http and have the plugin approved"}
 	}
 	head := &abi.HTTPRequest{Method: request.Method, URL: request.URL, Headers: map[string][]string{}}
 	for name, value := range request.Headers {

@@ -142,3 +142,20 @@ func FuzzKernel(f *testing.F) {
 		}
 	})
 }
+
+// TestDecodeIsBounded keeps guests from having the host parse without end.
+func TestDecodeIsBounded(t *testing.T) {
+	t.Parallel()
+	s := &session{kernel: *newKernel(1 << 20)}
+	var v any
+	if err := trap(func() { s.decode("f", s.kernel.write([]byte(`{"a":1}`)), &v) }); err != nil || v == nil {
+		t.Errorf("%v, %v", v, err)
+	}
+	large := append(make([]byte, 0, maxArgument+2), '"')
+	for len(large) < maxArgument {
+		large = append(large, 'x')
+	}
+	if err := trap(func() { s.decode("f", s.kernel.write(append(large, '"')), &v) }); !errors.Is(err, errTooMuch) {
+		t.Errorf("%v", err)
+	}
+}

@@ -114,7 +114,7 @@ func Complete(granting *manifest.Manifest, list []byte) (*manifest.Manifest, err
 	m := *granting
 	for _, t := range l.Tools {
 		tool := manifest.Tool{
-			Name: t.Name, Title: text(oneLine(cmp.Or(t.Title, t.Annotations.Title))), Description: text(cmp.Or(t.Description, t.Title, t.Name)),
+			Name: t.Name, Title: text(oneLine(cmp.Or(t.Title, t.Annotations.Title))), Description: text(cmp.Or(strings.TrimSpace(t.Description), t.Title, t.Name)),
 			InputSchema: schema(t.InputSchema), Annotations: t.Annotations.hints(),
 		}
 		if !isNull(t.OutputSchema) {

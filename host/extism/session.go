@@ -3,6 +3,7 @@ package extism
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/sandbox"
@@ -58,12 +59,22 @@ var (
 	two  = []broker.Type{i64, i64}
 )
 
-// decode reads the JSON in a block. What is no JSON traps the guest.
+// maxArgument bounds the JSON that a host function reads, in bytes: nothing stops the host while it does.
+const maxArgument = 64 << 10
+
+// decode reads the JSON in a block. What is no JSON, or too much, traps the guest.
 func (s *session) decode(function string, offset uint64, v any) {
-	if err := json.Unmarshal(s.kernel.bytes(function, offset), v); err != nil {
+	data := s.kernel.bytes(function, offset)
+	err := errTooMuch
+	if len(data) <= maxArgument {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
 		panic(&formError{function, err})
 	}
 }
+
+var errTooMuch = errors.New("it has more than 64 KiB")
 
 // answer writes v as JSON and returns its offset.
 func (s *session) answer(v any) uint64 {

@@ -32,9 +32,9 @@ func (a *Adapter) userFunctions() []broker.Function {
 		a.function("list_roots", none, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
 			return s.answer(map[string][]string{"roots": {}})
 		}),
-		a.function("create_message", one, &i64, func(context.Context, *session, []uint64) uint64 {
+		a.function("create_message", one, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
 			panic(&abi.Error{Code: abi.CodeNotGranted,
-				Message: "create_message is not available: hako does not let plugins ask the client's model"})
+				Message: "plugin " + s.call.Plugin + " asks the client's model (create_message), which is not available to plugins"})
 		}),
 	}
 }

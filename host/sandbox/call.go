@@ -150,7 +150,7 @@ func (c *call) explain(caller, timed context.Context, err error) error {
 	case errors.As(err, &guest):
 		return guest
 	case errors.As(err, &failed):
-		return fmt.Errorf("plugin %s: %w", c.Plugin, failed)
+		return failed
 	case errors.As(err, &exit):
 		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of answering", exit.ExitCode()), err}
 	}
