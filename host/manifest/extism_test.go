@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -53,5 +54,26 @@ func TestParseManifest(t *testing.T) {
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.name, err)
 		}
+	}
+}
+
+// TestExtismPage parses the example of docs/extism.md.
+func TestExtismPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/extism.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, found := strings.Cut(example, "```")
+	if !found {
+		t.Fatal("the page has no example")
+	}
+	m, err := manifest.Read(extism("extism:host/env", "f", example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ParseManifest(); err != nil {
+		t.Error(err)
 	}
 }
