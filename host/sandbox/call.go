@@ -40,7 +40,7 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 	if err != nil {
 		return nil, err
 	}
-	defer p.done()
+	defer p.done(code)
 	limits = limits.Or(p.spec.Limits)
 	c := p.newCall(request.Name, limits)
 	c.request = request

@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -28,6 +26,11 @@ type code struct {
 	// weight is what the compiled code takes in memory, estimated.
 	weight int64
 	pool   pool
+	// quantum is how much fuel a guest gets at once.
+	quantum int64
+	// users counts the calls in it, and retired says that other code has taken its place. Plugin.mu guards both.
+	users   int
+	retired bool
 }
 
 // codeFactor is how much larger compiled code is than the plugin's file, with what the runtime keeps beside it.
@@ -36,103 +39,53 @@ const codeFactor = 8
 // unloadTime is how long compiled code stays in memory without a call. It is loaded again from the cache at the next one.
 const unloadTime = 10 * time.Minute
 
-// use returns the compiled code, which done must be told of when the call is over.
+// use returns the code, which done must be told of when the call is over.
 func (p *Plugin) use(ctx context.Context) (*code, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	code, err := p.compiled(ctx)
-	if err == nil {
-		p.users++
+	if p.code == nil {
+		if err := p.load(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return code, err
+	p.code.users++
+	return p.code, nil
 }
 
-func (p *Plugin) done() {
+func (p *Plugin) done(code *code) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.users--
+	code.users--
 	p.used = time.Now()
+	if code.retired && code.users == 0 {
+		p.background.Go(func() { p.report(p.free(code)) })
+	}
 }
 
-// loaded returns the compiled code, unless there is none or it is being made.
+// adopt makes code the one that calls run in from now on. p.mu is held.
+func (p *Plugin) adopt(code *code) {
+	if old := p.code; old != nil {
+		old.retired = true
+		if old.users == 0 {
+			p.background.Go(func() { p.report(p.free(old)) })
+		}
+	}
+	p.code = code
+	p.engine.budget.add(code.weight)
+	p.engine.budget.settle()
+	p.used = time.Now()
+	if p.expiry == nil {
+		p.expiry = time.AfterFunc(unloadTime, p.expire)
+	}
+}
+
+// loaded returns the code, unless there is none or it is being loaded.
 func (p *Plugin) loaded() (*code, bool) {
 	if !p.mu.TryLock() {
 		return nil, false
 	}
 	defer p.mu.Unlock()
 	return p.code, p.code != nil
-}
-
-// compiled returns the code, which it compiles first if necessary. p.mu is held.
-func (p *Plugin) compiled(ctx context.Context) (*code, error) {
-	if p.code != nil {
-		return p.code, nil
-	}
-	original, err := p.spec.Wasm()
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
-	}
-	result, err := rewrite.Module(original, quantum)
-	var unsupported *rewrite.UnsupportedError
-	metered := !errors.As(err, &unsupported)
-	switch {
-	case err != nil && metered:
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
-	case !metered:
-		p.logger.Warn("the plugin runs the slow way", "err", err)
-		result = &rewrite.Result{Wasm: original, Lasting: err.Error()}
-	case result.Lasting != "":
-		p.logger.Debug("each call gets a fresh instance", "reason", result.Lasting)
-	}
-	// The runtime outlives the call that happens to come first.
-	ctx = compileContext(context.WithoutCancel(ctx))
-	runtime := p.engine.runtime(ctx, metered)
-	module, err := p.link(ctx, runtime, result.Wasm)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
-	}
-	p.metered = metered
-	p.code = &code{
-		runtime: runtime, module: module, digest: sha256.Sum256(result.Wasm), metered: metered, globals: result.Globals,
-		weight: codeFactor * int64(len(original)), pool: pool{idleTime: p.idleTime()},
-	}
-	p.code.lasting.Store(result.Lasting != "")
-	p.engine.budget.add(p.code.weight)
-	p.engine.budget.settle()
-	p.used = time.Now()
-	p.expiry = time.AfterFunc(unloadTime, p.expire)
-	return p.code, nil
-}
-
-func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
-	module, err := runtime.CompileModule(ctx, wasm)
-	if err != nil {
-		return nil, fmt.Errorf("compile: %w", err)
-	}
-	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
-		return nil, err
-	}
-	if err := linkWASI(ctx, runtime); err != nil {
-		return nil, fmt.Errorf("link WASI: %w", err)
-	}
-	if err := linkMeter(ctx, runtime); err != nil {
-		return nil, fmt.Errorf("link the meter: %w", err)
-	}
-	for _, imports := range append(p.spec.Modules, coreModule) {
-		if err := instantiate(ctx, runtime, imports); err != nil {
-			return nil, fmt.Errorf("link %s: %w", imports.Name, err)
-		}
-	}
-	return module, nil
-}
-
-func checkMemory(module wazero.CompiledModule, limit int64) error {
-	for _, memory := range module.ExportedMemories() {
-		if need := int64(memory.Min()) << 16; need > limit {
-			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory", bytesText(need), bytesText(limit))
-		}
-	}
-	return nil
 }
 
 // startMemory is how much memory an instance has from its start, in bytes.
@@ -158,7 +111,7 @@ func (p *Plugin) idleCode() (time.Time, bool) {
 
 // unused reports whether the code is loaded and nothing would be lost without it. p.mu is held.
 func (p *Plugin) unused() bool {
-	return p.code != nil && p.users == 0 && !p.sessions.any() && (p.spec.State != manifest.StateShared || p.code.pool.empty())
+	return p.code != nil && p.code.users == 0 && p.compiling == nil && !p.sessions.any() && (p.spec.State != manifest.StateShared || p.code.pool.empty())
 }
 
 // unload gives up the compiled code, with its instances and image, unless it is in use.
@@ -170,9 +123,7 @@ func (p *Plugin) unload() bool {
 	if !p.unused() {
 		return false
 	}
-	if err := p.release(); err != nil {
-		p.logger.Warn("unload a plugin", "err", err)
-	}
+	p.report(p.release())
 	return true
 }
 
@@ -184,11 +135,23 @@ func (p *Plugin) release() error {
 	}
 	p.code = nil
 	p.expiry.Stop()
+	p.expiry = nil
 	p.sessions.close()
+	return p.free(code)
+}
+
+// free gives up code that no call runs in.
+func (p *Plugin) free(code *code) error {
 	image, err := code.pool.close()
 	err = errors.Join(err, code.runtime.Close(context.Background()))
 	p.engine.budget.give(code.weight + image)
 	return err
+}
+
+func (p *Plugin) report(err error) {
+	if err != nil {
+		p.logger.Warn("unload a plugin", "err", err)
+	}
 }
 
 // expire unloads code that has not been used for long, or looks again later.
@@ -202,7 +165,5 @@ func (p *Plugin) expire() {
 		p.expiry = time.AfterFunc(max(left, time.Minute), p.expire)
 		return
 	}
-	if err := p.release(); err != nil {
-		p.logger.Warn("unload a plugin", "err", err)
-	}
+	p.report(p.release())
 }

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -47,6 +46,9 @@ type Engine struct {
 	started time.Time
 	epoch   int64
 	budget  budget
+	// compiler is held while a plugin is compiled in the background. ready has the modules that this process has compiled, by path.
+	compiler sync.Mutex
+	ready    sync.Map
 
 	// mu guards plugins.
 	mu      sync.Mutex
@@ -138,20 +140,6 @@ func (e *Engine) remove(p *Plugin) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.plugins, p)
-}
-
-func (e *Engine) runtime(ctx context.Context, metered bool) wazero.Runtime {
-	config := wazero.NewRuntimeConfig().
-		WithCompilationCache(e.cache).
-		WithCoreFeatures(features).
-		WithDebugInfoEnabled(false).
-		WithCloseOnContextDone(!metered)
-	return wazero.NewRuntimeWithConfig(ctx, config)
-}
-
-// compileContext lets the compiler use all processors.
-func compileContext(ctx context.Context) context.Context {
-	return experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
 }
 
 // ErrClosed is returned by calls on a closed plugin.

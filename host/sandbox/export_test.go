@@ -43,3 +43,9 @@ func (p *Plugin) Idle() int {
 	defer code.pool.mu.Unlock()
 	return len(code.pool.idle)
 }
+
+// HoldCompiler keeps plugins from being compiled until the returned function is called.
+func (e *Engine) HoldCompiler() (release func()) {
+	e.compiler.Lock()
+	return e.compiler.Unlock
+}

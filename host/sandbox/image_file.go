@@ -224,7 +224,7 @@ func writeFile(path string, data []byte) error {
 	return nil
 }
 
-// Prune removes images that have not been used for a month, and what an interrupted process left of one.
+// Prune removes images, and notes of what was compiled, that have not been used for a month, and what an interrupted process left of one.
 func (e *Engine) Prune() error {
 	if e.images == "" {
 		return nil
@@ -232,7 +232,7 @@ func (e *Engine) Prune() error {
 	entries, err := os.ReadDir(e.images)
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
-		ours := strings.HasSuffix(entry.Name(), imageSuffix) || strings.HasPrefix(entry.Name(), ".new-")
+		ours := strings.HasSuffix(entry.Name(), imageSuffix) || strings.HasSuffix(entry.Name(), readySuffix) || strings.HasPrefix(entry.Name(), ".new-")
 		if infoErr == nil && ours && time.Since(info.ModTime()) > imageAge {
 			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
 		}

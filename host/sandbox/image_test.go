@@ -43,6 +43,9 @@ func born(t *testing.T, dir string, spec sandbox.Spec) string {
 			t.Error(err)
 		}
 	}()
+	if err := plugin.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	number := text(t, plugin, "born", object{})
 	if again := text(t, plugin, "born", object{}); again != number {
 		t.Errorf("born %s and %s in one process", number, again)
@@ -55,7 +58,7 @@ func born(t *testing.T, dir string, spec sandbox.Spec) string {
 
 func images(t *testing.T, dir string) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "images", "*"))
+	paths, err := filepath.Glob(filepath.Join(dir, "images", "*.image"))
 	if err != nil {
 		t.Fatal(err)
 	}

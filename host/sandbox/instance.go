@@ -22,6 +22,7 @@ type instance struct {
 	module  api.Module
 	entry   api.Function
 	fuel    api.MutableGlobal // nil: not metered
+	quantum int64
 	globals []api.MutableGlobal
 	memory  *linearMemory
 	files   *file.Handles
@@ -71,6 +72,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 		return nil, &GuestError{Plugin: p.spec.Name, Reason: "does not export " + abi.Entry}
 	}
 	if code.metered {
+		i.quantum = code.quantum
 		i.fuel = i.module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
 		for _, name := range code.globals {
 			i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
@@ -125,7 +127,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
 	i.files.Begin(ctx)
 	if i.fuel != nil {
-		i.fuel.Set(uint64(c.meter.begin()))
+		i.fuel.Set(uint64(c.meter.begin(i.quantum)))
 	}
 	ctx = context.WithValue(ctx, instanceKey{}, i)
 	if contract := c.plugin.spec.Contract; contract != nil {

@@ -14,6 +14,12 @@ import (
 // holds up a garbage collection of the process.
 const quantum = 1 << 20
 
+// interpreterFactor is how many times slower the interpreter is.
+const interpreterFactor = 32
+
+// startQuantum is the fuel that a module has when it starts: what suits the interpreter.
+const startQuantum = quantum / interpreterFactor
+
 // million is the unit of the CPU limit, in steps.
 const million = 1_000_000
 
@@ -23,21 +29,25 @@ type meter struct {
 	// granted are the steps that the guest has got so far. What is left of them is its fuel, which is negative when an instruction
 	// cost more than there was.
 	granted int64
+	// quantum is how much the guest gets at once.
+	quantum int64
 }
 
-// newMeter is that of an instance that starts: the rewriter has given it a quantum.
-func newMeter(limit int) meter { return meter{int64(limit) * million, quantum} }
+// newMeter is that of an instance that starts, with the fuel from the rewriter.
+func newMeter(limit int) meter {
+	return meter{budget: int64(limit) * million, granted: startQuantum, quantum: startQuantum}
+}
 
 // begin forgets the start, and returns the first fuel.
-func (m *meter) begin() int64 {
-	m.granted = 0
+func (m *meter) begin(quantum int64) int64 {
+	m.granted, m.quantum = 0, quantum
 	return m.next(0)
 }
 
 // next returns the fuel to go on with, given what is left of the last. It is zero or less when the budget is used up.
 func (m *meter) next(left int64) int64 {
 	used := m.granted - left
-	fuel := min(quantum, m.budget-used)
+	fuel := min(m.quantum, m.budget-used)
 	m.granted = used + fuel
 	return fuel
 }

@@ -6,7 +6,7 @@ import "testing"
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	m := newMeter(5)
-	if fuel := m.begin(); fuel != quantum {
+	if fuel := m.begin(quantum); fuel != quantum {
 		t.Errorf("begins with %d", fuel)
 	}
 	const debt = 3*quantum + 7

@@ -24,35 +24,36 @@ type Plugin struct {
 	mu sync.Mutex
 	// code is nil until the first compilation succeeds, and after a long time without calls.
 	code *code
-	// users counts calls in flight in code, used is when the last one ended, expiry unloads the code.
-	users  int
+	// used is when the last call in it ended; expiry unloads it then.
 	used   time.Time
 	expiry *time.Timer
-	// metered is what was found when the code was compiled last.
-	metered bool
+	// compiling is closed when the compilation that is under way has ended, for which failed says why it did not succeed.
+	compiling chan struct{}
+	failed    error
+	// prepared says that the plugin has been compiled once, and metered what was found then.
+	prepared, metered bool
+	// background counts what goes on without a call.
+	background sync.WaitGroup
 
 	// sessions is nil unless state lasts for one.
 	sessions *sessions
 }
 
-// Prepare compiles the plugin and links its imports, unless that has been done. It fails if the code is not valid Wasm or imports
-// what was not granted. What has not been called for ten minutes is unloaded again, and then loaded from the cache.
+// Prepare compiles the plugin and links its imports, unless that has been done, and waits for it. Calls do not: until then they run in
+// an interpreter. It fails if the code is not valid Wasm or imports what was not granted. What has not been called for ten minutes is unloaded again, and then loaded from the cache.
 func (p *Plugin) Prepare(ctx context.Context) error {
 	if err := p.begin(); err != nil {
 		return err
 	}
 	defer p.calls.Done()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err := p.compiled(ctx)
-	return err
+	return p.prepare(ctx)
 }
 
 // Prepared reports whether the plugin has been compiled since it was made, by this process.
 func (p *Plugin) Prepared() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.used.IsZero()
+	return p.prepared
 }
 
 // Metered reports whether the plugin's code could be rewritten for metering. If not, it runs the slow way: the runtime's own
@@ -60,7 +61,7 @@ func (p *Plugin) Prepared() bool {
 func (p *Plugin) Metered() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.used.IsZero() || p.metered
+	return !p.prepared || p.metered
 }
 
 // Load says how many calls run in an instance now and how many wait for one.
@@ -86,6 +87,7 @@ func (p *Plugin) Close() error {
 	p.closing.Unlock()
 	p.calls.Wait()
 	p.engine.remove(p)
+	p.background.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.release()

@@ -1,0 +1,131 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// small is a guest that compiles faster than the guest probe.
+func small(t testing.TB) func() ([]byte, error) {
+	wasm := guesttest.Build(t, "host/internal/guesttest/guests/hello")
+	return func() ([]byte, error) { return wasm, nil }
+}
+
+// TestNobodyWaitsForTheCompiler calls a plugin that is in no cache while the compiler is held up, stops guests there, and goes on calling
+// while compiled code takes the interpreter's place.
+func TestNobodyWaitsForTheCompiler(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}})
+	defer func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	release := engine.HoldCompiler()
+	for range 3 {
+		if got := text(t, plugin, "echo", object{"text": "interpreted"}); got != "interpreted" {
+			t.Errorf("echo = %q", got)
+		}
+		if got := text(t, plugin, "count", object{}); got != "1" {
+			t.Errorf("count = %s: something of an earlier call is left", got)
+		}
+	}
+	if plugin.Prepared() {
+		t.Error("it has been compiled: this test shows nothing")
+	}
+	for tool, limits := range map[string]manifest.Limits{"loop": {Time: 200 * time.Millisecond}, "recurse": {CPU: 5}} {
+		var limit *sandbox.LimitError
+		if _, err := limitedCall(t, plugin, tool, object{"n": 60}, limits); !errors.As(err, &limit) {
+			t.Errorf("%s in the interpreter: %v", tool, err)
+		}
+	}
+	stop := occupy(t, plugin, 1) // begins in the interpreter and ends when the compiled code is in place
+	release()
+	var group sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 2 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				response, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "count", Arguments: json.RawMessage("{}")}, manifest.Limits{Rate: 1 << 30}, nil)
+				if err != nil || response.Content[0].Text != "1" {
+					t.Errorf("during the change: %+v, %v", response, err)
+					return
+				}
+			}
+		})
+	}
+	if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() {
+		t.Error(err)
+	}
+	cancel()
+	group.Wait()
+	stop()
+	if got := text(t, plugin, "echo", object{"text": "compiled"}); got != "compiled" {
+		t.Errorf("echo = %q", got)
+	}
+}
+
+// TestCompiledCodeIsKept holds that a later process uses compiled code at once.
+func TestCompiledCodeIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 2 {
+		engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugin := engine.Load(sandbox.Spec{Name: "hello", Wasm: small(t)})
+		if i == 0 {
+			err = plugin.Prepare(t.Context())
+		} else {
+			release := engine.HoldCompiler()
+			_, err = plugin.Call(t.Context(), &abi.Request{Method: abi.ListHandlers}, manifest.Limits{}, nil)
+			release()
+		}
+		if err != nil || !plugin.Prepared() {
+			t.Errorf("process %d: prepared: %v, %v", i, plugin.Prepared(), err)
+		}
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestInvalidCode holds that a module which does not compile is an error of whoever comes first.
+func TestInvalidCode(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	invalid := []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x0a\x05\x01\x03\x00\x6a\x0b") // i32.add of nothing
+	for name, first := range map[string]func(*sandbox.Plugin) error{
+		"Prepare": func(p *sandbox.Plugin) error { return p.Prepare(t.Context()) },
+		"Call": func(p *sandbox.Plugin) error {
+			_, err := p.Call(t.Context(), &abi.Request{Method: abi.ListHandlers}, manifest.Limits{}, nil)
+			return err
+		},
+	} {
+		plugin := engine.Load(sandbox.Spec{Name: "invalid", Wasm: func() ([]byte, error) { return invalid, nil }})
+		if err := first(plugin); err == nil || plugin.Prepared() {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := plugin.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
