@@ -20,6 +20,7 @@ var wrapped = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
 	"github.com/prometheus/client_golang":    {"host/metrics"},
+	"github.com/extism/go-sdk":               {"host/extism"},
 	"github.com/spf13/cobra":                 {"cmd/hako"},
 	"github.com/spf13/viper":                 {"cmd/hako"},
 	"github.com/fsnotify/fsnotify":           {"host"},

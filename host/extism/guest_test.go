@@ -79,11 +79,16 @@ type object map[string]any
 
 func call(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object) (*abi.Response, error) {
 	t.Helper()
+	return limitedCall(t, plugin, tool, arguments, manifest.Limits{})
+}
+
+func limitedCall(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object, limits manifest.Limits) (*abi.Response, error) {
+	t.Helper()
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, manifest.Limits{}, nil)
+	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, limits, nil)
 }
 
 // text calls a tool that answers with one text.

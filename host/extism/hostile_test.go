@@ -14,7 +14,7 @@ import (
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	const limit = 500 * time.Millisecond
-	plugin := load(t, setup{wasm: second(t, guest(t)), spec: sandbox.Spec{Limits: manifest.Limits{Time: limit, Memory: 32 << 20, Output: 1 << 20}}})
+	plugin := load(t, setup{wasm: second(t, guest(t)), spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20, Output: 1 << 20}}})
 	for name, test := range map[string]struct {
 		arguments object
 		limit     string // of the *sandbox.LimitError; empty: a *sandbox.GuestError
@@ -35,7 +35,11 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := time.Now()
-			_, err := call(t, plugin, name, test.arguments)
+			var limits manifest.Limits
+			if test.limit == sandbox.LimitTime {
+				limits.Time = limit
+			}
+			_, err := limitedCall(t, plugin, name, test.arguments, limits)
 			t.Logf("over after %v", time.Since(started))
 			var passed *sandbox.LimitError
 			var broken *sandbox.GuestError
