@@ -234,27 +234,48 @@ func TestMount(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNew(t *testing.T) {
 	t.Parallel()
-	wasm := guest(t)
+	export := func(name string, types ...manifest.FuncType) manifest.Export {
+		answers := manifest.FuncType{Results: []manifest.ValueType{manifest.I32}}
+		return manifest.Export{Name: name, Kind: manifest.KindFunc, Type: &append(types, answers)[0]}
+	}
+	exports := func(names ...string) []manifest.Export {
+		var list []manifest.Export
+		for _, name := range names {
+			list = append(list, export(name))
+		}
+		return list
+	}
+	memory := new(manifest.Memory)
 	for name, test := range map[string]struct {
-		wasm []byte
-		want string
+		module manifest.Module
+		want   string
 	}{
-		"unknown host function": {rename(t, wasm, "notify_resource_updated", "get_keyring_secret_____"), `"get_keyring_secret_____" from "extism:host/user"`},
-		"no exports": {rename(t, rename(t, rename(t, rename(t, second(t, wasm), "list_tools", "list_toolz"), "list_prompts", "list_promptz"),
-			"list_resources", "list_resourcez"), "list_resource_templates", "list_resource_templatez"), "exports neither describe and call"},
+		"first family":          {manifest.Module{Exports: exports("describe", "call"), Memory: memory}, ""},
+		"second family":         {manifest.Module{Exports: exports("list_tools", "call_tool"), Memory: memory}, ""},
+		"prompts alone":         {manifest.Module{Exports: exports("list_prompts"), Memory: memory}, ""},
+		"no result":             {manifest.Module{Exports: []manifest.Export{export("list_tools", manifest.FuncType{})}, Memory: memory}, ""},
+		"describe alone":        {manifest.Module{Exports: exports("describe"), Memory: memory}, "exports neither describe and call"},
+		"another plugin":        {manifest.Module{Exports: exports("count_vowels"), Memory: memory}, "exports neither describe and call"},
+		"parameters":            {manifest.Module{Exports: []manifest.Export{export("call", manifest.FuncType{Params: []manifest.ValueType{manifest.I32}})}}, "call (i32) -> ()"},
+		"a global of that name": {manifest.Module{Exports: []manifest.Export{{Name: "list_tools", Kind: manifest.KindGlobal}}, Memory: memory}, "exports neither"},
+		"no memory":             {manifest.Module{Exports: exports("describe", "call")}, "no memory"},
+		"unknown host function": {manifest.Module{Exports: exports("describe", "call"), Memory: memory,
+			Imports: []manifest.Import{{Module: "extism:host/user", Name: "get_keyring_secret"}, {Module: "extism:host/env", Name: "alloc"}}},
+			`the module imports the host function "get_keyring_secret" from "extism:host/user"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			module, err := manifest.Read(test.wasm)
-			if err != nil {
-				t.Fatal(err)
+			_, err := extism.New(&test.module, nil)
+			if test.want == "" && err == nil {
+				return
 			}
-			_, err = extism.New(module, nil)
 			wants(t, err, test.want)
 		})
 	}
+	_, err := extism.New(&manifest.Module{Exports: exports("describe", "call"), Memory: memory}, &extism.Options{Config: []byte("[]")})
+	wants(t, err, "configuration")
 }
 
 func TestCanceled(t *testing.T) {

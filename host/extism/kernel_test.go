@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 var errFull = errors.New("full")
@@ -157,5 +159,20 @@ func TestDecodeIsBounded(t *testing.T) {
 	}
 	if err := trap(func() { s.decode("f", s.kernel.write(append(large, '"')), &v) }); !errors.Is(err, errTooMuch) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	s := &session{call: new(broker.Call), vars: map[string][]byte{}}
+	half := make([]byte, maxVars/2)
+	s.setVar("a", half)
+	s.setVar("a", half) // in place of the first
+	if err := trap(func() { s.setVar("b", half) }); err == nil {
+		t.Error("the variables hold more than they may")
+	}
+	s.setVar("a", nil)
+	if _, ok := s.vars["a"]; ok || s.vars["b"] != nil {
+		t.Errorf("%d variables are left", len(s.vars))
 	}
 }
