@@ -58,6 +58,8 @@ func TestBench(t *testing.T) {
 	t.Run("http", func(t *testing.T) { r.http(t) })
 	t.Run("file", func(t *testing.T) { r.file(t) })
 	t.Run("sandbox", func(t *testing.T) { r.sandbox(t) })
+	t.Run("fuel", func(t *testing.T) { r.fuel(t) })
+	t.Run("cold", func(t *testing.T) { r.cold(t) })
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
 	t.Run("start", func(t *testing.T) { r.start(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
@@ -254,10 +256,13 @@ func (nothing) Call(context.Context, *abi.Request, manifest.Limits, func(abi.Pro
 	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "done"}}}, nil
 }
 
-// median is the median time of f over some thousand runs.
+// samples is how often something small is measured.
+const samples = 2000
+
+// median is the median time of f.
 func median(t *testing.T, f func() error) time.Duration {
 	t.Helper()
-	times := make([]time.Duration, 2000)
+	times := make([]time.Duration, samples)
 	for i := range times {
 		start := time.Now()
 		if err := f(); err != nil {
@@ -343,6 +348,16 @@ func idle(t *testing.T, h *host.Host, plugins int) float64 {
 	defer empty.Close()
 	runtime.KeepAlive(h)
 	return with / float64(plugins) / (1 << 20)
+}
+
+// approveIn records consent to a plugin in a new file.
+func approveIn(t *testing.T, path string, wasm []byte) {
+	t.Helper()
+	consents, err := grant.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	approve(t, consents, wasm)
 }
 
 func approve(t *testing.T, consents *grant.File, wasm []byte) {

@@ -4,12 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -30,7 +35,8 @@ func function(name string, params int) broker.Function {
 
 func refuse(context.Context, *broker.Call, []uint64) uint64 { return 0 }
 
-func probe(t *testing.T) *sandbox.Plugin {
+// probe loads the guest probe, compiled.
+func probe(t *testing.T, state manifest.State) *sandbox.Plugin {
 	t.Helper()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
 	if err != nil {
@@ -38,39 +44,104 @@ func probe(t *testing.T) *sandbox.Plugin {
 	}
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
 	plugin := engine.Load(sandbox.Spec{
-		Name: "probe", Wasm: func() ([]byte, error) { return wasm, nil }, Modules: []broker.Module{noHTTP},
-		Limits: manifest.Limits{Rate: 100_000_000},
+		Name: "probe", Wasm: func() ([]byte, error) { return wasm, nil }, Modules: []broker.Module{noHTTP}, State: state,
+		Limits: manifest.Limits{Rate: 100_000_000, Memory: 128 << 20},
 	})
 	t.Cleanup(func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
 			t.Error(err)
 		}
 	})
+	if err := plugin.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return plugin
 }
 
-// sandbox measures a clean call, and how late the worst hostile guest is stopped.
-func (r *results) sandbox(t *testing.T) {
-	plugin := probe(t)
-	request := &abi.Request{Method: abi.CallTool, Name: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)}
-	took := median(t, func() error {
+func tool(name, arguments string) *abi.Request {
+	return &abi.Request{Method: abi.CallTool, Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+// cost is what one call of many takes.
+type cost struct{ latency, cpu time.Duration }
+
+// measure calls a tool again and again: the median time, and what the processors worked for each call, resets included.
+func measure(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) cost {
+	t.Helper()
+	before := cpuTime(t)
+	latency := median(t, func() error {
 		_, err := plugin.Call(t.Context(), request, manifest.Limits{}, nil)
 		return err
 	})
-	r.add(t, "clean_call_us", float64(took)/float64(time.Microsecond), "us")
+	return cost{latency, (cpuTime(t) - before) / samples}
+}
+
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// sandbox measures a clean call against one on a reused instance, and how late the worst hostile guest is stopped.
+func (r *results) sandbox(t *testing.T) {
+	clean, reused := probe(t, manifest.StateCall), probe(t, manifest.StateShared)
+	for _, test := range []struct {
+		key     string
+		request *abi.Request
+	}{
+		{"clean_small", tool("echo", `{"text":"hello"}`)},
+		{"clean_json", tool("structured", `{"text":"`+strings.Repeat("hello ", 4000)+`"}`)},
+		{"clean_compute", tool("recurse", `{"n":20}`)},
+	} {
+		measure(t, clean, test.request)
+		measure(t, reused, test.request)
+		c, u := measure(t, clean, test.request), measure(t, reused, test.request)
+		r.add(t, test.key+"_us", us(c.latency), "us")
+		r.add(t, test.key+"_reused_us", us(u.latency), "us")
+		r.add(t, test.key+"_latency_ratio", float64(c.latency)/float64(u.latency), "clean/reused")
+		r.add(t, test.key+"_cpu_ratio", float64(c.cpu)/float64(u.cpu), "clean/reused")
+		if test.key == "clean_json" {
+			r.add(t, "clean_latency_ratio", float64(c.latency)/float64(u.latency), "clean/reused")
+			r.add(t, "clean_cpu_ratio", float64(c.cpu)/float64(u.cpu), "clean/reused")
+		}
+	}
+	r.deadline(t, clean)
+}
+
+func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
 	const limit = 200 * time.Millisecond
 	var worst time.Duration
-	for tool, arguments := range map[string]string{
+	for name, arguments := range map[string]string{
 		"loop": `{}`, "recurse": `{"n":60}`, "host_flood": `{}`, "log_flood": `{"n":100000000}`, "sleep": `{"n":60000}`, "poll": `{}`,
 		"clear_flood": `{}`, "random_flood": `{}`, "clock_flood": `{}`,
 	} {
 		start := time.Now()
-		_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(arguments)},
-			manifest.Limits{Time: limit}, nil)
+		_, err := plugin.Call(t.Context(), tool(name, arguments), manifest.Limits{Time: limit}, nil)
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", tool, err)
+			t.Errorf("%s: %v", name, err)
 		}
 		worst = max(worst, time.Since(start)-limit)
 	}
 	r.add(t, "deadline_overshoot_ms", ms(worst), "ms")
+}
+
+// cold measures the first answer of a plugin of which nothing is cached: with its file in place and consented to.
+func (r *results) cold(t *testing.T) {
+	dir := t.TempDir()
+	folder, consents := filepath.Join(dir, "plugins"), filepath.Join(dir, "consents.yaml")
+	wasm := echoPlugin(t, "echo", "echo")
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "echo.wasm"), wasm, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	approveIn(t, consents, wasm)
+	start := time.Now()
+	h, err := host.New(&host.Options{Folders: []string{folder}, Consents: consents, CacheDir: filepath.Join(dir, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := h.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	result, err := h.Call(t.Context(), &pipeline.Call{Request: *tool("echo", `{"text":"hello"}`)})
+	if err != nil || result.Outcome != pipeline.OK {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	r.add(t, "first_call_cold_ms", ms(time.Since(start)), "ms")
 }

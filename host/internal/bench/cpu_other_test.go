@@ -1,0 +1,14 @@
+//go:build !unix
+
+package bench
+
+import (
+	"testing"
+	"time"
+)
+
+// cpuTime is unknown here.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	return 0
+}
