@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -33,6 +34,8 @@ type instance struct {
 	unique string
 	// started says that its start is over.
 	started bool
+	// alive counts the instances of the plugin.
+	alive *atomic.Int64
 	// call is the one being served, or the start.
 	call *call
 	// since is when it became idle.
@@ -86,7 +89,8 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if err != nil {
 		return nil, errors.Join(err, i.close())
 	}
-	i.started = true
+	i.started, i.alive = true, &code.pool.alive
+	i.alive.Add(1)
 	return i, nil
 }
 
@@ -178,5 +182,8 @@ func (i *instance) close() error {
 	i.files.End()
 	err := i.module.Close(context.Background())
 	i.memory.Free()
+	if i.alive != nil {
+		i.alive.Add(-1)
+	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/host/manifest"
@@ -23,6 +24,9 @@ type pool struct {
 	image    *image
 	// resets counts instances that are being put back.
 	resets sync.WaitGroup
+	// alive counts all instances; growing is set while one more is made.
+	alive   atomic.Int64
+	growing atomic.Bool
 
 	// mu guards what follows.
 	mu        sync.Mutex
@@ -52,11 +56,26 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	}
 	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
 		if image.restore(i) {
+			p.addSpare(code)
 			return i, nil
 		}
 		p.discard(i)
 	}
 	return p.instantiate(ctx, code, image, c)
+}
+
+// addSpare makes one more instance in the background, if there are no more than calls in flight: a call had to put back its instance
+// itself. With a spare one, calls that follow each other closely take turns.
+func (p *Plugin) addSpare(code *code) {
+	running := int64(len(p.gate.slots))
+	alive := code.pool.alive.Load()
+	if alive > running || alive >= int64(p.spec.Limits.Concurrency) || !code.pool.growing.CompareAndSwap(false, true) {
+		return
+	}
+	code.pool.resets.Go(func() {
+		defer code.pool.growing.Store(false)
+		p.refill(code)
+	})
 }
 
 // start returns the plugin's image. Whoever is first loads the one that was kept, or starts an instance to make it and gets that too.
