@@ -140,6 +140,25 @@ func TestExtismListingIsKept(t *testing.T) {
 	}
 }
 
+// TestExtismGuestIsAskedWithoutGrants has a guest that lists what is in a file of its mount.
+func TestExtismGuestIsAskedWithoutGrants(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "note"), []byte(`{"tools":[{"name":"echo"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(o *host.Options) {
+		o.Settings = map[string]host.Settings{"guest": {Config: map[string]any{"tools": "file:/data/note"}}}
+	})
+	w.put("guest.yaml", fmt.Appendf(nil, grantsOnly, "https://api.example.com/"))
+	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.consentTo("guest.wasm", map[string]grant.Mount{"data": {Name: "data", Path: data}})
+	w.load()
+	if status := w.status("guest.wasm"); status.State != host.Broken || !strings.Contains(status.Reason, "failed in describe: open /data/note") {
+		t.Errorf("%s: %s", status.State, status.Reason)
+	}
+}
+
 func TestExtismGuestRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ manifest, tools, want string }{

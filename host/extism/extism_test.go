@@ -173,7 +173,7 @@ func TestLog(t *testing.T) {
 	plugin := load(t, setup{wasm: guest(t), options: sandbox.Options{Logger: slog.New(slog.NewTextHandler(&records, nil))},
 		spec: sandbox.Spec{Limits: manifest.Limits{Log: 100}}})
 	text(t, plugin, "print", object{"text": "hello"})
-	for _, want := range []string{`level=INFO msg=hello plugin=guest tool=print`, `level=WARN msg=hello`, `level=ERROR msg=hello`} {
+	for _, want := range []string{`level=INFO msg=hello plugin=guest tool=print`, `level=WARN msg=hello`, `level=ERROR msg=hello`, `\"data\":{\"text\":\"hello\"}`} {
 		if !strings.Contains(records.String(), want) {
 			t.Errorf("no record %s in\n%s", want, &records)
 		}

@@ -42,6 +42,8 @@ func TestListFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ answer, want string }{
 		"no JSON":    {"tools", "gave for list_tools what is not the JSON expected"},
+		"nothing":    {"-", "gave for list_tools what is not the JSON expected"},
+		"a failure":  {"file:/none", "failed in list_tools: open /none"},
 		"other JSON": {`{"tools":{"a":1}}`, "gave for list_tools what is not the JSON expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,6 +60,13 @@ func TestListFails(t *testing.T) {
 			wants(t, err, test.want)
 		})
 	}
+}
+
+// TestListsAreApart asks a guest that gives one list and nothing for the next.
+func TestListsAreApart(t *testing.T) {
+	t.Parallel()
+	_, err := extism.List(t.Context(), load(t, setup{wasm: second(t, guest(t)), config: `{"prompts":"-"}`}))
+	wants(t, err, "gave for list_prompts what is not the JSON expected")
 }
 
 // TestComplete holds what becomes of listings that are not as manifests have them.

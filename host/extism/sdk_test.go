@@ -110,6 +110,7 @@ func TestAsInSDK(t *testing.T) {
 		{"count", object{}},
 		{"fail", object{"text": "why"}},
 		{"mute", object{}},
+		{"part", object{}},
 		{"churn", object{"n": 20}},
 		{"fetch", object{"text": server.URL}},
 		{"fetch", object{"text": server.URL, "method": "head"}},

@@ -21,9 +21,14 @@ var calls int
 
 // tools are what the guest does, by name.
 var tools = map[string]func(arguments) int32{
-	"echo":   func(a arguments) int32 { return text(a.Text) },
-	"input":  func(arguments) int32 { return text(string(input())) },
-	"raw":    func(a arguments) int32 { return output([]byte(a.Text)) },
+	"echo":  func(a arguments) int32 { return text(a.Text) },
+	"input": func(arguments) int32 { return text(string(input())) },
+	"raw":   func(a arguments) int32 { return output([]byte(a.Text)) },
+	"part": func(a arguments) int32 {
+		answer := `{"content":[{"type":"text","text":"part"}]}`
+		outputSet(putString("before"+answer+"after")+6, uint64(len(answer)))
+		return 0
+	},
 	"fail":   func(a arguments) int32 { return fail(a.Text) },
 	"mute":   func(arguments) int32 { return -3 },
 	"silent": func(arguments) int32 { return 0 },
@@ -44,6 +49,7 @@ var tools = map[string]func(arguments) int32{
 		fmt.Println(a.Text)
 		logWarn(putString(a.Text))
 		notifyLoggingMessage(putJSON(object{"level": "error", "data": a.Text}))
+		notifyLoggingMessage(putJSON(object{"level": "warning", "data": object{"text": a.Text}}))
 		return text("printed")
 	},
 	"notify": func(arguments) int32 {
@@ -169,12 +175,23 @@ func call() int32 {
 	return run(in.Params.Name, in.Params.Arguments)
 }
 
-// list gives what the configuration holds under name, or else fallback.
+// list gives what the configuration holds under name, or else fallback. "file:PATH" gives what is in a file, and "-" nothing.
 func list(name string, fallback any) int32 {
-	if configured := get(configGet(putString(name))); configured != "" {
-		return output([]byte(configured))
+	configured := get(configGet(putString(name)))
+	path, isFile := strings.CutPrefix(configured, "file:")
+	switch {
+	case configured == "":
+		return outputJSON(object{name: fallback})
+	case configured == "-":
+		return 0
+	case isFile:
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fail(err.Error())
+		}
+		return output(data)
 	}
-	return outputJSON(object{name: fallback})
+	return output([]byte(configured))
 }
 
 //go:wasmexport list_tools
