@@ -86,6 +86,13 @@ func TestPluginPack(t *testing.T) {
 	invoke(t, dir, "plugin", "inspect", "bare.wasm").want(t, exitOK, "tiny 1.0.0")
 	invoke(t, dir, "plugin", "pack", "text.wasm", "tiny.yaml").want(t, exitUsage, "text.wasm", "not a core Wasm module")
 	invoke(t, dir, "plugin", "pack", "bare.wasm", "bad.yaml").want(t, exitUsage, "bad.yaml", "version")
-	invoke(t, dir, "plugin", "pack", "bare.wasm", "nothing.yaml").want(t, exitUsage, "there is no manifest")
+	invoke(t, dir, "plugin", "pack", "bare.wasm", "nothing.yaml").want(t, exitUsage, "nothing.yaml")
 	invoke(t, dir, "plugin", "pack", "nothing.wasm", "tiny.yaml").want(t, exitUsage, "nothing.wasm")
+	// A module that imports alloc: () -> () from Extism. Its manifest only grants.
+	put(t, filepath.Join(dir, "extism.wasm"), []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x19\x01\x0fextism:host/env\x05alloc\x00\x00"))
+	put(t, filepath.Join(dir, "grants.yaml"), []byte("name: tiny\nversion: 1.0.0\n"))
+	invoke(t, dir, "plugin", "pack", "extism.wasm", "tiny.yaml").want(t, exitUsage, "asked for what it offers")
+	invoke(t, dir, "plugin", "pack", "extism.wasm", "grants.yaml").want(t, exitOK)
+	invoke(t, dir, "plugin", "inspect", "extism.wasm").want(t, exitOK, "tiny 1.0.0", "extism:host/env")
+	invoke(t, dir, "plugin", "pack", "bare.wasm", "grants.yaml").want(t, exitUsage, "offers nothing")
 }

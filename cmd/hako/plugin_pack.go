@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -29,7 +30,7 @@ manifest that is inside already is replaced.`,
 }
 
 func (a *app) pack(wasmFile, manifestFile, out string) error {
-	text, _, err := readManifest(manifestFile)
+	text, err := os.ReadFile(manifestFile)
 	if err != nil {
 		return err
 	}
@@ -37,8 +38,16 @@ func (a *app) pack(wasmFile, manifestFile, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writePlugin(out, wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
+	sections := map[string][]byte{abi.ManifestSection: text}
+	if wasm, err = manifest.Embed(wasm, sections); err != nil {
 		return fmt.Errorf("pack %s: %w", wasmFile, err)
 	}
-	return nil
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", wasmFile, err)
+	}
+	if _, err := module.ParseManifest(); err != nil {
+		return fmt.Errorf("%s:\n%w", manifestFile, err)
+	}
+	return a.writePlugin(out, wasm, sections)
 }
