@@ -23,6 +23,8 @@ type code struct {
 	globals []string
 	// lasting says that an instance serves one call and is then thrown away, because it cannot be put back.
 	lasting atomic.Bool
+	// ahead says that such an instance may be started before the call that it is for.
+	ahead atomic.Bool
 	// weight is what the compiled code takes in memory, estimated.
 	weight int64
 	pool   pool

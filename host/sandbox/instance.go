@@ -169,9 +169,19 @@ func (e *entropy) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if e.instance.call.plugin.spec.Contract != nil {
-		e.instance.unique = "random numbers in the start, from which a generator may have been seeded"
+		e.instance.draws()
 	}
 	return rand.Read(p[:min(len(p), maxRandom)])
+}
+
+// startDrew is why an instance that draws random numbers in its start is not copied: it may have seeded a generator.
+const startDrew = "it draws random numbers in its start"
+
+// draws notes that random numbers were drawn, unless there is another reason already.
+func (i *instance) draws() {
+	if i.unique == "" {
+		i.unique = startDrew
+	}
 }
 
 // maxRandom is how many random bytes are made at once: a fraction of a millisecond.

@@ -104,6 +104,7 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 	}
 	if i.unique != "" {
 		code.lasting.Store(true)
+		code.ahead.Store(i.unique == startDrew)
 		p.logger.Debug("each call gets a fresh instance", "reason", i.unique)
 		return i, nil
 	}
@@ -166,7 +167,7 @@ func (code *code) image() *image {
 // refill makes an idle instance if there is none.
 func (p *Plugin) refill(code *code) {
 	image := code.image()
-	if image == nil || !code.pool.empty() {
+	if image == nil && !code.ahead.Load() || !code.pool.empty() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.spec.Limits.Time)
@@ -179,6 +180,10 @@ func (p *Plugin) refill(code *code) {
 	i, err := p.instantiate(ctx, code, image, c)
 	if err != nil {
 		p.logger.Warn("make an instance", "err", err)
+		return
+	}
+	if i.unique != "" && i.unique != startDrew {
+		p.discard(i) // its start did more than that of the first
 		return
 	}
 	code.pool.keep(i)
