@@ -38,9 +38,10 @@ clients: build ## the MCP Inspector and the official TypeScript SDK against bin/
 conformance: build ## the official MCP conformance suite, both frozen sets
 	./scripts/conformance.sh
 
-bench: build ## benchmarks; writes bench/results.json
+bench: build ## benchmarks; writes bench/results.json and docs/performance.md
 	mkdir -p bench
 	$(GO) test ./host/internal/bench -run TestBench -count=1 -timeout 30m -v -hako.out $(CURDIR)/bench/results.json
+	$(GO) run ./scripts/performance
 
 fuzz: ## every fuzz target for a short while
 	./scripts/fuzz.sh

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +39,8 @@ func command(t *testing.T, dir string) []byte {
 	return wasm
 }
 
-// run runs a command and returns what it printed, its exit code, and how often it asked for fuel.
-func run(t *testing.T, wasm []byte, quantum int64) (output string, exit uint32, refills int) {
+// run runs a command and returns what it printed, how it ended, and how often it asked for fuel.
+func run(t *testing.T, wasm []byte, quantum int64) (output, end string, refills int) {
 	t.Helper()
 	ctx := experimental.WithCompilationWorkers(t.Context(), 2)
 	config := wazero.NewRuntimeConfig().WithCoreFeatures(features)
@@ -58,11 +59,12 @@ func run(t *testing.T, wasm []byte, quantum int64) (output string, exit uint32, 
 	_, err = runtime.InstantiateWithConfig(ctx, wasm, wazero.NewModuleConfig().WithStdout(&buffer).WithStderr(&buffer))
 	var exitError *sys.ExitError
 	if errors.As(err, &exitError) {
-		exit = exitError.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
+		return buffer.String(), fmt.Sprint("exit ", exitError.ExitCode()), refills
 	}
-	return buffer.String(), exit, refills
+	if err != nil {
+		end = trap(err)
+	}
+	return buffer.String(), end, refills
 }
 
 // TestSameMeaning runs a program of the Go compiler as it is and rewritten, and compares everything it prints, its panic included.
@@ -74,13 +76,13 @@ func TestSameMeaning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, wantExit, _ := run(t, original, quantum)
-	got, exit, refills := run(t, rewritten.Wasm, quantum)
-	if got != want || exit != wantExit {
-		t.Errorf("rewritten: exit %d\n%s\noriginal: exit %d\n%s", exit, got, wantExit, want)
+	want, wantEnd, _ := run(t, original, quantum)
+	got, end, refills := run(t, rewritten.Wasm, quantum)
+	if got != want || end != wantEnd {
+		t.Errorf("rewritten: %s\n%s\noriginal: %s\n%s", end, got, wantEnd, want)
 	}
-	if wantExit != 2 || refills < 100 {
-		t.Errorf("exit %d, %d refills: the program should panic in the end and run out of fuel often", wantExit, refills)
+	if wantEnd != "exit 2" || refills < 100 {
+		t.Errorf("%s, %d refills: the program should panic in the end and run out of fuel often", wantEnd, refills)
 	}
 }
 
