@@ -182,7 +182,7 @@ func (h *Host) compile(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			if err := s.sandbox.Prepare(ctx); err != nil {
+			if err := s.sandbox.Prepare(ctx); err != nil && ctx.Err() == nil {
 				h.fail(s, err)
 			}
 		}
