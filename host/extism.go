@@ -13,6 +13,7 @@ import (
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	"github.com/hako-run/hako/host/extism"
+	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 )
@@ -77,5 +78,5 @@ func (s *store) listing(key string, ask func() ([]byte, error)) ([]byte, error) 
 	if data, err = ask(); err != nil {
 		return nil, err
 	}
-	return data, writeFile(path, data)
+	return data, wholefile.Write(path, data)
 }

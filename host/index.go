@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -95,7 +96,7 @@ func (x *index) save(present func(path string) bool) error {
 		err = os.MkdirAll(filepath.Dir(x.path), 0o700)
 	}
 	if err == nil {
-		err = writeFile(x.path, data)
+		err = wholefile.Write(x.path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("remember the plugin files: %w", err)

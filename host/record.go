@@ -10,6 +10,7 @@ import (
 	"time"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/internal/wholefile"
 )
 
 // recorder collects a plugin's HTTP exchanges, with the time of the first, and writes them when the plugin goes out of service.
@@ -47,5 +48,5 @@ func (r *recorder) Close() error {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
 		return fmt.Errorf("write the recordings: %w", err)
 	}
-	return writeFile(r.path, buffer.Bytes())
+	return wholefile.Write(r.path, buffer.Bytes())
 }

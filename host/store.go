@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/host/internal/wholefile"
 )
 
 // store keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at any time,
@@ -42,7 +44,7 @@ func (s *store) keep(digest string, wasm []byte) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keep a copy of the plugin: %w", err)
 	}
-	return writeFile(s.path(digest), wasm)
+	return wholefile.Write(s.path(digest), wasm)
 }
 
 // touch reports whether there is a copy on disk, and keeps it from being pruned.
@@ -95,21 +97,4 @@ func (s *store) prune() error {
 		}
 	}
 	return err
-}
-
-// writeFile writes a whole file or nothing.
-func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }

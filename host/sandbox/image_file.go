@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/host/internal/wholefile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -100,7 +101,7 @@ func (p *Plugin) saveImage(code *code, image *image) {
 	if path == "" {
 		return
 	}
-	if err := writeFile(path, encodeImage(image, key)); err != nil {
+	if err := wholefile.Write(path, encodeImage(image, key)); err != nil {
 		p.logger.Warn("keep the image of the plugin's start", "err", err)
 	}
 }
@@ -205,23 +206,6 @@ func (r *numbers) next() uint64 {
 	n := binary.LittleEndian.Uint64(r.data)
 	r.data = r.data[8:]
 	return n
-}
-
-// writeFile writes a whole file, for this user alone, or nothing.
-func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }
 
 // Prune removes images, and notes of what was compiled, that have not been used for a month, and what an interrupted process left of one.

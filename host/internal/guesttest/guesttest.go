@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hako-run/hako/host/internal/wholefile"
 )
 
 var building sync.Map // directory -> *sync.Mutex
@@ -41,28 +43,10 @@ func Build(t testing.TB, dir string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep(t, cached, data)
+	if err := wholefile.Write(cached, data); err != nil {
+		t.Fatal(err)
+	}
 	return data
-}
-
-// keep writes the cache file in one step, because other test processes may do the same.
-func keep(t testing.TB, path string, data []byte) {
-	t.Helper()
-	temp, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Root is the repository's root directory: the one with go.mod, at or above the working directory of the test.
