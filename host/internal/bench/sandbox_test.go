@@ -6,7 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,6 +104,7 @@ func (r *results) sandbox(t *testing.T) {
 		}
 	}
 	r.deadline(t, clean)
+	r.heartbeat(t, clean)
 }
 
 func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
@@ -119,6 +122,33 @@ func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
 		worst = max(worst, time.Since(start)-limit)
 	}
 	r.add(t, "deadline_overshoot_ms", ms(worst), "ms")
+}
+
+// heartbeat measures how long the process stands still at most while guests spin on every processor and its garbage is collected all
+// the time: a guest that did not yield would stop it until its deadline.
+func (r *results) heartbeat(t *testing.T, plugin *sandbox.Plugin) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			_, _ = plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "loop"}, manifest.Limits{CPU: 1 << 20}, nil) // ends with ctx
+		})
+	}
+	group.Go(func() {
+		for ctx.Err() == nil {
+			runtime.GC()
+		}
+	})
+	var worst time.Duration
+	for last := time.Now(); ctx.Err() == nil; {
+		time.Sleep(time.Millisecond)
+		now := time.Now()
+		worst = max(worst, now.Sub(last))
+		last = now
+	}
+	group.Wait()
+	r.add(t, "heartbeat_gap_ms", ms(worst), "ms")
 }
 
 // cold measures the first answer of a plugin of which nothing is cached: with its file in place and consented to.
