@@ -71,7 +71,7 @@ func (x *explainer) problems(e *jsonschema.ValidationError) []Problem {
 	case *kind.AdditionalProperties:
 		return x.unknown(path, e.SchemaURL, k.Properties)
 	case *kind.PropertyNames:
-		return x.propertyName(e.InstanceLocation, k.Property)
+		return x.propertyName(k.Property)
 	case *kind.Enum:
 		return one(path, x.enum(e.InstanceLocation, k.Want))
 	}
@@ -169,16 +169,32 @@ func (x *explainer) unknown(path, location string, names []string) []Problem {
 	return problems
 }
 
-// propertyName explains a property whose name is not allowed. The validator reuses the memory of this location, so that it may name
-// another place by now; then none is better.
-func (x *explainer) propertyName(location []string, name string) []Problem {
+// propertyName explains a property whose name is not allowed. The validator reuses the memory of the location that it reports, so the
+// place is looked for instead; if several objects have such a property, none is named.
+func (x *explainer) propertyName(name string) []Problem {
 	path := ""
-	if object, ok := member(x.value, location).(map[string]any); ok {
-		if _, has := object[name]; has {
-			path = x.path(location)
-		}
+	if holders := holders(x.value, name, nil, nil); len(holders) == 1 {
+		path = x.path(holders[0])
 	}
 	return one(path, fmt.Sprintf("the property name %q is not allowed", shorten(name, 60)))
+}
+
+// holders appends to found the locations of the objects at and below location that have a property called name.
+func holders(value any, name string, location []string, found [][]string) [][]string {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, has := value[name]; has {
+			found = append(found, slices.Clone(location))
+		}
+		for key, member := range value {
+			found = holders(member, name, append(location, key), found)
+		}
+	case []any:
+		for i, item := range value {
+			found = holders(item, name, append(location, strconv.Itoa(i)), found)
+		}
+	}
+	return found
 }
 
 func (x *explainer) enum(location []string, want []any) string {

@@ -69,6 +69,8 @@ func TestSchemaValidate(t *testing.T) {
 		{"alternatives of types", `{"location": "x", "either": 5}`, "either: fits none of the alternatives: must be a string, not a number; or must be null, not a number"},
 		{"odd names", `{"location": "x", "nested": {"a b": 1}}`, `nested["a b"]: must be true or false, not a number`},
 		{"property name", `{"location": "x", "nested": {"abcdefg": 1}}`, `nested: the property name "abcdefg" is not allowed`},
+		{"property name in a place that is not clear", `{"location": "x", "nested": {"abcdefg": 1}, "shape": {"kind": "box", "width": 1, "abcdefg": {}}}`,
+			`the property name "abcdefg" is not allowed`},
 		{"no property", `{"location": "x", "nested": {}}`, "nested: must have at least 1 properties, not 0"},
 		{"not", `{"location": "x", "unit": "kelvin"}`, "unit: is one of the values that are excluded"},
 		{"dependent", `{"location": "x", "start": 1}`, `end: is missing: required together with "start"`},
