@@ -15,6 +15,7 @@ type pluginGrants struct {
 	Plugin string         `json:"plugin"`
 	HTTP   []httpGrant    `json:"http"`
 	Mounts []mountedGrant `json:"mounts"`
+	SQL    *sqlGrant      `json:"sql,omitempty"`
 }
 
 type httpGrant struct {
@@ -23,6 +24,8 @@ type httpGrant struct {
 	Methods []string `json:"methods"`
 	Paths   []string `json:"paths,omitempty"`
 	Private bool     `json:"private,omitempty"`
+	// Credential is the name of the one that is sent along.
+	Credential string `json:"credential,omitempty"`
 }
 
 type mountedGrant struct {
@@ -31,6 +34,11 @@ type mountedGrant struct {
 	Access string   `json:"access"`
 	Deny   []string `json:"deny,omitempty"`
 	Quota  int64    `json:"quota,omitempty"`
+}
+
+type sqlGrant struct {
+	Migrations int   `json:"migrations"`
+	Quota      int64 `json:"quota"`
 }
 
 // grantsOf lists the grants of the plugins in service.
@@ -51,7 +59,7 @@ func newPluginGrants(plugin string, grants grant.Grants) pluginGrants {
 		if len(methods) == 0 {
 			methods = []string{"GET", "HEAD"}
 		}
-		g.HTTP = append(g.HTTP, httpGrant{rule.Name, rule.URL, methods, rule.Paths, rule.Private})
+		g.HTTP = append(g.HTTP, httpGrant{rule.Name, rule.URL, methods, rule.Paths, rule.Private, rule.Credential})
 	}
 	for _, mount := range grants.Mounts {
 		access := manifest.ReadOnly
@@ -59,6 +67,9 @@ func newPluginGrants(plugin string, grants grant.Grants) pluginGrants {
 			access = manifest.ReadWrite
 		}
 		g.Mounts = append(g.Mounts, mountedGrant{mount.Name, mount.Path, access, mount.Deny, mount.Quota})
+	}
+	if sql := grants.SQL; sql != nil {
+		g.SQL = &sqlGrant{len(sql.Migrations), sql.Quota}
 	}
 	return g
 }
@@ -74,6 +85,9 @@ func (g pluginGrants) lines() []string {
 		if h.Private {
 			line += ", private addresses too"
 		}
+		if h.Credential != "" {
+			line += ", with the credential " + h.Credential
+		}
 		lines = append(lines, line)
 	}
 	for _, m := range g.Mounts {
@@ -85,6 +99,9 @@ func (g pluginGrants) lines() []string {
 			line += ", at most " + strictyaml.FormatSize(m.Quota)
 		}
 		lines = append(lines, line)
+	}
+	if g.SQL != nil {
+		lines = append(lines, fmt.Sprintf("sql: a database of its own for each tenant, at most %s", strictyaml.FormatSize(g.SQL.Quota)))
 	}
 	if len(lines) == 0 {
 		return []string{"nothing outside of its sandbox"}

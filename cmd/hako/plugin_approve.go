@@ -22,9 +22,9 @@ import (
 
 // approval is what the flags of "plugin approve" say.
 type approval struct {
-	mounts, http, private []string
-	note                  string
-	yes                   bool
+	mounts, http, private, credentials []string
+	note                               string
+	yes                                bool
 }
 
 func (a *app) pluginApproveCommand() *cobra.Command {
@@ -54,6 +54,7 @@ earlier yes are kept where the flags name no others.`,
 	cmd.Flags().StringArrayVar(&flags.mounts, "mount", nil, "NAME=DIR[:ro], the folder for a mount that the plugin asks for")
 	cmd.Flags().StringArrayVar(&flags.http, "http", nil, "NAME=URL, another address for an HTTP permission")
 	cmd.Flags().StringArrayVar(&flags.private, "private", nil, "NAME, an HTTP permission that may reach private addresses too")
+	cmd.Flags().StringArrayVar(&flags.credentials, "credential", nil, "NAME=CREDENTIAL, another of your credentials for an HTTP permission")
 	cmd.Flags().StringVar(&flags.note, "note", "", "a note for those who read the consents file")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
 	return cmd
@@ -110,6 +111,9 @@ func newConsent(p *host.Status, file *grant.File) (consent, before *grant.Consen
 	}
 	for _, asked := range p.Manifest.Permissions.HTTP {
 		if mapping, ok := before.HTTP[asked.Name]; ok {
+			if asked.Credential == "" {
+				mapping.Credential = ""
+			}
 			consent.HTTP[asked.Name] = mapping
 		}
 	}
@@ -156,6 +160,15 @@ func (a *app) settle(c *grant.Consent, consents string, flags approval) error {
 		mapping.Private = true
 		c.HTTP[name] = mapping
 	}
+	for _, text := range flags.credentials {
+		name, credential, ok := strings.Cut(text, "=")
+		if !ok || credential == "" {
+			return fmt.Errorf("--credential %q: write it as NAME=CREDENTIAL", text)
+		}
+		mapping := c.HTTP[name]
+		mapping.Credential = credential
+		c.HTTP[name] = mapping
+	}
 	return nil
 }
 
@@ -195,7 +208,7 @@ func (a *app) present(v *view, p *host.Status, before *grant.Consent, grants gra
 	if before != nil && before.RevokedAt.IsZero() {
 		a.presentChanges(before, m, locale)
 	}
-	if len(grants.HTTP)+len(grants.Mounts) > 0 {
+	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil {
 		fmt.Fprintf(a.stdout, "\nWith your yes it gets\n")
 		for _, line := range newPluginGrants(m.Name, grants).lines() {
 			fmt.Fprintf(a.stdout, "  - %s\n", line)

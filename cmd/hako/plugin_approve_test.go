@@ -109,6 +109,28 @@ func TestApproveUpdate(t *testing.T) {
 	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "no more than version 1.1.0")
 }
 
+// TestApproveCredentials: a credential and a database are shown before the yes, and another credential can take the place of the one
+// that was asked for.
+func TestApproveCredentials(t *testing.T) {
+	t.Parallel()
+	const asks = `
+  http: [{name: api, url: "https://api.example.com/v1/", credential: example, reason: {en: Looks things up., ja: 調べます。}}]
+  sql: {migrations: [CREATE TABLE a (b)], quota: 5MiB, reason: {en: Keeps tasks., ja: タスクを保存します。}}`
+	dir := workplace(t, "", asking(asks)...)
+	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "sends your credential example along", "a database of its own, up to 5MiB for each tenant")
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--credential", "api").want(t, exitUsage, "NAME=CREDENTIAL")
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--credential", "api=sandbox").want(t, exitOK,
+		"sends your credential example along", "http api: GET, HEAD https://api.example.com/v1/, with the credential sandbox", "sql: a database of its own for each tenant, at most 5MiB")
+	if c := consent(t, dir); c.HTTP["api"].Credential != "sandbox" || c.Asked.HTTP[0].Credential != "example" || c.Asked.SQL == nil {
+		t.Errorf("got %+v", c)
+	}
+	put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, append(asking(strings.Replace(asks, "credential: example, ", "", 1)), "version: 1.0.0", "version: 1.1.0")...))
+	invoke(t, dir, "plugin", "approve", "probe", "-y").want(t, exitOK, "no more than version 1.0.0")
+	if c := consent(t, dir); c.HTTP["api"].Credential != "" {
+		t.Errorf("a credential that is not asked for any more is kept: %+v", c)
+	}
+}
+
 func TestApproveFails(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "", asking(filesAndHTTP)...)

@@ -47,8 +47,10 @@ type Consent struct {
 type HTTPMapping struct {
 	// URL is granted instead of the one that the plugin asks for, if not empty: a narrower one, or another server.
 	URL string
-	// Private allows addresses that are not public, as in HTTPRule.
+	// Private allows addresses that are not public, as in HTTPRule. A credential may then be sent to such an address without TLS.
 	Private bool
+	// Credential is applied instead of the one that the plugin asks for, if not empty. A plugin that asks for none gets none.
+	Credential string
 }
 
 var (
@@ -103,12 +105,17 @@ func notMapped(plugin, mount string) error {
 func (c *Consent) checkHTTP() error {
 	var errs []error
 	var asked []string
+	credentials := map[string]string{}
 	for _, p := range c.Asked.HTTP {
 		asked = append(asked, p.Name)
+		credentials[p.Name] = p.Credential
 	}
 	for _, name := range sortedKeys(c.HTTP) {
 		if !slices.Contains(asked, name) {
 			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("HTTP permission", name, asked)))
+		}
+		if err := checkCredential(c.HTTP[name].Credential, credentials[name]); err != nil {
+			errs = append(errs, fmt.Errorf("plugin %s: HTTP permission %s: %w", c.Name, name, err))
 		}
 		if to := c.HTTP[name].URL; to != "" {
 			if _, err := manifest.ParseBaseURL(to); err != nil {
@@ -117,4 +124,17 @@ func (c *Consent) checkHTTP() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkCredential checks the name of a credential that is to be applied instead of the one asked for.
+func checkCredential(mapped, asked string) error {
+	switch {
+	case mapped == "":
+		return nil
+	case asked == "":
+		return fmt.Errorf("the plugin asks for no credential there: remove %q", mapped)
+	case !pluginName.MatchString(mapped):
+		return fmt.Errorf("%q is no name of a credential: 1 to 40 of a-z, 0-9 and \"-\", starting with a letter", mapped)
+	}
+	return nil
 }

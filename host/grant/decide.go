@@ -86,6 +86,9 @@ func (c Consent) updated(m *manifest.Manifest, digest string) Consent {
 	}
 	for _, p := range c.Asked.HTTP {
 		if mapping, ok := c.HTTP[p.Name]; ok {
+			if p.Credential == "" {
+				mapping.Credential = ""
+			}
 			http[p.Name] = mapping
 		}
 	}

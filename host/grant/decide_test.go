@@ -2,6 +2,7 @@ package grant_test
 
 import (
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,14 @@ func TestResolve(t *testing.T) {
 	mount := func(path string, write bool) []grant.Mount {
 		return []grant.Mount{{Name: "workspace", Path: path, Write: write, Deny: []string{"**/.git/**"}, Quota: 5}}
 	}
+	credentialed := func(url, credential string, private bool) []grant.HTTPRule {
+		rules := rule(url, private)
+		rules[0].Credential = credential
+		return rules
+	}
+	anyHost := plain
+	anyHost.HTTP = map[string]grant.HTTPMapping{"jma": {URL: "https://*"}}
+	database := manifest.SQLPermission{Migrations: []string{"CREATE TABLE a (b)"}}
 	for _, test := range []struct {
 		name    string
 		asked   manifest.Permissions
@@ -126,6 +135,13 @@ func TestResolve(t *testing.T) {
 		{"configured as mapped", permissions(jma), consent, map[string]any{"base_url": "http://Mirror.example:80/bosai"}, grant.Grants{HTTP: rule("http://Mirror.example:80/bosai", true)}, ""},
 		{"configured against the mapping", permissions(jma), consent, map[string]any{"base_url": "http://localhost:9000"}, grant.Grants{},
 			"plugin weather: HTTP permission jma: config.base_url says http://localhost:9000 and the consent says http://mirror.example/bosai/"},
+		{"a credential", permissions(secretJMA), plain, nil, grant.Grants{HTTP: credentialed("https://www.jma.go.jp/bosai/", "jma", false)}, ""},
+		{"another credential, private", permissions(secretJMA), consent, nil, grant.Grants{HTTP: credentialed("http://mirror.example/bosai/", "mirror", true)}, ""},
+		{"a credential to this machine", permissions(secretJMA), plain, map[string]any{"base_url": "http://127.0.0.1:9"}, grant.Grants{HTTP: credentialed("http://127.0.0.1:9", "jma", false)}, ""},
+		{"a credential in plain text", permissions(secretJMA), plain, map[string]any{"base_url": "http://jma.example"}, grant.Grants{},
+			`the credential jma cannot be sent to http://jma.example: the address must start with "https://"`},
+		{"a credential for any host", permissions(secretJMA), anyHost, nil, grant.Grants{}, "the address must name the host that gets the credential"},
+		{"a database", permissions(database), plain, nil, grant.Grants{SQL: &grant.SQL{Migrations: database.Migrations, Quota: 64 << 20}}, ""},
 		{"configured as something else", permissions(jma), plain, map[string]any{"base_url": 5}, grant.Grants{}, "config.base_url is missing"},
 		{"another key configured", permissions(jma), plain, map[string]any{"": "http://x", "other": "http://y"}, grant.Grants{HTTP: rule("https://www.jma.go.jp/bosai/", false)}, ""},
 		{"asked read-only, granted write", permissions(workspace), consent, nil, grant.Grants{Mounts: mount(filepath.Join(dir, "data", "ws"), false)}, ""},
@@ -138,7 +154,7 @@ func TestResolve(t *testing.T) {
 			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 				t.Fatalf("got %v, want %s", err, test.err)
 			}
-			if !slices.EqualFunc(got.HTTP, test.want.HTTP, equalRules) || !slices.EqualFunc(got.Mounts, test.want.Mounts, equalMounts) {
+			if !slices.EqualFunc(got.HTTP, test.want.HTTP, equalRules) || !slices.EqualFunc(got.Mounts, test.want.Mounts, equalMounts) || !reflect.DeepEqual(got.SQL, test.want.SQL) {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
@@ -146,7 +162,7 @@ func TestResolve(t *testing.T) {
 }
 
 func equalRules(a, b grant.HTTPRule) bool {
-	return a.Name == b.Name && a.URL == b.URL && a.Private == b.Private && slices.Equal(a.Methods, b.Methods) && slices.Equal(a.Paths, b.Paths)
+	return a.Name == b.Name && a.URL == b.URL && a.Private == b.Private && a.Credential == b.Credential && slices.Equal(a.Methods, b.Methods) && slices.Equal(a.Paths, b.Paths)
 }
 
 func equalMounts(a, b grant.Mount) bool {

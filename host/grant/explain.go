@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // Explain says in plain words what permissions ask for, one line each, with the author's reasons: "may send GET, HEAD to
@@ -20,6 +21,9 @@ func Explain(p manifest.Permissions, language string) []string {
 	for _, f := range p.Files {
 		lines = append(lines, w.file(f, language))
 	}
+	if p.SQL != nil {
+		lines = append(lines, w.sql(p.SQL, language))
+	}
 	if remembers(p.State) {
 		lines = append(lines, w.state(p.State))
 	}
@@ -32,10 +36,11 @@ func Explain(p manifest.Permissions, language string) []string {
 // words are the formats of one language. Their arguments are numbered, since languages order them differently.
 type words struct {
 	send, anyHost, subdomains, only, config, inside string
-	read, write, because, nothing                   string
+	credential                                      string
+	read, write, database, because, nothing         string
 	session, shared                                 string
 
-	addAddress, addMethods, addPaths, addConfig, addWrite string
+	addAddress, addMethods, addPaths, addConfig, addCredential, addWrite, addQuota string
 }
 
 var english = words{
@@ -45,8 +50,10 @@ var english = words{
 	only:       " (only %[1]s)",
 	config:     ", or to the address that you set as %[1]s",
 	inside:     "%[1]s (inside your own network)",
+	credential: ", and sends your credential %[1]s along",
 	read:       "may read the files in the folder that you choose as %[1]s",
 	write:      "may read, change and delete the files in the folder that you choose as %[1]s",
+	database:   "may keep a database of its own, up to %[1]s for each tenant",
 	because:    "%[1]s, because: %[2]s",
 	nothing:    "asks for nothing: it reaches no network and no files",
 	session:    "remembers what happened in earlier calls of the same session",
@@ -56,6 +63,9 @@ var english = words{
 	addPaths:   "%[1]s: also asks for the paths %[2]s",
 	addConfig:  "%[1]s: also asks to be pointed to the address set as %[2]s",
 	addWrite:   "%[1]s: also asks to change and delete files",
+	addQuota:   "sql: asks to keep up to %[1]s instead of %[2]s",
+
+	addCredential: "%[1]s: also sends your credential %[2]s along to %[3]s",
 }
 
 var japanese = words{
@@ -65,8 +75,10 @@ var japanese = words{
 	only:       "（%[1]s のみ）",
 	config:     "（%[1]s に設定した宛先にも）",
 	inside:     "%[1]s（自分のネットワークの内側）",
+	credential: "。あなたの認証情報 %[1]s を付けて送信します",
 	read:       "%[1]s として選んだフォルダーのファイルを読み取れます",
 	write:      "%[1]s として選んだフォルダーのファイルを読み取り、変更、削除できます",
+	database:   "専用のデータベースを持てます（テナントごとに %[1]s まで）",
 	because:    "%[1]s。理由: %[2]s",
 	nothing:    "何も求めていません。ネットワークにもファイルにもアクセスしません",
 	session:    "同じセッションの以前の呼び出しの内容を覚えています",
@@ -76,6 +88,9 @@ var japanese = words{
 	addPaths:   "%[1]s: パス %[2]s も求めています",
 	addConfig:  "%[1]s: %[2]s に設定した宛先への送信も求めています",
 	addWrite:   "%[1]s: ファイルの変更と削除も求めています",
+	addQuota:   "sql: %[2]s に代えて %[1]s までの保存を求めています",
+
+	addCredential: "%[1]s: あなたの認証情報 %[2]s を %[3]s への送信に付けることも求めています",
 }
 
 func wordsFor(language string) words {
@@ -95,6 +110,9 @@ func (w words) http(p manifest.HTTPPermission, language string) string {
 	if p.ConfigKey != "" {
 		line += w.f(w.config, p.ConfigKey)
 	}
+	if p.Credential != "" {
+		line += w.f(w.credential, p.Credential)
+	}
 	return w.reason(line, p.Reason, language)
 }
 
@@ -104,6 +122,10 @@ func (w words) file(p manifest.FilePermission, language string) string {
 		format = w.write
 	}
 	return w.reason(w.f(format, p.Mount), p.Reason, language)
+}
+
+func (w words) sql(p *manifest.SQLPermission, language string) string {
+	return w.reason(w.f(w.database, strictyaml.FormatSize(quota(p))), p.Reason, language)
 }
 
 func (w words) state(s manifest.State) string {

@@ -78,11 +78,12 @@ func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 		"state": manifest.ReadState(&p.State),
 		"http": strictyaml.List(&p.HTTP, func(v strictyaml.Value, p *manifest.HTTPPermission) {
 			v.Object(strictyaml.Fields{
-				"name":      strictyaml.String(&p.Name),
-				"url":       strictyaml.String(&p.URL),
-				"configKey": strictyaml.String(&p.ConfigKey),
-				"methods":   strictyaml.Strings(&p.Methods),
-				"paths":     strictyaml.Strings(&p.Paths),
+				"name":       strictyaml.String(&p.Name),
+				"url":        strictyaml.String(&p.URL),
+				"configKey":  strictyaml.String(&p.ConfigKey),
+				"methods":    strictyaml.Strings(&p.Methods),
+				"paths":      strictyaml.Strings(&p.Paths),
+				"credential": strictyaml.String(&p.Credential),
 			})
 		}),
 		"files": strictyaml.List(&p.Files, func(v strictyaml.Value, p *manifest.FilePermission) {
@@ -91,6 +92,10 @@ func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 				"access": readAccess(&p.Write),
 			})
 		}),
+		"sql": func(v strictyaml.Value) {
+			p.SQL = &manifest.SQLPermission{}
+			v.Object(strictyaml.Fields{"quota": strictyaml.Size(&p.SQL.Quota)})
+		},
 	})
 }
 
@@ -125,8 +130,9 @@ func readMappings(dst *map[string]HTTPMapping) func(strictyaml.Value) {
 		v.Map(func(name string, v strictyaml.Value) {
 			var m HTTPMapping
 			v.Object(strictyaml.Fields{
-				"url":     strictyaml.String(&m.URL),
-				"private": strictyaml.Bool(&m.Private),
+				"url":        strictyaml.String(&m.URL),
+				"private":    strictyaml.Bool(&m.Private),
+				"credential": strictyaml.String(&m.Credential),
 			})
 			(*dst)[name] = m
 		})
@@ -172,7 +178,7 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	for _, h := range p.HTTP {
 		http = append(http, strictyaml.Mapping{
 			{Key: "name", Value: h.Name}, {Key: "url", Value: h.URL}, {Key: "configKey", Value: h.ConfigKey},
-			{Key: "methods", Value: h.Methods}, {Key: "paths", Value: h.Paths},
+			{Key: "methods", Value: h.Methods}, {Key: "paths", Value: h.Paths}, {Key: "credential", Value: h.Credential},
 		})
 	}
 	for _, f := range p.Files {
@@ -184,6 +190,9 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	}
 	if len(files) > 0 {
 		asked = append(asked, strictyaml.Entry{Key: "files", Value: files})
+	}
+	if p.SQL != nil {
+		asked = append(asked, strictyaml.Entry{Key: "sql", Value: strictyaml.Mapping{{Key: "quota", Value: strictyaml.FormatSize(quota(p.SQL))}}})
 	}
 	if remembers(p.State) {
 		asked = append(asked, strictyaml.Entry{Key: "state", Value: string(p.State)})
@@ -220,7 +229,9 @@ func formatMappings(mappings map[string]HTTPMapping) strictyaml.Mapping {
 		if m == (HTTPMapping{}) {
 			continue
 		}
-		list = append(list, strictyaml.Entry{Key: name, Value: strictyaml.Mapping{{Key: "url", Value: m.URL}, {Key: "private", Value: m.Private}}})
+		list = append(list, strictyaml.Entry{Key: name, Value: strictyaml.Mapping{
+			{Key: "url", Value: m.URL}, {Key: "private", Value: m.Private}, {Key: "credential", Value: m.Credential},
+		}})
 	}
 	return list
 }

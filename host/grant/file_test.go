@@ -26,11 +26,14 @@ var (
 // weather is a consent with everything in it.
 func weather() grant.Consent {
 	return grant.Consent{
-		Name: "weather", Version: "1.0.0", Digest: digestA, Asked: permissions(jma, workspace), ApprovedAt: noon, ApprovedBy: "aki", Note: "for the demo: yes",
+		Name: "weather", Version: "1.0.0", Digest: digestA, Asked: permissions(secretJMA, workspace, manifest.SQLPermission{Migrations: []string{"a"}}), ApprovedAt: noon, ApprovedBy: "aki", Note: "for the demo: yes",
 		Mounts: map[string]grant.Mount{"workspace": {Name: "workspace", Path: "data/ws", Deny: []string{"**/.git/**"}, Quota: 100 << 20}},
-		HTTP:   map[string]grant.HTTPMapping{"jma": {URL: "http://mirror.example/bosai/", Private: true}},
+		HTTP:   map[string]grant.HTTPMapping{"jma": {URL: "http://mirror.example/bosai/", Private: true, Credential: "mirror"}},
 	}
 }
+
+// secretJMA is jma with a credential.
+var secretJMA = with(jma, func(p *httpPermission) { p.Credential = "jma" })
 
 const weatherFile = `# What the operator of hako has consented to: which plugins may run, and what each of them may do.
 #
@@ -51,9 +54,12 @@ plugins:
           url: https://www.jma.go.jp/bosai/
           configKey: base_url
           paths: [const/area.json, forecast/**]
+          credential: jma
       files:
         - mount: workspace
           access: read-only
+      sql:
+        quota: 64MiB
     mounts:
       workspace:
         path: data/ws
@@ -64,6 +70,7 @@ plugins:
       jma:
         url: http://mirror.example/bosai/
         private: true
+        credential: mirror
 `
 
 func open(t *testing.T, path string) *grant.File {
@@ -91,7 +98,7 @@ func TestApproveIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(permissions(jma, workspace)), 1)
+	want := strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(weather().Asked), 1)
 	if string(data) != want {
 		t.Errorf("got\n%s\nwant\n%s", data, want)
 	}
@@ -182,6 +189,8 @@ func TestApproveRefuses(t *testing.T) {
 		"quota":           {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{Path: "x", Quota: -1} }, "the quota must not be below zero"},
 		"unknown address": {func(c *grant.Consent) { c.HTTP["jna"] = grant.HTTPMapping{} }, `unknown HTTP permission "jna": did you mean "jma"?`},
 		"address":         {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{URL: "mirror"} }, `HTTP permission jma: url "mirror" must start with "https://"`},
+		"credential":      {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{Credential: "My key"} }, `HTTP permission jma: "My key" is no name of a credential`},
+		"none asked for":  {func(c *grant.Consent) { c.Asked.HTTP[0].Credential = "" }, `HTTP permission jma: the plugin asks for no credential there: remove "mirror"`},
 		"not UTF-8":       {func(c *grant.Consent) { c.Note = "\xff" }, "is not valid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,11 +210,11 @@ func TestApproveRefuses(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
-	valid := strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(permissions(jma, workspace)), 1)
+	valid := strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(weather().Asked), 1)
 	for name, c := range map[string]struct{ old, new, want string }{
 		"unknown key":         {"approvedBy:", "aprovedBy:", `12:5: plugins.weather: unknown key "aprovedBy": did you mean "approvedBy"?`},
 		"unknown section":     {"plugins:", "plugin:", `6:1: unknown key "plugin": did you mean "plugins"?`},
-		"more than was asked": {"access: read-only\n    mounts", "access: read-write\n    mounts", "10:18: plugins.weather.permissions: is not the digest of what stands under asked"},
+		"more than was asked": {"access: read-only\n      sql", "access: read-write\n      sql", "10:18: plugins.weather.permissions: is not the digest of what stands under asked"},
 		"access":              {"access: read-only\n        deny", "access: all\n        deny", `plugins.weather.mounts.workspace.access: must be "read-only" or "read-write"`},
 		"quota":               {"100MiB", "100", `plugins.weather.mounts.workspace.quota: must be a size`},
 		"time":                {`"2026-01-02T12:00:00Z"`, "yesterday", `plugins.weather.approvedAt: must be a time such as`},
@@ -305,7 +314,7 @@ func TestApproveFailsWhole(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(permissions(jma, workspace)), 1)))
+	f.Add([]byte(strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(weather().Asked), 1)))
 	f.Add([]byte("plugins: {a: {digest: x}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "consents.yaml")

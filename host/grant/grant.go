@@ -8,6 +8,8 @@ package grant
 type Grants struct {
 	HTTP   []HTTPRule
 	Mounts []Mount
+	// SQL is the plugin's database. Nil means none.
+	SQL *SQL
 }
 
 // HTTPRule allows requests to what is under one base URL.
@@ -24,6 +26,8 @@ type HTTPRule struct {
 	// Private also allows addresses that are not public: private, loopback, link-local. A URL whose host is itself a literal
 	// private address or "localhost" allows that address without it.
 	Private bool
+	// Credential names the credential that the host applies to the requests. Empty means none.
+	Credential string
 }
 
 // Mount allows the files below one directory of the host.
@@ -36,5 +40,13 @@ type Mount struct {
 	// Deny are globs (doublestar syntax, relative to the mount, "**/.git/**") of what does not exist for the guest.
 	Deny []string
 	// Quota is the most bytes that files below the mount may hold together, in bytes. Zero means no quota.
+	Quota int64
+}
+
+// SQL allows a private database for each tenant.
+type SQL struct {
+	// Migrations are SQL statements, each applied once, in order.
+	Migrations []string
+	// Quota is the most bytes of one tenant's database.
 	Quota int64
 }

@@ -25,6 +25,8 @@ func permissions(items ...any) manifest.Permissions {
 			p.HTTP = append(p.HTTP, item)
 		case manifest.FilePermission:
 			p.Files = append(p.Files, item)
+		case manifest.SQLPermission:
+			p.SQL = &item
 		}
 	}
 	return p
@@ -42,14 +44,17 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 	logs := manifest.FilePermission{Mount: "logs", Write: true}
 	api := manifest.HTTPPermission{Name: "api", URL: "https://api.example.com/", Methods: []string{"POST", "GET"}}
-	base := permissions(jma, api, workspace, logs)
+	database := manifest.SQLPermission{Migrations: []string{"CREATE TABLE a (b)"}}
+	base := permissions(jma, api, workspace, logs, database)
 	for name, same := range map[string]manifest.Permissions{
-		"order":           permissions(logs, api, workspace, jma),
-		"reasons":         permissions(with(jma, func(p *httpPermission) { p.Reason = nil }), api, workspace, logs),
-		"methods":         permissions(jma, with(api, func(p *httpPermission) { p.Methods = []string{"GET", "POST", "GET"} }), workspace, logs),
-		"default methods": permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"HEAD", "GET"} }), api, workspace, logs),
-		"paths":           permissions(with(jma, func(p *httpPermission) { p.Paths = []string{"const/area.json", "forecast/**"} }), api, workspace, logs),
-		"spelling":        permissions(with(jma, func(p *httpPermission) { p.URL = "HTTPS://WWW.JMA.go.jp:443/bosai" }), api, workspace, logs),
+		"order":           permissions(logs, database, api, workspace, jma),
+		"reasons":         permissions(with(jma, func(p *httpPermission) { p.Reason = nil }), api, workspace, logs, database),
+		"methods":         permissions(jma, with(api, func(p *httpPermission) { p.Methods = []string{"GET", "POST", "GET"} }), workspace, logs, database),
+		"default methods": permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"HEAD", "GET"} }), api, workspace, logs, database),
+		"paths":           permissions(with(jma, func(p *httpPermission) { p.Paths = []string{"const/area.json", "forecast/**"} }), api, workspace, logs, database),
+		"spelling":        permissions(with(jma, func(p *httpPermission) { p.URL = "HTTPS://WWW.JMA.go.jp:443/bosai" }), api, workspace, logs, database),
+		"migrations":      permissions(jma, api, workspace, logs, with(database, func(p *manifest.SQLPermission) { p.Migrations = append(p.Migrations, "x") })),
+		"default quota":   permissions(jma, api, workspace, logs, with(database, func(p *manifest.SQLPermission) { p.Quota = manifest.DefaultSQLQuota })),
 	} {
 		if grant.Digest(same) != grant.Digest(base) {
 			t.Errorf("%s: the digest changes", name)
@@ -57,15 +62,18 @@ func TestDigest(t *testing.T) {
 	}
 	seen := map[string]string{grant.Digest(base): "base"}
 	for name, other := range map[string]manifest.Permissions{
-		"nothing":   {},
-		"less":      permissions(jma, api, workspace),
-		"write":     permissions(jma, api, with(workspace, func(p *manifest.FilePermission) { p.Write = true }), logs),
-		"name":      permissions(with(jma, func(p *httpPermission) { p.Name = "jma2" }), api, workspace, logs),
-		"url":       permissions(with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp/" }), api, workspace, logs),
-		"configKey": permissions(with(jma, func(p *httpPermission) { p.ConfigKey = "" }), api, workspace, logs),
-		"methods":   permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"GET"} }), api, workspace, logs),
-		"paths":     permissions(with(jma, func(p *httpPermission) { p.Paths = nil }), api, workspace, logs),
-		"one path":  permissions(with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/**,const/area.json"} }), api, workspace, logs),
+		"nothing":    {},
+		"no sql":     permissions(jma, api, workspace, logs),
+		"quota":      permissions(jma, api, workspace, logs, manifest.SQLPermission{Quota: 5 << 20}),
+		"credential": permissions(with(jma, func(p *httpPermission) { p.Credential = "jma" }), api, workspace, logs, database),
+		"less":       permissions(jma, api, workspace),
+		"write":      permissions(jma, api, with(workspace, func(p *manifest.FilePermission) { p.Write = true }), logs, database),
+		"name":       permissions(with(jma, func(p *httpPermission) { p.Name = "jma2" }), api, workspace, logs, database),
+		"url":        permissions(with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp/" }), api, workspace, logs, database),
+		"configKey":  permissions(with(jma, func(p *httpPermission) { p.ConfigKey = "" }), api, workspace, logs, database),
+		"methods":    permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"GET"} }), api, workspace, logs, database),
+		"paths":      permissions(with(jma, func(p *httpPermission) { p.Paths = nil }), api, workspace, logs, database),
+		"one path":   permissions(with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/**,const/area.json"} }), api, workspace, logs, database),
 	} {
 		d := grant.Digest(other)
 		if same, ok := seen[d]; ok {
@@ -80,6 +88,7 @@ func TestDigest(t *testing.T) {
 
 func TestAdditions(t *testing.T) {
 	t.Parallel()
+	database, credential := manifest.SQLPermission{Quota: 5 << 20}, with(jma, func(p *httpPermission) { p.Credential = "freee" })
 	anywhere := with(jma, func(p *httpPermission) { p.Paths, p.ConfigKey = nil, "" })
 	for _, c := range []struct {
 		name            string
@@ -98,6 +107,15 @@ func TestAdditions(t *testing.T) {
 		{"write where write was allowed", manifest.FilePermission{Mount: "w", Write: true}, manifest.FilePermission{Mount: "w", Write: true}, nil},
 		{"read-only where write was allowed", with(workspace, func(p *manifest.FilePermission) { p.Write = true }), workspace, nil},
 
+		{"the same credential", credential, credential, nil},
+		{"no credential any more", credential, jma, nil},
+		{"a smaller database", manifest.SQLPermission{}, database, nil},
+		{"the same database, more migrations", database, with(database, func(p *manifest.SQLPermission) { p.Migrations = []string{"a"} }), nil},
+
+		{"a credential", jma, credential, []string{"jma: also sends your credential freee along to https://www.jma.go.jp/bosai/"}},
+		{"another credential", credential, with(jma, func(p *httpPermission) { p.Credential = "slack" }), []string{"jma: also sends your credential slack along to https://www.jma.go.jp/bosai/"}},
+		{"a database", jma, database, []string{"may keep a database of its own, up to 5MiB for each tenant"}},
+		{"a larger database", database, manifest.SQLPermission{}, []string{"sql: asks to keep up to 64MiB instead of 5MiB"}},
 		{"new permission", nil, anywhere, []string{"may send GET, HEAD to https://www.jma.go.jp/bosai/, because: To fetch forecasts."}},
 		{"new name", anywhere, with(anywhere, func(p *httpPermission) { p.Name = "other" }), []string{"may send GET, HEAD to https://www.jma.go.jp/bosai/, because: To fetch forecasts."}},
 		{"new mount", jma, workspace, []string{"may read the files in the folder that you choose as workspace, because: To read files."}},
@@ -129,21 +147,27 @@ func TestExplain(t *testing.T) {
 		with(jma, func(p *httpPermission) { p.Methods = []string{"POST"} }),
 		manifest.HTTPPermission{Name: "a", URL: "https://*"}, manifest.HTTPPermission{Name: "b", URL: "https://*.example.com/x"},
 		manifest.HTTPPermission{Name: "c", URL: "http://192.168.0.1/"},
+		with(jma, func(p *httpPermission) { p.Credential, p.Paths = "freee", nil }),
 		workspace, manifest.FilePermission{Mount: "logs", Write: true},
+		manifest.SQLPermission{Reason: manifest.Text{"en": "To keep tasks.", "ja": "タスクを保存するため。"}},
 	)
 	for language, want := range map[string]string{
 		"en": `may send POST to https://www.jma.go.jp/bosai/ (only forecast/**, const/area.json), or to the address that you set as base_url, because: To fetch forecasts.
 may send GET, HEAD to every host on the network (https://*)
 may send GET, HEAD to every subdomain of example.com (https://*.example.com/x)
 may send GET, HEAD to http://192.168.0.1/ (inside your own network)
+may send GET, HEAD to https://www.jma.go.jp/bosai/, or to the address that you set as base_url, and sends your credential freee along, because: To fetch forecasts.
 may read the files in the folder that you choose as workspace, because: To read files.
-may read, change and delete the files in the folder that you choose as logs`,
+may read, change and delete the files in the folder that you choose as logs
+may keep a database of its own, up to 64MiB for each tenant, because: To keep tasks.`,
 		"ja-JP": `https://www.jma.go.jp/bosai/ に POST を送信できます（forecast/**, const/area.json のみ）（base_url に設定した宛先にも）。理由: 予報を取得するため。
 ネットワーク上のすべてのホスト（https://*） に GET, HEAD を送信できます
 example.com のすべてのサブドメイン（https://*.example.com/x） に GET, HEAD を送信できます
 http://192.168.0.1/（自分のネットワークの内側） に GET, HEAD を送信できます
+https://www.jma.go.jp/bosai/ に GET, HEAD を送信できます（base_url に設定した宛先にも）。あなたの認証情報 freee を付けて送信します。理由: 予報を取得するため。
 workspace として選んだフォルダーのファイルを読み取れます。理由: To read files.
-logs として選んだフォルダーのファイルを読み取り、変更、削除できます`,
+logs として選んだフォルダーのファイルを読み取り、変更、削除できます
+専用のデータベースを持てます（テナントごとに 64MiB まで）。理由: タスクを保存するため。`,
 	} {
 		if got := strings.Join(grant.Explain(asked, language), "\n"); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", language, got, want)

@@ -11,17 +11,24 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Digest returns a hash over what permissions ask for, "sha256:" and 64 hexadecimal digits. The order of lists, the reasons and
-// different spellings of one URL do not change it.
+// Digest returns a hash over what permissions ask for, "sha256:" and 64 hexadecimal digits. The order of lists, the reasons, different
+// spellings of one URL and the migrations of the plugin's own database do not change it.
 func Digest(p manifest.Permissions) string {
 	var lines []string
 	for _, h := range p.HTTP {
 		lines = append(lines, line("http", h.Name, spelling(h.URL), h.ConfigKey, methods(h), sorted(h.Paths)))
+		if h.Credential != "" {
+			lines = append(lines, line("credential", h.Name, h.Credential))
+		}
 	}
 	for _, f := range p.Files {
 		lines = append(lines, line("files", f.Mount, f.Write))
+	}
+	if p.SQL != nil {
+		lines = append(lines, line("sql", quota(p.SQL)))
 	}
 	if remembers(p.State) {
 		lines = append(lines, line("state", p.State))
@@ -52,6 +59,9 @@ func methods(p manifest.HTTPPermission) []string {
 	return sorted(p.Methods)
 }
 
+// quota is the size of database that a permission means, in bytes.
+func quota(p *manifest.SQLPermission) int64 { return cmp.Or(p.Quota, manifest.DefaultSQLQuota) }
+
 func sorted(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
@@ -79,6 +89,13 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 			additions = append(additions, w.f(w.addWrite, p.Mount))
 		}
 	}
+	switch {
+	case asked.SQL == nil:
+	case approved.SQL == nil:
+		additions = append(additions, w.sql(asked.SQL, language))
+	case quota(asked.SQL) > quota(approved.SQL):
+		additions = append(additions, w.f(w.addQuota, strictyaml.FormatSize(quota(asked.SQL)), strictyaml.FormatSize(quota(approved.SQL))))
+	}
 	if slices.Index(manifest.States, asked.State) > max(0, slices.Index(manifest.States, approved.State)) {
 		additions = append(additions, w.state(asked.State))
 	}
@@ -101,6 +118,9 @@ func (w words) httpAdditions(approved, asked manifest.HTTPPermission) []string {
 	}
 	if asked.ConfigKey != "" && asked.ConfigKey != approved.ConfigKey {
 		additions = append(additions, w.f(w.addConfig, asked.Name, asked.ConfigKey))
+	}
+	if asked.Credential != "" && asked.Credential != approved.Credential {
+		additions = append(additions, w.f(w.addCredential, asked.Name, asked.Credential, w.address(asked.URL)))
 	}
 	return additions
 }
@@ -146,7 +166,7 @@ func beyond(list, known []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
 }
 
-// sortedPermissions returns what p asks for without reasons, in a stable order.
+// sortedPermissions returns what p asks for without reasons and migrations, in a stable order.
 func sortedPermissions(p manifest.Permissions) manifest.Permissions {
 	s := manifest.Permissions{State: p.State}
 	if !remembers(p.State) {
@@ -159,6 +179,9 @@ func sortedPermissions(p manifest.Permissions) manifest.Permissions {
 	for _, f := range p.Files {
 		f.Reason = nil
 		s.Files = append(s.Files, f)
+	}
+	if p.SQL != nil {
+		s.SQL = &manifest.SQLPermission{Quota: quota(p.SQL)}
 	}
 	slices.SortFunc(s.HTTP, func(a, b manifest.HTTPPermission) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Files, func(a, b manifest.FilePermission) int { return cmp.Compare(a.Mount, b.Mount) })

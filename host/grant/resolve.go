@@ -14,8 +14,8 @@ import (
 // the operator chose. Config holds the values that the operator set, without the manifest's defaults; a permission with a configKey
 // is granted for the address set there.
 //
-// All that is missing is in the error: a mount that is mapped to no folder, a configured address that is no base URL, or one that
-// contradicts the consent's mapping.
+// All that is missing is in the error: a mount that is mapped to no folder, a configured address that is no base URL, one that
+// contradicts the consent's mapping, or one that no credential may be sent to.
 func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, error) {
 	var g Grants
 	var errs []error
@@ -32,6 +32,9 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, e
 			errs = append(errs, notMapped(m.Name, p.Mount))
 		}
 		g.Mounts = append(g.Mounts, c.mount(p, mount))
+	}
+	if p := m.Permissions.SQL; p != nil {
+		g.SQL = &SQL{Migrations: slices.Clone(p.Migrations), Quota: quota(p)}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Grants{}, err
@@ -59,13 +62,33 @@ func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HT
 		return HTTPRule{}, fmt.Errorf("config.%s says %s and the consent says %s: make them agree, or remove the url from the consent",
 			p.ConfigKey, configured, mapping.URL)
 	}
-	return HTTPRule{
+	rule := HTTPRule{
 		Name:    p.Name,
 		URL:     cmp.Or(configured, mapping.URL, p.URL),
 		Methods: methods(p),
 		Paths:   slices.Clone(p.Paths),
 		Private: mapping.Private,
-	}, nil
+	}
+	if p.Credential != "" {
+		rule.Credential = cmp.Or(mapping.Credential, p.Credential)
+	}
+	return rule, rule.checkCredential()
+}
+
+// checkCredential checks that the credential, if there is one, may be sent to the address. One that the operator calls private may be
+// in plain text.
+func (r HTTPRule) checkCredential() error {
+	base, err := manifest.ParseBaseURL(r.URL)
+	if r.Credential == "" || err != nil {
+		return nil // a manifest's and a consent's are valid
+	}
+	if r.Private && base.Scheme == "http" {
+		base.Scheme = "https"
+	}
+	if err := manifest.CheckCredentialURL(base); err != nil {
+		return fmt.Errorf("the credential %s cannot be sent to %s: the address %w", r.Credential, r.URL, err)
+	}
+	return nil
 }
 
 // configuredURL returns the address that the operator set under key, or "".

@@ -83,6 +83,18 @@ func Covers(outer, inner *url.URL) bool {
 		strings.HasPrefix(innerPath, outerPath)
 }
 
+// CheckCredentialURL checks that a credential may be sent to what is under base, a result of ParseBaseURL: the host is not "*", and
+// nobody on the way can read along, which means https, or an address for which IsPrivateHost holds.
+func CheckCredentialURL(base *url.URL) error {
+	switch {
+	case base.Hostname() == "*":
+		return errors.New("must name the host that gets the credential")
+	case base.Scheme != "https" && !IsPrivateHost(base.Hostname()):
+		return errors.New(`must start with "https://", because a credential is sent along`)
+	}
+	return nil
+}
+
 func coversHost(outer, inner string) bool {
 	if outer == "*" || outer == inner {
 		return true

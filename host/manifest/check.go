@@ -78,6 +78,9 @@ func (r *review) module(m *Module) {
 	if len(r.manifest.Permissions.HTTP) > 0 && !m.IsExtism() && !m.importsModule(abi.HTTPModule) {
 		r.warn("permissions.http", "asked for but not used: the module does not import %s; remove it", abi.HTTPModule)
 	}
+	if r.manifest.Permissions.SQL != nil && !m.importsModule(abi.SQLModule) {
+		r.warn("permissions.sql", "asked for but not used: the module does not import %s; remove it", abi.SQLModule)
+	}
 }
 
 // handlers compares what the guest answers to with what the manifest offers.
@@ -123,6 +126,9 @@ func (r *review) httpPermissions() {
 			continue // not a valid manifest
 		}
 		r.host(path+".url", u)
+		if p.Credential != "" && strings.HasPrefix(u.Hostname(), "*.") {
+			r.warn(path+".url", "sends the operator's credential to any subdomain, whoever runs it: name one host, or let the operator name it with configKey")
+		}
 		writes := slices.ContainsFunc(p.Methods, isWrite)
 		if writes && len(p.Paths) == 0 && u.Path == "/" {
 			r.warn(path, "asks to change anything on the host: narrow url or paths to what the tools need")

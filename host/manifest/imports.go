@@ -25,6 +25,7 @@ var importModules = []importModule{
 	{module: abi.CoreModule},
 	{module: wasiModule},
 	{abi.HTTPModule, "http", func(p Permissions) bool { return len(p.HTTP) > 0 }},
+	{abi.SQLModule, "sql", func(p Permissions) bool { return p.SQL != nil }},
 }
 
 // extismModules are those of the Extism ABI. All its guests get the same functions; without a permission they refuse.

@@ -131,6 +131,8 @@ type PromptArgument struct {
 type Permissions struct {
 	HTTP  []HTTPPermission
 	Files []FilePermission
+	// SQL asks for a database. Nil means none.
+	SQL *SQLPermission
 	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means StateCall.
 	State State
 }
@@ -163,8 +165,11 @@ type HTTPPermission struct {
 	// Methods are the methods asked for. Empty means GET and HEAD.
 	Methods []string
 	// Paths narrow what is under URL: globs relative to it ("data/**"). Empty means all.
-	Paths  []string
-	Reason Text
+	Paths []string
+	// Credential names a credential of the operator's, by the rule of Name, that the host applies to the requests; the plugin never
+	// sees it. Empty means none.
+	Credential string
+	Reason     Text
 }
 
 // FilePermission asks for one mount.
@@ -175,6 +180,19 @@ type FilePermission struct {
 	Write  bool
 	Reason Text
 }
+
+// SQLPermission asks for a private SQLite database, one for each tenant.
+type SQLPermission struct {
+	// Migrations make the tables: each is one or more SQL statements, applied once, in order. A released one must not be edited; later
+	// versions of the plugin append to the list.
+	Migrations []string
+	// Quota is the most bytes of one tenant's database. Zero means DefaultSQLQuota.
+	Quota  int64
+	Reason Text
+}
+
+// DefaultSQLQuota is the most bytes of a database where its permission does not say.
+const DefaultSQLQuota = 64 << 20
 
 // Access to files, as YAML has it.
 const (

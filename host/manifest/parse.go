@@ -161,17 +161,22 @@ func (p *Permissions) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"http":  strictyaml.List(&p.HTTP, readHTTPPermission),
 		"files": strictyaml.List(&p.Files, readFilePermission),
+		"sql": func(v strictyaml.Value) {
+			p.SQL = &SQLPermission{}
+			p.SQL.read(v)
+		},
 	})
 }
 
 func readHTTPPermission(v strictyaml.Value, p *HTTPPermission) {
 	v.Object(strictyaml.Fields{
-		"name":      strictyaml.String(&p.Name),
-		"url":       strictyaml.String(&p.URL),
-		"configKey": strictyaml.String(&p.ConfigKey),
-		"methods":   strictyaml.Strings(&p.Methods),
-		"paths":     strictyaml.Strings(&p.Paths),
-		"reason":    readText(&p.Reason),
+		"name":       strictyaml.String(&p.Name),
+		"url":        strictyaml.String(&p.URL),
+		"configKey":  strictyaml.String(&p.ConfigKey),
+		"methods":    strictyaml.Strings(&p.Methods),
+		"paths":      strictyaml.Strings(&p.Paths),
+		"credential": strictyaml.String(&p.Credential),
+		"reason":     readText(&p.Reason),
 	})
 }
 
@@ -190,6 +195,14 @@ func readFilePermission(v strictyaml.Value, p *FilePermission) {
 	if !stated {
 		v.Problem("access is missing: %q or %q", ReadOnly, ReadWrite)
 	}
+}
+
+func (p *SQLPermission) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"migrations": strictyaml.Strings(&p.Migrations),
+		"quota":      strictyaml.Size(&p.Quota),
+		"reason":     readText(&p.Reason),
+	})
 }
 
 // ReadState reads a State.

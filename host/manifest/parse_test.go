@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,9 +63,17 @@ permissions:
       configKey: base_url
       methods: [GET, HEAD]
       paths: ["forecast/**", const/area.json]
+      credential: jma
       reason: {en: To fetch forecasts., ja: 予報を取得するため。}
   files:
     - {mount: cache, access: read-write, reason: To keep the area table.}
+  sql:
+    migrations:
+      - |
+        CREATE TABLE area (code TEXT PRIMARY KEY);
+      - ALTER TABLE area ADD COLUMN name TEXT
+    quota: 16MiB
+    reason: {en: To count what was asked for., ja: 問い合わせを数えるため。}
 config:
   base_url: {type: url, description: Another server., default: "https://www.jma.go.jp/bosai/"}
   style: {type: string, enum: [short, long], default: short}
@@ -89,6 +98,9 @@ func TestParse(t *testing.T) {
 			`"required":["location"],"additionalProperties":false}`},
 		{"schema as JSON text", string(tool.OutputSchema), `{"type": "object", "properties": {"b": {}, "a": {"multipleOf": 0.10}}}`},
 		{"configKey", m.Permissions.HTTP[0].ConfigKey, "base_url"},
+		{"credential", m.Permissions.HTTP[0].Credential, "jma"},
+		{"migrations", strings.Join(m.Permissions.SQL.Migrations, "|"), "CREATE TABLE area (code TEXT PRIMARY KEY);\n|ALTER TABLE area ADD COLUMN name TEXT"},
+		{"quota", fmt.Sprint(m.Permissions.SQL.Quota), "16777216"},
 		{"default", m.Config["limit"].Default.(json.Number).String(), "3"},
 	} {
 		if c.got != c.want {
@@ -196,6 +208,14 @@ var badManifests = []struct {
 		[]string{`permissions.http[0].configKey: must name a configuration key of type url`}},
 	{"default outside of url*", minimal + "permissions: {http: [{name: a, url: 'https://a.example/v1', configKey: b, reason: r}]}\nconfig: {b: {type: url, default: 'https://evil.example/v1'}}\n",
 		[]string{`permissions.http[0].configKey: the key's default "https://evil.example/v1" is not under the permission's url`}},
+	{"credential's name", minimal + "permissions: {http: [{name: a, url: 'https://a.example', credential: A key, reason: r}]}\n", []string{`permissions.http[0].credential: must be 1 to 40`}},
+	{"credential for any host*", minimal + "permissions: {http: [{name: a, url: 'https://*', credential: c, reason: r}]}\n", []string{`permissions.http[0].url: must name the host that gets the credential`}},
+	{"credential in plain text*", minimal + "permissions: {http: [{name: a, url: 'http://a.example', credential: c, reason: r}]}\n", []string{`permissions.http[0].url: must start with "https://", because a credential is sent along`}},
+	{"sql without migrations", minimal + "permissions: {sql: {reason: r}}\n", []string{`permissions.sql.migrations: lists no SQL`}},
+	{"sql without reason", minimal + "permissions: {sql: {migrations: [CREATE TABLE a (b)]}}\n", []string{`permissions.sql.reason: is missing`}},
+	{"empty migration", minimal + "permissions: {sql: {migrations: ['a', ' '], reason: r}}\n", []string{`permissions.sql.migrations[1]: must be one or more SQL statements`}},
+	{"migration not text", minimal + "permissions: {sql: {migrations: [{up: a}], reason: r}}\n", []string{`permissions.sql.migrations[0]: must be text`}},
+	{"small database*", minimal + "permissions: {sql: {migrations: [a], quota: 4KiB, reason: r}}\n", []string{`permissions.sql.quota: must be between 1MiB and 1TiB`}},
 	{"config type", minimal + "config: {a: {type: int}}\n", []string{`config.a.type: unknown type "int": known are`}},
 	{"config key", minimal + "config: {a-b: {type: string}}\n", []string{`config.a-b: a key must be 1 to 64`}},
 	{"config key without type", minimal + "config: {a: {}}\n", []string{`config.a.type: unknown type ""`}},

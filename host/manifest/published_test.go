@@ -90,6 +90,7 @@ var goodManifests = map[string]string{
 	"any host":             minimal + "permissions: {http: [{name: a, url: 'https://*', reason: r}]}\n",
 	"subdomains, port":     minimal + "permissions: {http: [{name: a, url: 'https://*.a.example:8443/v1', reason: r}]}\n",
 	"IPv6":                 minimal + "permissions: {http: [{name: a, url: 'http://[::1]:80/', reason: r}]}\n",
+	"credential, here":     minimal + "permissions: {http: [{name: a, url: 'http://localhost:1', credential: c, reason: r}]}\n",
 	"only a resource":      "name: a\nversion: 0.0.1\nresources: [{uri: 'notes://a', name: n}]\n",
 	"empty lists":          minimal + "prompts: []\npermissions: {http: [], files: []}\nconfig: {}\n",
 	"list as a default":    minimal + "config: {a: {type: array, default: [x, y]}}\n",
@@ -119,6 +120,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 		"properties/permissions":                  "permissions: {%s: 1}",
 		"$defs/httpPermission":                    "permissions: {http: [{%s: 1}]}",
 		"$defs/filePermission":                    "permissions: {files: [{%s: 1}]}",
+		"$defs/sqlPermission":                     "permissions: {sql: {%s: 1}}",
 		"$defs/configKey":                         "config: {a: {%s: 1}}",
 		"$defs/limits":                            "limits: {%s: 1}",
 	} {
@@ -142,7 +144,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 			}
 		})
 	}
-	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 13 {
-		t.Errorf("the schema has %d closed objects; this test knows 13", n)
+	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 14 {
+		t.Errorf("the schema has %d closed objects; this test knows 14", n)
 	}
 }

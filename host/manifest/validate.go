@@ -42,6 +42,9 @@ func (m *Manifest) validateGranting() error {
 	if offered(m) > 0 {
 		v.Add("", "a plugin of the Extism ABI is asked for what it offers: remove tools, resources, resourceTemplates and prompts")
 	}
+	if m.Permissions.SQL != nil {
+		v.Add("permissions.sql", "a plugin of the Extism ABI has no functions for a database: remove it")
+	}
 	v.manifest(m)
 	return v.Err()
 }
@@ -58,6 +61,7 @@ func (v *validation) manifest(m *Manifest) {
 	v.config(m.Config)
 	v.httpPermissions(m.Permissions.HTTP, m.Config)
 	v.filePermissions(m.Permissions.Files)
+	v.sqlPermission(m.Permissions.SQL)
 	v.limits("limits", m.Limits)
 }
 

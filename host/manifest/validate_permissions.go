@@ -22,6 +22,7 @@ func (v *validation) httpPermissions(list []HTTPPermission, config map[string]Co
 		v.methods(path+".methods", p.Methods)
 		v.paths(path+".paths", p.Paths)
 		v.configKey(path+".configKey", p, config)
+		v.credential(path, p)
 		v.required(path+".reason", p.Reason, maxReason)
 	}
 }
@@ -76,6 +77,19 @@ func (v *validation) configDefault(path, permitted string, value any) {
 	}
 }
 
+// credential checks that it is clear where a credential goes, and that it goes there unread.
+func (v *validation) credential(path string, p HTTPPermission) {
+	v.optional(path+".credential", p.Credential, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+	if p.Credential == "" {
+		return
+	}
+	if u, err := ParseBaseURL(p.URL); err == nil {
+		if err := CheckCredentialURL(u); err != nil {
+			v.Add(path+".url", "%v", err)
+		}
+	}
+}
+
 func (v *validation) filePermissions(list []FilePermission) {
 	items(v, "permissions.files", list, func(p FilePermission) (string, string) { return ".mount", p.Mount })
 	for i, p := range list {
@@ -83,4 +97,31 @@ func (v *validation) filePermissions(list []FilePermission) {
 		v.match(path+".mount", p.Mount, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
 		v.required(path+".reason", p.Reason, maxReason)
 	}
+}
+
+// Bounds of the SQL permission.
+const (
+	maxMigrations       = 1000
+	minQuota            = 1 << 20
+	maxQuota      int64 = 1 << 40
+)
+
+func (v *validation) sqlPermission(p *SQLPermission) {
+	if p == nil {
+		return
+	}
+	const path = "permissions.sql"
+	switch {
+	case len(p.Migrations) == 0:
+		v.Add(path+".migrations", "lists no SQL: the first migration makes the tables")
+	case len(p.Migrations) > maxMigrations:
+		v.Add(path+".migrations", "lists %d; at most %d are allowed", len(p.Migrations), maxMigrations)
+	}
+	for i, migration := range p.Migrations {
+		if strings.TrimSpace(migration) == "" || strings.ContainsRune(migration, 0) {
+			v.Add(strictyaml.Index(path+".migrations", i), "must be one or more SQL statements")
+		}
+	}
+	v.size(path+".quota", p.Quota, minQuota, maxQuota)
+	v.required(path+".reason", p.Reason, maxReason)
 }

@@ -200,8 +200,13 @@ type HTTPRequest struct {
 	TimeoutMS int64 `json:"timeoutMs,omitempty"`
 }
 
-// HTTPModule is the import module of the http permission.
-const HTTPModule = "hako:http/1"
+// Import modules of permissions.
+const (
+	// HTTPModule belongs to the permission http.
+	HTTPModule = "hako:http/1"
+	// SQLModule belongs to the permission sql.
+	SQLModule = "hako:sql/1"
+)
 
 // HTTPResponse is the head that comes back: either Error alone, or the rest. The body is read through Handle.
 type HTTPResponse struct {
