@@ -180,6 +180,8 @@ const (
 	CodeTimeout    = "timeout"     // the time ran out
 	CodeCanceled   = "canceled"    // the caller went away
 	CodeNetwork    = "network"     // the other side could not be reached or broke off
+	CodeConflict   = "conflict"    // a rule of the database forbids the change
+	CodeBusy       = "busy"        // somebody else holds the database; the same call may work later
 	CodeInternal   = "internal"    // the host failed
 )
 

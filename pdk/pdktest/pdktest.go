@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/internal/nativesql"
 )
 
 // Options are the call's surroundings. The zero value is a call with no configuration and no language.
@@ -21,7 +22,13 @@ type Options struct {
 // Context returns a context for calling a handler directly.
 func Context(t testing.TB, options Options) context.Context {
 	t.Helper()
-	return pdk.NewContext(t.Context(), request(t, options))
+	ctx, end := nativesql.Start(t.Context(), t.Name())
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Errorf("pdktest: end of the call: %v", err)
+		}
+	})
+	return pdk.NewContext(ctx, request(t, options))
 }
 
 // CallTool calls the tool as the host would, except that no schema is checked.
@@ -29,7 +36,11 @@ func CallTool(t testing.TB, name string, arguments any, options Options) *abi.Re
 	t.Helper()
 	r := request(t, options)
 	r.Method, r.Name, r.Arguments = abi.CallTool, name, marshal(t, arguments)
-	response := pdk.Handle(t.Context(), r)
+	ctx, end := nativesql.Start(t.Context(), t.Name())
+	response := pdk.Handle(ctx, r)
+	if err := end(); err != nil {
+		t.Fatalf("pdktest: %s: end of the call: %v", name, err)
+	}
 	if err := response.FillStructured(); err != nil {
 		t.Fatalf("pdktest: %s: %v", name, err)
 	}
