@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -131,8 +132,9 @@ func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_
 		Modules: []broker.Module{web.Module()},
 	})
 	defer func() { err = errors.Join(err, plugin.Close()) }()
-	limits := manifest.Limits{Time: 10 * time.Second}
-	response, err := plugin.Call(ctx, &abi.Request{Method: abi.ListHandlers}, limits, nil)
+	response, err := plugin.Call(ctx, &catalog.Invocation{
+		Request: &abi.Request{Method: abi.ListHandlers}, Limits: manifest.Limits{Time: 10 * time.Second},
+	})
 	if err != nil || response.Error != nil {
 		return nil, err
 	}

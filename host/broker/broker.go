@@ -51,6 +51,9 @@ type Memory interface {
 type Call struct {
 	// Plugin and Tool name the caller, for errors and logs.
 	Plugin, Tool string
+	// Tenant is on whose behalf the guest was called; "" is that of callers without one. What a broker keeps for one tenant must not
+	// reach another.
+	Tenant string
 	// Memory is the guest's.
 	Memory Memory
 	// Replayed reports that an answer came from a recording, so that the result can say so.

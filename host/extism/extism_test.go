@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
@@ -77,7 +78,7 @@ func TestInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			response, err := v2.Call(t.Context(), &test.request, manifest.Limits{}, nil)
+			response, err := v2.Call(t.Context(), &catalog.Invocation{Request: &test.request})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,16 +122,16 @@ func withoutID(t *testing.T, input string) string {
 func TestSecondFamily(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: second(t, guest(t))})
-	prompt, err := plugin.Call(t.Context(), &abi.Request{Method: abi.GetPrompt, Name: "greet"}, manifest.Limits{}, nil)
+	prompt, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.GetPrompt, Name: "greet"}})
 	if err != nil || prompt.Description != "A greeting." || prompt.Messages[0].Role != "user" {
 		t.Errorf("prompt = %+v, %v", prompt, err)
 	}
-	resource, err := plugin.Call(t.Context(), &abi.Request{Method: abi.ReadResource, URI: "test://one"}, manifest.Limits{}, nil)
+	resource, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.ReadResource, URI: "test://one"}})
 	if err != nil || len(resource.Contents) != 2 || !bytes.Equal(resource.Contents[1].Data, []byte{1, 2, 3}) {
 		t.Errorf("resource = %+v, %v", resource, err)
 	}
-	completion, err := plugin.Call(t.Context(), &abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "greet"},
-		Argument: &abi.Argument{Name: "name"}}, manifest.Limits{}, nil)
+	completion, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "greet"},
+		Argument: &abi.Argument{Name: "name"}}})
 	if err != nil || completion.Completion.Total != 1 || !completion.Completion.HasMore {
 		t.Errorf("completion = %+v, %v", completion, err)
 	}
@@ -139,7 +140,7 @@ func TestSecondFamily(t *testing.T) {
 func TestFirstFamilyHasToolsOnly(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t)})
-	response, err := plugin.Call(t.Context(), &abi.Request{Method: abi.GetPrompt, Name: "greet"}, manifest.Limits{}, nil)
+	response, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.GetPrompt, Name: "greet"}})
 	if err != nil || response.Error == nil || response.Error.Code != abi.CodeNotFound {
 		t.Errorf("%+v, %v", response, err)
 	}
@@ -151,7 +152,7 @@ func TestUserFunctions(t *testing.T) {
 	plugin := load(t, setup{wasm: second(t, guest(t))})
 	var reports []abi.Progress
 	request := &abi.Request{Method: abi.CallTool, Name: "notify", Arguments: json.RawMessage(`{}`)}
-	response, err := plugin.Call(t.Context(), request, manifest.Limits{}, func(p abi.Progress) { reports = append(reports, p) })
+	response, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request, Progress: func(p abi.Progress) { reports = append(reports, p) }})
 	if err != nil || response.Content[0].Text != `{"action":"decline"}{"roots":[]}` {
 		t.Errorf("%+v, %v", response, err)
 	}
@@ -161,7 +162,7 @@ func TestUserFunctions(t *testing.T) {
 	_, err = call(t, plugin, "sample", nil)
 	wants(t, err, "plugin guest", "create_message")
 	request.Name = "input"
-	response, err = plugin.Call(t.Context(), request, manifest.Limits{}, func(abi.Progress) {})
+	response, err = plugin.Call(t.Context(), &catalog.Invocation{Request: request, Progress: func(abi.Progress) {}})
 	if err != nil || !strings.Contains(response.Content[0].Text, `"_meta":{"progressToken":`) {
 		t.Errorf("whoever wants progress must ask for it: %+v, %v", response, err)
 	}
@@ -283,7 +284,7 @@ func TestCanceled(t *testing.T) {
 	plugin := load(t, setup{wasm: guest(t)})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "loop"}, manifest.Limits{}, nil)
+	_, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "loop"}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
@@ -88,7 +89,7 @@ func limitedCall(t testing.TB, plugin *sandbox.Plugin, tool string, arguments ob
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, limits, nil)
+	return plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, Limits: limits})
 }
 
 // text calls a tool that answers with one text.

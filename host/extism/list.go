@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -65,7 +66,7 @@ type annotations struct {
 // configuration stay the same. The errors are those of sandbox.Plugin.Call, and a *sandbox.GuestError for a plugin that calls listing
 // an error itself.
 func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
-	response, err := plugin.Call(ctx, &abi.Request{Method: methodList}, manifest.Limits{}, nil)
+	response, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: methodList}})
 	if err != nil {
 		return nil, fmt.Errorf("ask for its tools: %w", err)
 	}

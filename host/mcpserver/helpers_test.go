@@ -29,8 +29,8 @@ var eras = []string{withSessions, withoutSessions}
 // backend serves what the test's plugin offers.
 type backend func(ctx context.Context, request *abi.Request, progress func(abi.Progress)) (*abi.Response, error)
 
-func (b backend) Call(ctx context.Context, request *abi.Request, _ manifest.Limits, progress func(abi.Progress)) (*abi.Response, error) {
-	return b(ctx, request, progress)
+func (b backend) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+	return b(ctx, invocation.Request, invocation.Progress)
 }
 
 // caller is a Caller that stands in for the whole pipeline.

@@ -27,13 +27,13 @@ type Caller struct {
 	Locale string
 }
 
-// sessionID is the session among those of all callers, or empty if the door knows none. A process has one caller at its standard input
+// sessionID is the session among those of all callers of the tenant, or empty if the door knows none. A process has one caller at its standard input
 // and one at its terminal.
 func (c Caller) sessionID() string {
 	if c.Session == "" && c.Door == DoorHTTP {
 		return ""
 	}
-	return strings.Join([]string{c.Door, c.Tenant, c.User, c.Session}, "\x00")
+	return strings.Join([]string{c.Door, c.User, c.Session}, "\x00")
 }
 
 // Call is one request on its way.

@@ -216,12 +216,12 @@ func (p *Pipeline) referred(ref abi.Ref) (*catalog.Source, abi.Ref, error) {
 
 // run passes the request on to who serves it.
 func (p *Pipeline) run(ctx context.Context, source *catalog.Source, call *Call, request *abi.Request, limits manifest.Limits) (*abi.Response, error) {
-	request.Config = source.Config
+	tenant := call.Caller.Tenant
+	request.Config = source.ConfigFor(tenant)
 	request.Locale = p.locale(call)
-	if id := call.Caller.sessionID(); id != "" {
-		ctx = sandbox.WithSession(ctx, id)
-	}
-	response, err := source.Backend.Call(ctx, request, limits, call.Progress)
+	response, err := source.Backend.Call(ctx, &catalog.Invocation{
+		Request: request, Limits: limits, Progress: call.Progress, Tenant: tenant, Session: call.Caller.sessionID(),
+	})
 	if err != nil {
 		return nil, err
 	}

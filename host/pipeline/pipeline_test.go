@@ -37,14 +37,15 @@ prompts:
     arguments: [{name: topic, required: true}, {name: tone}]
 `
 
-// backend answers with a function and keeps the last request.
+// backend answers with a function and keeps the last invocation and its request.
 type backend struct {
-	answer func() (*abi.Response, error)
-	last   abi.Request
+	answer     func() (*abi.Response, error)
+	invocation catalog.Invocation
+	last       abi.Request
 }
 
-func (b *backend) Call(_ context.Context, request *abi.Request, _ manifest.Limits, _ func(abi.Progress)) (*abi.Response, error) {
-	b.last = *request
+func (b *backend) Call(_ context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+	b.invocation, b.last = *invocation, *invocation.Request
 	return b.answer()
 }
 

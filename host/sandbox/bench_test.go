@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -28,7 +29,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := plugin.Call(b.Context(), request, manifest.Limits{}, nil); err != nil {
+				if _, err := plugin.Call(b.Context(), &catalog.Invocation{Request: request}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -36,7 +37,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(test.name+"/parallel", func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, err := plugin.Call(b.Context(), request, manifest.Limits{}, nil); err != nil {
+					if _, err := plugin.Call(b.Context(), &catalog.Invocation{Request: request}); err != nil {
 						b.Error(err)
 						return
 					}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -47,8 +48,10 @@ func occupy(t *testing.T, plugin *sandbox.Plugin, n int) (stop func()) {
 		started.Add(1)
 		once := sync.OnceFunc(started.Done)
 		group.Go(func() {
-			_, _ = plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000000000}`)},
-				manifest.Limits{}, func(abi.Progress) { once() })
+			_, _ = plugin.Call(ctx, &catalog.Invocation{
+				Request:  &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000000000}`)},
+				Progress: func(abi.Progress) { once() },
+			})
 			once()
 		})
 	}
@@ -70,7 +73,7 @@ func TestMemoryBudgetHolds(t *testing.T) {
 		plugin := []*sandbox.Plugin{a, b}[i%2]
 		group.Go(func() {
 			for range 5 {
-				_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "eat_memory", Arguments: json.RawMessage(`{"n":20}`)}, manifest.Limits{}, nil)
+				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "eat_memory", Arguments: json.RawMessage(`{"n":20}`)}})
 				for used := engine.Used(); used > most.Load(); {
 					most.Store(used)
 				}
@@ -167,7 +170,7 @@ func TestStateIsNotUnloaded(t *testing.T) {
 	for _, state := range []manifest.State{manifest.StateSession, manifest.StateShared} {
 		plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: state})
 		for i := range 2 {
-			if got, err := sessionCall(t.Context(), plugin, "a", "count"); err != nil || got != fmt.Sprint(i+1) {
+			if got, err := sessionCall(t.Context(), plugin, "", "a", "count"); err != nil || got != fmt.Sprint(i+1) {
 				t.Errorf("%s: count = %s, %v", state, got, err)
 			}
 			if plugin.Unload() {

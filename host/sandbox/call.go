@@ -10,24 +10,24 @@ import (
 	wasys "github.com/tetratelabs/wazero/sys"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Call runs one request in an instance that is as it was right after its start, unless Spec.State says otherwise. What limits
-// states of Time, CPU, Input, Output and Log holds instead of the plugin's. progress, if not nil, receives the guest's reports, one
-// at a time, during the call.
+// Call runs one request in an instance that is as it was right after its start, unless Spec.State says otherwise; then it is one of the
+// same tenant's. What Limits states of Time, CPU, Input, Output and Log holds instead of the plugin's.
 //
 // It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
 // contract, ErrClosed when the plugin has been closed, and ctx's own error when the caller went away. What the guest itself
 // calls a failure is a response with IsError or Error. The response is checked for form: blobs are resolved into Data, text is
 // valid UTF-8.
-func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest.Limits, progress func(abi.Progress)) (*abi.Response, error) {
+func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	if err := p.begin(); err != nil {
 		return nil, err
 	}
 	defer p.calls.Done()
-	session, err := p.sessions.enter(ctx, p.spec)
+	session, err := p.sessions.enter(ctx, p.spec, invocation)
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +41,11 @@ func (p *Plugin) Call(ctx context.Context, request *abi.Request, limits manifest
 		return nil, err
 	}
 	defer p.done(code)
-	limits = limits.Or(p.spec.Limits)
-	c := p.newCall(request.Name, limits)
-	c.request = request
-	c.progress, c.session = progress, session
-	payload, err := c.payload(*request)
+	limits := invocation.Limits.Or(p.spec.Limits)
+	c := p.newCall(invocation.Request.Name, limits)
+	c.Tenant, c.request = invocation.Tenant, invocation.Request
+	c.progress, c.session = invocation.Progress, session
+	payload, err := c.payload(*c.request)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte)
 		return nil, err
 	}
 	err = errors.Join(instance.run(ctx, c, payload), c.Close())
-	p.giveBack(code, instance, c.session, err == nil)
+	p.giveBack(code, instance, c, err == nil)
 	if err != nil {
 		return nil, err
 	}

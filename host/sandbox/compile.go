@@ -151,7 +151,7 @@ func (p *Plugin) build(ctx context.Context, module *rewritten, config wazero.Run
 	}
 	code := &code{
 		runtime: runtime, module: compiled, digest: module.digest, metered: module.metered, globals: module.Globals,
-		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime()}, quantum: quantum,
+		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)}, quantum: quantum,
 	}
 	code.lasting.Store(module.Lasting != "")
 	return code, nil

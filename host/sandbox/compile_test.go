@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -59,7 +60,7 @@ func TestNobodyWaitsForTheCompiler(t *testing.T) {
 	for range 2 {
 		group.Go(func() {
 			for ctx.Err() == nil {
-				response, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "count", Arguments: json.RawMessage("{}")}, manifest.Limits{Rate: 1 << 30}, nil)
+				response, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "count", Arguments: json.RawMessage("{}")}, Limits: manifest.Limits{Rate: 1 << 30}})
 				if err != nil || response.Content[0].Text != "1" {
 					t.Errorf("during the change: %+v, %v", response, err)
 					return
@@ -92,7 +93,7 @@ func TestCompiledCodeIsKept(t *testing.T) {
 			err = plugin.Prepare(t.Context())
 		} else {
 			release := engine.HoldCompiler()
-			_, err = plugin.Call(t.Context(), &abi.Request{Method: abi.ListHandlers}, manifest.Limits{}, nil)
+			_, err = plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.ListHandlers}})
 			release()
 		}
 		if err != nil || !plugin.Prepared() {
@@ -116,7 +117,7 @@ func TestInvalidCode(t *testing.T) {
 	for name, first := range map[string]func(*sandbox.Plugin) error{
 		"Prepare": func(p *sandbox.Plugin) error { return p.Prepare(t.Context()) },
 		"Call": func(p *sandbox.Plugin) error {
-			_, err := p.Call(t.Context(), &abi.Request{Method: abi.ListHandlers}, manifest.Limits{}, nil)
+			_, err := p.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.ListHandlers}})
 			return err
 		},
 	} {

@@ -40,6 +40,9 @@ type instance struct {
 	call *call
 	// since is when it became idle.
 	since time.Time
+	// remembers says that it remembers calls, which were the tenant's.
+	remembers bool
+	tenant    string
 }
 
 type instanceKey struct{}

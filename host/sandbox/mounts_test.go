@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
@@ -49,7 +50,7 @@ func callFiles(t testing.TB, p *sandbox.Plugin, tool string, arguments map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := p.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: data}, manifest.Limits{}, nil)
+	response, err := p.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: data}})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ type pool struct {
 	used      []*instance // after a call, to be put back
 	shrinking *time.Timer
 	idleTime  time.Duration
+	most      int // as many idle ones are kept
 	closed    bool
 }
 
@@ -43,7 +45,7 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	if i := c.session.take(); i != nil {
 		return i, nil
 	}
-	if i := code.pool.take(&code.pool.idle); i != nil {
+	if i := code.pool.takeIdle(p.spec.State, c.Tenant); i != nil {
 		return i, nil
 	}
 	c.ctx = ctx
@@ -125,12 +127,13 @@ func (p *Plugin) hold(code *code, image *image) {
 
 // giveBack hands in an instance after a call, to be put back for the next one off the path of this one. One that cannot be put back,
 // because the call failed or something of it would stay, is thrown away and replaced. One whose state lasts is kept as it is.
-func (p *Plugin) giveBack(code *code, i *instance, s *session, ended bool) {
+func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
 	switch {
-	case ended && s != nil:
-		s.instance = i
+	case ended && c.session != nil:
+		c.session.instance = i
 		return
 	case ended && p.spec.State == manifest.StateShared:
+		i.remembers, i.tenant = true, c.Tenant
 		code.pool.keep(i)
 		return
 	case ended && !code.lasting.Load():
@@ -209,6 +212,32 @@ func (p *pool) take(list *[]*instance) *instance {
 	return i
 }
 
+// takeIdle removes the idle instance used last, or returns nil. Where state is shared it is one that remembers this tenant's calls, or
+// else one that remembers nobody's.
+func (p *pool) takeIdle(state manifest.State, tenant string) *instance {
+	if state != manifest.StateShared {
+		return p.take(&p.idle)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := -1
+	for n, i := range slices.Backward(p.idle) {
+		if i.remembers && i.tenant == tenant {
+			found = n
+			break
+		}
+		if !i.remembers && found < 0 {
+			found = n
+		}
+	}
+	if found < 0 {
+		return nil
+	}
+	i := p.idle[found]
+	p.idle = slices.Delete(p.idle, found, found+1)
+	return i
+}
+
 func (p *pool) add(list *[]*instance, i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +250,8 @@ func (p *pool) empty() bool {
 	return len(p.idle) == 0 && !p.closed
 }
 
-// keep adds an idle instance.
+// keep adds an idle instance. Where there are more than may be, which is only so where each tenant has its own, the one that has been idle
+// for longest goes.
 func (p *pool) keep(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,6 +261,10 @@ func (p *pool) keep(i *instance) {
 	}
 	i.since = time.Now()
 	p.idle = append(p.idle, i)
+	if len(p.idle) > p.most {
+		_ = p.idle[0].close() // nothing runs in it any more
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
 	if p.shrinking == nil {
 		p.shrinking = time.AfterFunc(p.idleTime, p.shrink)
 	}

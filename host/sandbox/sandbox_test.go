@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -57,7 +58,7 @@ func limitedCall(t *testing.T, plugin *sandbox.Plugin, tool string, arguments an
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, limits, nil)
+	return plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, Limits: limits})
 }
 
 func text(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) string {
@@ -210,7 +211,7 @@ func TestCancelStopsTheGuest(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
-			_, err := plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(`{"n":60000}`)}, manifest.Limits{}, nil)
+			_, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(`{"n":60000}`)}})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want context.Canceled", err)
 			}
@@ -329,8 +330,10 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
 	var reports []abi.Progress
-	_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000}`)},
-		manifest.Limits{}, func(p abi.Progress) { reports = append(reports, p) })
+	_, err := plugin.Call(t.Context(), &catalog.Invocation{
+		Request:  &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000}`)},
+		Progress: func(p abi.Progress) { reports = append(reports, p) },
+	})
 	if err != nil || len(reports) < 2 || len(reports) > 500 {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -351,8 +354,10 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	result := make(chan error)
 	go func() {
 		once := sync.OnceFunc(func() { close(started) })
-		_, err := plugin.Call(t.Context(), &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":100000}`)},
-			manifest.Limits{}, func(abi.Progress) { once() })
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{
+			Request:  &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":100000}`)},
+			Progress: func(abi.Progress) { once() },
+		})
 		result <- err
 	}()
 	<-started
@@ -376,7 +381,7 @@ func TestSpinningGuestDoesNotStopTheProcess(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "loop"}, manifest.Limits{}, nil)
+			plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "loop"}})
 		})
 	}
 	for range 10 {
@@ -416,7 +421,7 @@ func TestOffers(t *testing.T) {
 		{abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "ask"}, Argument: &abi.Argument{Name: "topic", Value: "w"}}, "[weather wind work]"},
 		{abi.Request{Method: abi.ListHandlers}, "ask"},
 	} {
-		r, err := plugin.Call(t.Context(), &test.request, manifest.Limits{}, nil)
+		r, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &test.request})
 		if err != nil {
 			t.Errorf("%+v: %v", test.request, err)
 			continue

@@ -6,15 +6,9 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/host/catalog"
 )
-
-// WithSession returns a context whose calls belong to the caller's session with this id, for plugins whose state lasts as long as a
-// session. The id must be one that no other caller can have. Calls without a session start clean.
-func WithSession(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, sessionKey{}, id)
-}
-
-type sessionKey struct{}
 
 // minSessions is how many sessions of a plugin are remembered at least.
 const minSessions = 64
@@ -25,9 +19,12 @@ type sessions struct {
 
 	// mu guards what follows, and users and since of each session.
 	mu     sync.Mutex
-	byID   map[string]*session
+	byID   map[sessionID]*session
 	expiry *time.Timer
 }
+
+// sessionID is a session among those of all tenants.
+type sessionID struct{ tenant, session string }
 
 // session is one caller's. Whoever has taken its turn owns instance, which is nil before the first call and after a failed one.
 type session struct {
@@ -40,18 +37,17 @@ type session struct {
 
 // newSessions remembers as many sessions as there are calls at once, or more.
 func newSessions(concurrency int) *sessions {
-	return &sessions{most: max(minSessions, concurrency), byID: map[string]*session{}}
+	return &sessions{most: max(minSessions, concurrency), byID: map[sessionID]*session{}}
 }
 
-// enter waits until no other call of ctx's session runs. It returns nil if there is no session, and fails like gate.enter, which
-// comes after it: calls that wait here must not hold the slots of other sessions.
-func (s *sessions) enter(ctx context.Context, spec Spec) (*session, error) {
-	id, ok := ctx.Value(sessionKey{}).(string)
-	if s == nil || !ok {
+// enter waits until no other call of the invocation's session runs. It returns nil if there is no session, and fails like gate.enter,
+// which comes after it: calls that wait here must not hold the slots of other sessions.
+func (s *sessions) enter(ctx context.Context, spec Spec, invocation *catalog.Invocation) (*session, error) {
+	if s == nil || invocation.Session == "" {
 		return nil, nil
 	}
 	const remedy = "calls of one session run one after another: wait for the one before, or raise limits.queue or limits.queueWait"
-	entered, waiting := s.use(id)
+	entered, waiting := s.use(sessionID{invocation.Tenant, invocation.Session})
 	if waiting > spec.Limits.Queue {
 		s.release(entered)
 		return nil, &LimitError{spec.Name, LimitQueue, fmt.Sprintf("%d waiting calls", spec.Limits.Queue), remedy}
@@ -72,7 +68,7 @@ func (s *sessions) enter(ctx context.Context, spec Spec) (*session, error) {
 }
 
 // use returns the session with this id, and how many calls of it run or wait already.
-func (s *sessions) use(id string) (found *session, before int) {
+func (s *sessions) use(id sessionID) (found *session, before int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found = s.byID[id]; found == nil {
@@ -107,21 +103,20 @@ func (s *sessions) release(left *session) {
 
 // forgetOldest forgets the session that has been quiet for longest. s.mu is held.
 func (s *sessions) forgetOldest() {
-	oldest := ""
+	var oldest *sessionID
 	for id, session := range s.byID {
-		if session.users == 0 && (oldest == "" || session.since.Before(s.byID[oldest].since)) {
-			oldest = id
+		if session.users == 0 && (oldest == nil || session.since.Before(s.byID[*oldest].since)) {
+			oldest = &id
 		}
 	}
-	s.forget(oldest)
+	if oldest != nil {
+		s.forget(*oldest)
+	}
 }
 
 // forget forgets a session without users. s.mu is held.
-func (s *sessions) forget(id string) {
-	session, ok := s.byID[id]
-	if !ok {
-		return
-	}
+func (s *sessions) forget(id sessionID) {
+	session := s.byID[id]
 	delete(s.byID, id)
 	if session.instance != nil {
 		_ = session.instance.close() // nothing runs in it any more

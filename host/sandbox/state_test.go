@@ -5,31 +5,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // sessionCall calls a tool of the guest probe in a session and returns the text of the answer.
-func sessionCall(ctx context.Context, plugin *sandbox.Plugin, session, tool string) (string, error) {
-	if session != "" {
-		ctx = sandbox.WithSession(ctx, session)
-	}
-	response, err := plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage("{}")}, manifest.Limits{}, nil)
+func sessionCall(ctx context.Context, plugin *sandbox.Plugin, tenant, session, tool string) (string, error) {
+	response, err := plugin.Call(ctx, &catalog.Invocation{
+		Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage("{}")}, Tenant: tenant, Session: session,
+	})
 	if err != nil {
 		return "", err
 	}
 	return response.Content[0].Text, nil
 }
 
-// TestState holds what a plugin remembers from which call to which.
+// TestState holds what a plugin remembers from which call to which. Callers are sessions, of the tenant before the slash.
 func TestState(t *testing.T) {
 	t.Parallel()
-	type step struct{ session, tool, want string }
+	type step struct{ caller, tool, want string }
 	for _, test := range []struct {
 		state manifest.State
 		steps []step
@@ -40,14 +41,25 @@ func TestState(t *testing.T) {
 			{"", "count", "1"}, {"", "count", "1"}, {"a", "trap", ""}, {"a", "count", "1"}, {"b", "count", "3"},
 		}},
 		{manifest.StateShared, []step{{"a", "count", "1"}, {"b", "count", "2"}, {"", "count", "3"}, {"", "trap", ""}, {"a", "count", "1"}}},
+
+		{manifest.StateCall, []step{{"x/a", "count", "1"}, {"y/a", "count", "1"}}},
+		{manifest.StateSession, []step{{"x/a", "count", "1"}, {"y/a", "count", "1"}, {"a", "count", "1"}, {"x/a", "count", "2"}, {"y/a", "count", "2"}}},
+		{manifest.StateShared, []step{
+			{"x/a", "count", "1"}, {"y/a", "count", "1"}, {"y/b", "count", "2"}, {"x/", "count", "2"}, {"", "count", "1"}, {"x/b", "count", "3"},
+			{"x/", "trap", ""}, {"x/", "count", "1"}, {"y/", "count", "3"},
+		}},
 	} {
 		t.Run(string(test.state), func(t *testing.T) {
 			t.Parallel()
 			plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: test.state})
 			for i, step := range test.steps {
-				got, err := sessionCall(t.Context(), plugin, step.session, step.tool)
+				tenant, session, found := strings.Cut(step.caller, "/")
+				if !found {
+					tenant, session = "", step.caller
+				}
+				got, err := sessionCall(t.Context(), plugin, tenant, session, step.tool)
 				if got != step.want || (err == nil) != (step.want != "") {
-					t.Errorf("step %d: %s in session %q = %q, %v; want %q", i, step.tool, step.session, got, err, step.want)
+					t.Errorf("step %d: %s for %q = %q, %v; want %q", i, step.tool, step.caller, got, err, step.want)
 				}
 			}
 		})
@@ -59,7 +71,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: manifest.StateSession})
 	count := func(session string) string {
-		got, err := sessionCall(t.Context(), plugin, session, "count")
+		got, err := sessionCall(t.Context(), plugin, "", session, "count")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +100,7 @@ func TestSessionTakesTurns(t *testing.T) {
 	refused := make(chan error, 10)
 	for range 5 {
 		group.Go(func() {
-			_, err := sessionCall(ctx, plugin, "greedy", "loop")
+			_, err := sessionCall(ctx, plugin, "", "greedy", "loop")
 			if errors.As(err, &limit) {
 				refused <- err
 			}
@@ -97,7 +109,7 @@ func TestSessionTakesTurns(t *testing.T) {
 	if err := <-refused; !errors.As(err, &limit) || limit.Limit != sandbox.LimitQueue {
 		t.Errorf("the fifth call at once: %v", err)
 	}
-	if got, err := sessionCall(t.Context(), plugin, "other", "count"); err != nil || got != "1" {
+	if got, err := sessionCall(t.Context(), plugin, "", "other", "count"); err != nil || got != "1" {
 		t.Errorf("another session: %q, %v", got, err)
 	}
 	cancel()

@@ -252,7 +252,7 @@ func (r *results) pipeline(t *testing.T) {
 
 type nothing struct{}
 
-func (nothing) Call(context.Context, *abi.Request, manifest.Limits, func(abi.Progress)) (*abi.Response, error) {
+func (nothing) Call(context.Context, *catalog.Invocation) (*abi.Response, error) {
 	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "done"}}}, nil
 }
 

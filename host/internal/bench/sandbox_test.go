@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
@@ -72,7 +73,7 @@ func measure(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) cost {
 	t.Helper()
 	before := cpuTime(t)
 	latency := median(t, func() error {
-		_, err := plugin.Call(t.Context(), request, manifest.Limits{}, nil)
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request})
 		return err
 	})
 	return cost{latency, (cpuTime(t) - before) / samples}
@@ -115,7 +116,7 @@ func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
 		"clear_flood": `{}`, "random_flood": `{}`, "clock_flood": `{}`,
 	} {
 		start := time.Now()
-		_, err := plugin.Call(t.Context(), tool(name, arguments), manifest.Limits{Time: limit}, nil)
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: tool(name, arguments), Limits: manifest.Limits{Time: limit}})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -132,7 +133,7 @@ func (r *results) heartbeat(t *testing.T, plugin *sandbox.Plugin) {
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			_, _ = plugin.Call(ctx, &abi.Request{Method: abi.CallTool, Name: "loop"}, manifest.Limits{CPU: 1 << 20}, nil) // ends with ctx
+			_, _ = plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "loop"}, Limits: manifest.Limits{CPU: 1 << 20}}) // ends with ctx
 		})
 	}
 	group.Go(func() {
