@@ -1,0 +1,141 @@
+// Package judge says what a command line would start, and holds each of those commands against rules.
+//
+// A line is taken apart with a shell's grammar, and what programs start on behalf of others (sh -c, env, xargs, find -exec, sudo, ...) is
+// found too. Nothing runs here. What is only known once the line runs ("$program", $(...)) is reported as such, so that whoever
+// runs it can have the final arguments judged with Argv.
+//
+// Rules are a fence and not a wall: a program that may run can do whatever the sandbox around it allows. They say what people mean to
+// permit; the kernel holds what must not happen.
+package judge
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Action is what becomes of a command. A larger one is stricter.
+type Action int
+
+// Actions.
+const (
+	Allow Action = iota
+	Ask
+	Deny
+)
+
+// String is the action as rules spell it.
+func (a Action) String() string { return [...]string{"allow", "ask", "deny"}[a] }
+
+// Command is one program that would start, as far as its arguments are known.
+type Command struct {
+	// Argv is the program and the arguments known.
+	Argv []string
+	// Open says that there will be more arguments, which nobody can tell beforehand.
+	Open bool
+	// Via are the programs that start it, outermost first. Empty for one that the line itself starts.
+	Via []string
+}
+
+// Name is the program's name without its directory and, as Windows has it, without ".exe".
+func (c *Command) Name() string { return baseName(c.Argv[0]) }
+
+// String shows the command to people.
+func (c *Command) String() string {
+	text := quoteAll(c.Argv)
+	if c.Open {
+		text += " ..."
+	}
+	return text
+}
+
+// Verdict is what the rules say of a whole line: the strictest of what they say of its commands.
+type Verdict struct {
+	Action Action
+	// Rule names the rule that decided; empty if none matched.
+	Rule string
+	// Reason says what the rule is about.
+	Reason string
+	// Command is the one that it decided on. Nil if no command starts, or if the line as a whole was refused.
+	Command *Command
+	// Commands are all that would start, in the order of the line, commands within commands after those that start them.
+	Commands []Command
+	// Deferred says that the line's shell will start more than Commands names, or with more arguments: to be judged with Argv then.
+	Deferred bool
+	// Opaque says that other programs would start what nobody can tell beforehand. Action is then at least Ask.
+	Opaque bool
+}
+
+// RuleOpaque is the rule of verdicts on what cannot be told beforehand.
+const RuleOpaque = "unknown commands"
+
+// Judge holds commands against rules. It is safe for concurrent use.
+type Judge struct{ rules []Rule }
+
+// New returns a Judge for rules, of which the first that matches a command decides; a command that none matches is allowed. The
+// defaults come after them. The error names the rule that is wrong.
+func New(rules []Rule) (*Judge, error) {
+	j := &Judge{rules: append(append([]Rule(nil), rules...), Defaults()...)}
+	for i := range j.rules {
+		if err := j.rules[i].compile(); err != nil {
+			return nil, fmt.Errorf("command rule %q: %w", j.rules[i].Name, err)
+		}
+	}
+	return j, nil
+}
+
+// maxDepth bounds commands within commands.
+const maxDepth = 8
+
+// Line judges a command line. The error is a *LineError if it is no command line, or holds what cannot be judged.
+func (j *Judge) Line(line string) (*Verdict, error) {
+	f := new(finder)
+	if err := f.line(line, nil); err != nil {
+		return nil, err
+	}
+	return j.decide(f), nil
+}
+
+// Argv judges a program with its arguments, as they are when it starts. The error is a *LineError if a line among the
+// arguments ("sh -c") is none.
+func (j *Judge) Argv(argv []string) (*Verdict, error) {
+	f := new(finder)
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, &LineError{Reason: "there is no program to start"}
+	}
+	if err := f.command(Command{Argv: argv}); err != nil {
+		return nil, err
+	}
+	return j.decide(f), nil
+}
+
+func (j *Judge) decide(f *finder) *Verdict {
+	v := &Verdict{Commands: f.commands, Deferred: f.deferred, Opaque: f.opaque}
+	if f.opaque {
+		v.Action, v.Rule, v.Reason = Ask, RuleOpaque, "what it would start cannot be told beforehand"
+	}
+	for i := range f.commands {
+		c := &f.commands[i]
+		for k := range j.rules {
+			rule := &j.rules[k]
+			if !rule.matches(c) {
+				continue
+			}
+			if rule.Action > v.Action {
+				v.Action, v.Rule, v.Reason, v.Command = rule.Action, rule.Name, rule.Reason, c
+			}
+			break
+		}
+	}
+	return v
+}
+
+// LineError says that a line cannot be judged, and so must not run.
+type LineError struct{ Reason string }
+
+func (e *LineError) Error() string { return "command line: " + e.Reason }
+
+func baseName(program string) string {
+	name := path.Base(strings.ReplaceAll(program, `\`, "/"))
+	return strings.TrimSuffix(name, ".exe")
+}
