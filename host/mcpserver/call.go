@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/text/language"
@@ -13,14 +14,17 @@ import (
 
 // newCall returns the pipeline's call for a request, with who asks filled in.
 func newCall(session *mcp.ServerSession, extra *mcp.RequestExtra, request abi.Request) *pipeline.Call {
-	call := &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorStdio}, Request: request}
-	over := exchangeOf(extra)
-	if over == nil {
-		return call
+	if over := exchangeOf(extra); over != nil {
+		return over.newCall(extra.Header, session.ID(), request)
 	}
-	call.Caller.Door = pipeline.DoorHTTP
-	call.Caller.Locale = locale(extra.Header.Get("Accept-Language"))
-	call.Caller.Session = shortID(session.ID())
+	return &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorStdio}, Request: request}
+}
+
+// newCall returns the pipeline's call for a request over HTTP. session is empty where there is none.
+func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
+	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
+		Door: pipeline.DoorHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
+	}}
 	if over.identity != nil {
 		call.Caller.User, call.Caller.Tenant = over.identity.User, over.identity.Tenant
 	}
@@ -30,24 +34,33 @@ func newCall(session *mcp.ServerSession, extra *mcp.RequestExtra, request abi.Re
 // shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			s.logPanic(abi.CallTool, cause)
-			result, err = failedTool(internalText), nil
-		}
-	}()
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	call := newCall(req.Session, req.Extra, abi.Request{
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
 	ctx, release := s.bound(ctx, req.Extra)
 	defer release()
+	response, err := s.useTool(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return toolResult(response, req.ProtocolVersion()), nil
+}
+
+// useTool passes a tools/call on. Its errors are for the client.
+func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *abi.Response, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.logPanic(abi.CallTool, cause)
+			response, err = failedTool(internalText), nil
+		}
+	}()
 	answer, err := s.calls.Call(ctx, call)
 	if err != nil {
 		return nil, s.protocolError(call, err)
 	}
-	return toolResult(answer.Response, req.ProtocolVersion()), nil
+	return answer.Response, nil
 }
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

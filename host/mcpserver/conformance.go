@@ -73,11 +73,11 @@ func (s *Server) legacyFixtures() map[string]mcp.ToolHandler {
 		"test_sampling": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			answer, err := req.Session.CreateMessage(ctx, sample(argument(req, "prompt")))
 			if err != nil {
-				return failedTool(err.Error()), nil
+				return toolResult(failedTool(err.Error()), ""), nil
 			}
 			text, _ := answer.Content.(*mcp.TextContent)
 			if text == nil {
-				return failedTool("the model's answer is not text"), nil
+				return toolResult(failedTool("the model's answer is not text"), ""), nil
 			}
 			return say("LLM response: %s", text.Text), nil
 		},
@@ -140,7 +140,7 @@ func askString(name string) json.RawMessage {
 func elicit(ctx context.Context, req *mcp.CallToolRequest, message string, schema json.RawMessage) (*mcp.CallToolResult, error) {
 	answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schema})
 	if err != nil {
-		return failedTool(err.Error()), nil
+		return toolResult(failedTool(err.Error()), ""), nil
 	}
 	content, err := json.Marshal(answer.Content)
 	if err != nil {

@@ -24,7 +24,7 @@ const Path = "/mcp"
 // for it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc(Path, s.serveMCP)
+	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*response), r) })
 	if auth := s.options.Auth; auth != nil && auth.oauth != nil {
 		mux.HandleFunc("GET "+metadataPath, auth.serveMetadata)
 		mux.HandleFunc("GET "+metadataPath+Path, auth.serveMetadata)
@@ -48,7 +48,7 @@ func (s *Server) newHandlers() {
 		options.MaxRequestBodyBytes = -1
 		return withExchange(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &options))
 	}
-	s.legacy = handler(mcp.StreamableHTTPOptions{SessionTimeout: s.options.Limits.SessionIdle})
+	s.legacy = handler(mcp.StreamableHTTPOptions{}) // s.sessions ends those that are idle
 	s.modern = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	s.modernJSON = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, JSONResponse: true})
 }
@@ -56,9 +56,24 @@ func (s *Server) newHandlers() {
 // exchange is one HTTP request and its response, as the calls that it causes see it.
 type exchange struct {
 	identity *Identity
-	// gone ends when the client has left before its answer.
+	// gone ends when the client has left before its answer. It is there for requests that the SDK answers.
 	gone  context.Context
 	leave context.CancelFunc
+}
+
+// owner is the key of the user who sends the request, empty without authentication.
+func (over *exchange) owner() string {
+	if over.identity == nil {
+		return ""
+	}
+	return over.identity.key()
+}
+
+// forSDK returns the request as the SDK's handlers need it.
+func (over *exchange) forSDK(r *http.Request) *http.Request {
+	over.gone, over.leave = context.WithCancel(context.Background())
+	r.Header.Set("Authorization", "Bearer verified") // what they look for; nobody needs the token from here on
+	return r.WithContext(context.WithValue(r.Context(), exchangeKey{}, over))
 }
 
 type exchangeKey struct{}
@@ -68,11 +83,7 @@ type exchangeKey struct{}
 func withExchange(handler http.Handler) http.Handler {
 	info := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		over := ctx.Value(exchangeKey{}).(*exchange)
-		token := &auth.TokenInfo{Extra: map[string]any{"exchange": over}}
-		if over.identity != nil {
-			token.UserID = over.identity.key()
-		}
-		return token, nil
+		return &auth.TokenInfo{UserID: over.owner(), Extra: map[string]any{"exchange": over}}, nil
 	}
 	return auth.RequireBearerToken(info, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
 }
@@ -86,7 +97,7 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 	return over
 }
 
-func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveMCP(w *response, r *http.Request) {
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
 		refuse(w, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
@@ -97,9 +108,6 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	over := &exchange{identity: identity}
-	over.gone, over.leave = context.WithCancel(context.Background())
-	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, over))
-	r.Header.Set("Authorization", "Bearer verified") // what the SDK's handlers look for; nobody needs the token from here on
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r, over)
@@ -132,16 +140,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, over *exchange) 
 		refuse(w, err)
 		return
 	}
-	r, cancel := untilExpiry(r, over.identity)
+	r, cancel := untilExpiry(over.forSDK(r), over.identity)
 	defer cancel()
 	if isSessionless(r) {
 		s.modern.ServeHTTP(w, r)
 		return
 	}
+	if r.Method == http.MethodDelete {
+		s.sessions.remove(r.Header.Get("Mcp-Session-Id"), over.owner())
+	}
 	s.legacy.ServeHTTP(w, r)
 }
 
-func (s *Server) post(w http.ResponseWriter, r *http.Request, over *exchange) {
+func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	key := clientKey(r, over)
 	if err := s.limiter.allow(key); err != nil {
 		refuse(w, err)
@@ -149,6 +160,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, over *exchange) {
 	}
 	body, ok := s.readBody(w, r)
 	if !ok {
+		return
+	}
+	call, ok := parsePlainCall(body)
+	if !ok && !checkJSON(w, body) {
 		return
 	}
 	listen := r.Header.Get("Mcp-Method") == methodListen && isSessionless(r)
@@ -161,19 +176,23 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, over *exchange) {
 		leave = func() {} // a notification may be what cancels a call
 	}
 	defer leave()
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	if isSessionless(r) {
-		s.postSessionless(w, r, over, body, listen)
+		s.postSessionless(w, r, over, call, body, listen)
 		return
 	}
-	s.postSession(w, r, over, body)
+	s.postSession(w, r, over, call, body)
 }
 
-func (s *Server) postSessionless(w http.ResponseWriter, r *http.Request, over *exchange, body []byte, listen bool) {
+func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, listen bool) {
 	if err := decodeName(r.Header); err != nil {
 		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
 		return
 	}
+	if s.callDirectly(w, r, over, call) {
+		return
+	}
+	r = over.forSDK(r)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if listen {
 		var cancel context.CancelFunc
 		r, cancel = untilExpiry(r, over.identity)
@@ -187,8 +206,16 @@ func (s *Server) postSessionless(w http.ResponseWriter, r *http.Request, over *e
 	s.modernJSON.ServeHTTP(w, r)
 }
 
-func (s *Server) postSession(w http.ResponseWriter, r *http.Request, over *exchange, body []byte) {
-	if r.Header.Get("Mcp-Session-Id") == "" {
+func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte) {
+	id := r.Header.Get("Mcp-Session-Id")
+	session := s.sessions.enter(id, over.owner())
+	defer session.leave()
+	if s.callDirectlyIn(session, w, r, over, call) {
+		return
+	}
+	r = over.forSDK(r)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if id == "" {
 		end, ok := s.open(w, r, body)
 		if !ok {
 			return
@@ -216,7 +243,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, body []byte) (end 
 	}
 	s.opening.Lock()
 	defer s.opening.Unlock()
-	if s.pending+s.sessions() >= s.options.Limits.Sessions {
+	if s.pending+s.sessions.count() >= s.options.Limits.Sessions {
 		refuse(w, &busyError{reason: "all sessions are in use; try again later", retry: time.Minute, everyone: true})
 		return nil, false
 	}
@@ -226,17 +253,6 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, body []byte) (end 
 		defer s.opening.Unlock()
 		s.pending--
 	}, true
-}
-
-// sessions counts the sessions over HTTP. Only they have an ID.
-func (s *Server) sessions() int {
-	n := 0
-	for session := range s.sdk.Sessions() {
-		if session.ID() != "" {
-			n++
-		}
-	}
-	return n
 }
 
 // untilExpiry ends a stream when the token that opened it expires.

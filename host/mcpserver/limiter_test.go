@@ -144,7 +144,7 @@ func TestOnlyInitializeOpensASession(t *testing.T) {
 			t.Errorf("%s: %d %s, want 400 with code %d", name, w.Code, w.Body, test.code)
 		}
 	}
-	if n := s.sessions(); n != 0 {
+	if n := s.sessions.count(); n != 0 {
 		t.Errorf("%d sessions, want none", n)
 	}
 }

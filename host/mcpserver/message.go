@@ -18,7 +18,7 @@ import (
 // readTimeout bounds the reading of one request's body.
 const readTimeout = 30 * time.Second
 
-// readBody reads a message, or answers what is none and returns false.
+// readBody reads a message, or answers what is too large or incomplete and returns false.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // recorders in tests know no deadlines
@@ -32,11 +32,16 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 		return nil, false
 	}
 	_ = control.SetReadDeadline(time.Time{})
-	if !json.Valid(body) {
-		writeError(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.CodeParseError, "The message is not valid JSON.")
-		return nil, false
-	}
 	return body, true
+}
+
+// checkJSON answers what is not JSON and returns false.
+func checkJSON(w http.ResponseWriter, body []byte) bool {
+	if json.Valid(body) {
+		return true
+	}
+	writeError(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.CodeParseError, "The message is not valid JSON.")
+	return false
 }
 
 // decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28, transports,

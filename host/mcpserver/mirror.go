@@ -27,12 +27,18 @@ type mirror struct {
 	prompts   map[string]*catalog.Prompt
 
 	// listed holds the tools as clients get them, by name. The map in it does not change.
-	listed atomic.Pointer[map[string]*mcp.Tool]
+	listed atomic.Pointer[map[string]listedTool]
+}
+
+type listedTool struct {
+	*mcp.Tool
+	// hasHeaders says that arguments are repeated in headers, which have to be compared.
+	hasHeaders bool
 }
 
 func newMirror(s *Server) *mirror {
 	m := &mirror{server: s}
-	m.listed.Store(&map[string]*mcp.Tool{})
+	m.listed.Store(&map[string]listedTool{})
 	return m
 }
 
@@ -45,7 +51,7 @@ func (m *mirror) sync() {
 	listed := maps.Clone(*m.listed.Load())
 	update(m, &m.tools, index(view.Tools, func(t *catalog.Tool) string { return t.Name }),
 		func(t *catalog.Tool) { m.addTool(listed, t) }, sdk.RemoveTools)
-	maps.DeleteFunc(listed, func(name string, _ *mcp.Tool) bool { return m.tools[name] == nil })
+	maps.DeleteFunc(listed, func(name string, _ listedTool) bool { return m.tools[name] == nil })
 	m.listed.Store(&listed)
 
 	update(m, &m.resources, index(view.Resources, func(r *catalog.Resource) string { return r.Spec.URI }),
@@ -103,10 +109,10 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 
 // addTool registers a tool. On every call over HTTP the SDK decodes the input schema it knows, to look for x-mcp-header; a
 // tool without that gets a schema that costs nothing, and the real one goes into the lists.
-func (m *mirror) addTool(listed map[string]*mcp.Tool, t *catalog.Tool) {
-	full := m.tool(t)
-	registered := *full
-	if !bytes.Contains(t.Spec.InputSchema, []byte(`"x-mcp-header"`)) {
+func (m *mirror) addTool(listed map[string]listedTool, t *catalog.Tool) {
+	full := listedTool{m.tool(t), bytes.Contains(t.Spec.InputSchema, []byte(`"x-mcp-header"`))}
+	registered := *full.Tool
+	if !full.hasHeaders {
 		registered.InputSchema = anyObject
 	}
 	delete(listed, t.Name)
@@ -119,9 +125,15 @@ func (m *mirror) complete(result *mcp.ListToolsResult) {
 	listed := *m.listed.Load()
 	for i, tool := range result.Tools {
 		if full, ok := listed[tool.Name]; ok {
-			result.Tools[i] = full
+			result.Tools[i] = full.Tool
 		}
 	}
+}
+
+// isPlain reports whether there is such a tool, and none of its arguments is repeated in a header.
+func (m *mirror) isPlain(tool string) bool {
+	listed, ok := (*m.listed.Load())[tool]
+	return ok && !listed.hasHeaders
 }
 
 func (m *mirror) text(t manifest.Text) string { return t.In(m.server.options.Language) }

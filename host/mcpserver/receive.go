@@ -24,6 +24,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		defer leave()
 		result, err = s.dispatch(ctx, method, req, next)
+		s.noteSession(req, err)
 		return result, withCode(err)
 	}
 }
@@ -50,6 +51,22 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 		s.mirror.complete(tools)
 	}
 	return result, err
+}
+
+// noteSession keeps the table of sessions over HTTP, and the calls in it, up to date with what the SDK has taken in.
+func (s *Server) noteSession(req mcp.Request, err error) {
+	over := exchangeOf(req.GetExtra())
+	if over == nil || err != nil {
+		return
+	}
+	switch req := req.(type) {
+	case *mcp.ServerRequest[*mcp.InitializeParams]:
+		if req.Session.ID() != "" {
+			s.sessions.add(req.Session, over.owner())
+		}
+	case *mcp.ServerRequest[*mcp.CancelledParams]:
+		s.sessions.cancel(req.Session.ID(), req.Params.RequestID)
+	}
 }
 
 func (s *Server) hasResource(uri string) bool {

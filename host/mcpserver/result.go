@@ -14,11 +14,12 @@ const metaReplayed = "run.hako/replayed"
 // sessionless is the first protocol version without sessions.
 const sessionless = "2026-07-28"
 
-func failedTool(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+func failedTool(text string) *abi.Response {
+	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: text}}}
 }
 
 func toolResult(response *abi.Response, version string) *mcp.CallToolResult {
+	fit(response, version)
 	result := &mcp.CallToolResult{IsError: response.IsError, Content: make([]mcp.Content, 0, len(response.Content))}
 	for i := range response.Content {
 		result.Content = append(result.Content, content(&response.Content[i]))
@@ -26,16 +27,21 @@ func toolResult(response *abi.Response, version string) *mcp.CallToolResult {
 	if response.Replayed {
 		result.Meta = mcp.Meta{metaReplayed: true}
 	}
-	structured := response.StructuredContent
-	switch {
-	case len(structured) == 0:
-	case version < sessionless && !bytes.HasPrefix(bytes.TrimLeft(structured, " \t\r\n"), []byte("{")):
-		// Before 2026-07-28 it had to be an object, and clients refuse anything else.
-		result.Content = append(result.Content, &mcp.TextContent{Text: string(structured)})
-	default:
-		result.StructuredContent = structured
+	if len(response.StructuredContent) > 0 {
+		result.StructuredContent = response.StructuredContent
 	}
 	return result
+}
+
+// fit makes of structured content that is no object a text, for versions before 2026-07-28: there it had to be an object, and clients
+// refuse anything else.
+func fit(response *abi.Response, version string) {
+	structured := response.StructuredContent
+	if version >= sessionless || len(structured) == 0 || bytes.HasPrefix(bytes.TrimLeft(structured, " \t\r\n"), []byte("{")) {
+		return
+	}
+	response.Content = append(response.Content, abi.Content{Type: abi.Text, Text: string(structured)})
+	response.StructuredContent = nil
 }
 
 // content converts one block. The sandbox has checked its type.

@@ -8,6 +8,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -33,6 +34,10 @@ type Server struct {
 	mirror  *mirror
 	guard   *guard
 	limiter *limiter
+	// sessions are those over HTTP.
+	sessions *sessions
+	// info is the name and version of the server, as results of 2026-07-28 carry it.
+	info json.RawMessage
 	// fixtures are the names that the conformance suite's fixtures have; nil otherwise.
 	fixtures map[string]bool
 
@@ -63,8 +68,12 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	s := &Server{options: filled, catalog: c, calls: calls, guard: guard, limiter: newLimiter(filled.Limits)}
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
-	s.sdk = mcp.NewServer(
-		&mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version}, s.sdkOptions())
+	s.sessions = newSessions(filled.Limits.SessionIdle)
+	implementation := &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version}
+	if s.info, err = json.Marshal(implementation); err != nil {
+		return nil, err
+	}
+	s.sdk = mcp.NewServer(implementation, s.sdkOptions())
 	s.sdk.AddReceivingMiddleware(s.receive)
 	s.mirror = newMirror(s)
 	if filled.Conformance {
@@ -115,6 +124,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.unwatch()
 	err := cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx))
 	s.stopBase()
+	s.sessions.clear()
 	var closing sync.WaitGroup
 	for session := range s.sdk.Sessions() {
 		closing.Go(func() { session.Close() })

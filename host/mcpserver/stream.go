@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -82,6 +83,18 @@ func event(data []byte) []byte {
 	return bytes.Join([][]byte{[]byte("event: message\ndata: "), bytes.TrimSpace(data), []byte("\n\n")}, nil)
 }
 
+// finish writes all there is to write, in one piece. The client may take writeTimeout for it.
+func (r *response) finish(status int, data []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = true
+	r.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	r.start(status)
+	r.setDeadline(time.Now().Add(writeTimeout))
+	_, err := r.ResponseWriter.Write(data)
+	return err
+}
+
 func (r *response) write(data []byte) error {
 	return r.bounded(func() error {
 		_, err := r.ResponseWriter.Write(data)
@@ -133,6 +146,9 @@ func (r *response) comment() {
 func (r *response) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.done {
+		return
+	}
 	r.done = true
 	if r.timer != nil {
 		r.timer.Stop()
