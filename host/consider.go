@@ -271,12 +271,11 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 
 // serve makes a service of the content under the consent and puts it in the place of the one there, unless that is the same.
 func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consent *grant.Consent) error {
-	settings := h.options.Settings[content.manifest.Name]
-	grants, err := grant.Resolve(content.manifest, consent, settings.Config)
+	grants, err := grant.Resolve(content.manifest, consent, h.options.Settings[content.manifest.Name].Config)
 	if err != nil {
 		return err
 	}
-	if p.service != nil && p.service.identity == identity(content, grants, settings) {
+	if p.service != nil && p.service.identity == h.identity(content, grants) {
 		return nil
 	}
 	s, err := h.build(ctx, p, content, grants)

@@ -23,9 +23,9 @@ const listingTime = 10 * time.Second
 
 // adopt makes spec run an Extism guest, and returns its manifest with everything that it offers. client may be nil.
 func (h *Host) adopt(ctx context.Context, p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spec) (*manifest.Manifest, error) {
-	config, err := p.manifest.Configure(h.options.Settings[spec.Name].Config)
+	config, err := h.configure(p)
 	if err != nil {
-		return nil, fmt.Errorf("plugin.%s.config in hako.yaml: %w", spec.Name, err)
+		return nil, err
 	}
 	adapter, err := extism.New(p.module, &extism.Options{Config: config, HTTP: client})
 	if err != nil {

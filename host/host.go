@@ -39,6 +39,8 @@ type Options struct {
 	CacheDir string
 	// Settings are the operator's for single plugins, by name.
 	Settings map[string]Settings
+	// Tenants are the operator's for callers of single tenants, by name. Callers of others get what is set for all.
+	Tenants map[string]Tenant
 	// Limits override every manifest's; Settings override them.
 	Limits manifest.Limits
 	// MaxPluginSize is the largest plugin file, in bytes. Zero means 64 MiB.
@@ -68,6 +70,13 @@ type Settings struct {
 	Limits manifest.Limits
 	// State, if not empty, replaces the manifest's.
 	State manifest.State
+}
+
+// Tenant is what an operator sets for one tenant.
+type Tenant struct {
+	// Config holds the configuration of plugins, by their name: keys that take the place of those in Settings. A key that is the
+	// configKey of a permission cannot be among them, because grants are the same for all.
+	Config map[string]map[string]any
 }
 
 // Shipped is one plugin that is part of the program.

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -62,7 +61,7 @@ func (s *service) close() error {
 // been asked for its tools.
 func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants grant.Grants) (_ *service, err error) {
 	settings := h.options.Settings[p.manifest.Name]
-	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: identity(p, grants, settings), grants: grants, manifest: p.manifest, known: p.wasm == nil}
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: h.identity(p, grants), grants: grants, manifest: p.manifest, known: p.wasm == nil}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -144,21 +143,25 @@ func (h *Host) clock(p *pluginFile) func() time.Time {
 }
 
 // identity changes whenever a service has to be made anew.
-func identity(p *pluginFile, grants grant.Grants, settings Settings) string {
+func (h *Host) identity(p *pluginFile, grants grant.Grants) string {
 	hash := sha256.New()
+	name := p.manifest.Name
 	// The parts are plain data, so encoding them cannot fail.
-	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, settings})
+	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, h.options.Settings[name], h.tenantConfigs(name)})
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // offer describes the service to the catalog.
 func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
-	settings := h.options.Settings[s.name]
-	config, err := p.manifest.Configure(settings.Config)
+	config, err := h.configure(p)
 	if err != nil {
-		return catalog.Source{}, fmt.Errorf("plugin.%s.config in hako.yaml: %w", s.name, err)
+		return catalog.Source{}, err
 	}
-	return catalog.Source{Name: s.name, Prefix: settings.Prefix, Config: config, Backend: s.sandbox}, nil
+	tenants, err := h.configureTenants(p)
+	if err != nil {
+		return catalog.Source{}, err
+	}
+	return catalog.Source{Name: s.name, Prefix: h.options.Settings[s.name].Prefix, Config: config, Tenants: tenants, Backend: s.sandbox}, nil
 }
 
 // replace puts the new service in the place of p's old one. An old one stays until the new one is ready, so that no call falls

@@ -21,7 +21,7 @@ const maxArguments = 64 << 20
 
 func (a *app) callCommand() *cobra.Command {
 	var asJSON bool
-	var clock, record string
+	var clock, record, tenant string
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS]",
 		Short: "Call a tool",
@@ -41,7 +41,7 @@ Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configurat
 			if err != nil {
 				return usageError(cmd, err)
 			}
-			result, err := a.call(cmd, args[0], input, func(o *host.Options) {
+			result, err := a.call(cmd, tenant, args[0], input, func(o *host.Options) {
 				o.Clock = now
 				if record != "" {
 					o.RecordDir = a.path(record)
@@ -54,6 +54,7 @@ Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configurat
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as MCP has it")
+	a.tenantFlag(cmd, &tenant)
 	cmd.Flags().StringVar(&clock, "clock", "", "pin the plugin's wall clock to this time (RFC 3339), for replay and tests")
 	cmd.Flags().StringVar(&record, "record", "", "write the plugin's HTTP exchanges to NAME.recordings.json in this directory")
 	return cmd
@@ -108,9 +109,12 @@ func parseClock(text string) (func() time.Time, error) {
 }
 
 // call calls one tool.
-func (a *app) call(cmd *cobra.Command, tool string, input json.RawMessage, change func(*host.Options)) (_ *pipeline.Result, err error) {
+func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessage, change func(*host.Options)) (_ *pipeline.Result, err error) {
 	c, err := a.config(cmd)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTenant(c, tenant); err != nil {
 		return nil, err
 	}
 	h, err := a.hostFor(cmd.Context(), c, change)
@@ -121,7 +125,7 @@ func (a *app) call(cmd *cobra.Command, tool string, input json.RawMessage, chang
 	progress := newProgress(a.stderr)
 	defer progress.clear()
 	result, err := h.Call(cmd.Context(), &pipeline.Call{
-		Caller:   pipeline.Caller{Door: pipeline.DoorTerminal},
+		Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant},
 		Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
 		Progress: progress.show,
 	})

@@ -65,6 +65,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Updates:       grant.UpdateRule(c.Updates),
 		CacheDir:      c.Cache,
 		Settings:      c.Plugin,
+		Tenants:       c.Tenants,
 		Limits:        c.Limits,
 		MaxPluginSize: c.MaxPluginSize,
 		MemoryBudget:  c.MemoryBudget,

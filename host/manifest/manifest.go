@@ -146,7 +146,7 @@ const (
 	StateCall State = "call"
 	// StateSession remembers for the calls of one caller's session.
 	StateSession State = "session"
-	// StateShared remembers from any call to any other, whoever the callers are.
+	// StateShared remembers from any call to any other, whoever the callers are, within one tenant.
 	StateShared State = "shared"
 )
 

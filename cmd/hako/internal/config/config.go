@@ -46,6 +46,8 @@ type Config struct {
 	Limits manifest.Limits
 	// Plugin holds the settings of single plugins, by name.
 	Plugin map[string]host.Settings
+	// Tenants holds the settings for single tenants, by name.
+	Tenants map[string]host.Tenant
 
 	settings []setting
 	// origins are where the settings come from, by key; nested is what is no setting.
@@ -78,7 +80,7 @@ func Load(source Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, origins: map[string]string{}}
+	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, Tenants: map[string]host.Tenant{}, origins: map[string]string{}}
 	c.settings = c.table()
 	// Relative paths in the file start where it lies, and so do defaults: what belongs together stays together.
 	fileDir := dir

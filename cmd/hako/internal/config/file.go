@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/manifest"
@@ -58,6 +59,7 @@ func (r reader) root(v strictyaml.Value) {
 		"http.auth.tokens":        r.tokens,
 		"http.auth.oauth.issuers": r.issuers,
 		"plugin":                  r.plugins,
+		"tenants":                 r.tenants,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {
@@ -173,6 +175,34 @@ func (r reader) plugins(v strictyaml.Value) {
 		}
 		v.Object(nest(readers))
 		r.config.Plugin[name] = s
+	})
+}
+
+// maxTenant is the longest name of a tenant, in bytes.
+const maxTenant = 200
+
+func (r reader) tenants(v strictyaml.Value) {
+	v.Map(func(name string, v strictyaml.Value) {
+		if name == "" || len(name) > maxTenant || strings.ContainsFunc(name, unicode.IsControl) {
+			v.Problem("the name of a tenant must be 1 to %d bytes, without control characters", maxTenant)
+		}
+		key := "tenants." + name
+		r.note(key, "", v)
+		t := host.Tenant{Config: map[string]map[string]any{}}
+		v.Object(strictyaml.Fields{
+			"plugin": func(v strictyaml.Value) { r.tenantPlugins(key+".plugin.", t, v) },
+		})
+		r.config.Tenants[name] = t
+	})
+}
+
+func (r reader) tenantPlugins(prefix string, t host.Tenant, v strictyaml.Value) {
+	v.Map(func(plugin string, v strictyaml.Value) {
+		config := map[string]any{}
+		v.Object(strictyaml.Fields{
+			"config": func(v strictyaml.Value) { r.pluginConfig(prefix+plugin+".config.", config, v) },
+		})
+		t.Config[plugin] = config
 	})
 }
 

@@ -1,0 +1,63 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// TestTenants holds that a tenant's callers get the tenant's configuration, and everybody else what is set for all.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *host.Options) {
+		o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: plugin(t, "greeter")}}
+		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
+		o.Tenants = map[string]host.Tenant{
+			"acme":  {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}},
+			"other": {Config: map[string]map[string]any{"unknown": {"word": "Bye"}}},
+		}
+	})
+	w.load()
+	for tenant, want := range map[string]string{"": "Hi", "acme": "Ahoy", "other": "Hi", "nobody": "Hi"} {
+		result, err := w.Call(t.Context(), &pipeline.Call{
+			Caller:  pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant},
+			Request: abi.Request{Method: abi.CallTool, Name: "greet", Arguments: []byte(`{"name":"Aki"}`)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := result.Response.Content[0].Text; !strings.HasPrefix(got, want+",") {
+			t.Errorf("tenant %q: %s, want %s", tenant, got, want)
+		}
+	}
+}
+
+func TestTenantConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
+	tied := plugin(t, "greeter", "#permissions", `  server: {type: url}
+permissions: {http: [{name: api, url: "https://api.example.com/", configKey: server, reason: r}]}`)
+	for name, test := range map[string]struct {
+		config map[string]any
+		want   string
+	}{
+		"wrong type":  {map[string]any{"word": 5}, "tenants.acme.plugin.greeter.config in hako.yaml: word: must be a text"},
+		"unknown key": {map[string]any{"wrod": "x"}, `did you mean "word"?`},
+		"address": {map[string]any{"server": "https://api.example.com/acme"},
+			"server: is the address that the HTTP permission api is granted for, which is the same for all tenants: set it under plugin.greeter.config"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(o *host.Options) {
+				o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: tied}}
+				o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": test.config}}}
+			})
+			w.load()
+			if status := w.Plugins()[0]; status.State != host.Broken || !strings.Contains(status.Reason, test.want) {
+				t.Errorf("%s: %s, want %s", status.State, status.Reason, test.want)
+			}
+		})
+	}
+}
