@@ -55,7 +55,7 @@ func (image *image) restore(i *instance) bool {
 	if i.files.End() > 0 || i.spoiled || !i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
 		return false
 	}
-	i.memory.restore(image.memory)
+	i.memory.restore(image.memory, i.memory.open)
 	image.setGlobals(i)
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -34,11 +33,9 @@ type instance struct {
 	unique string
 	// started says that its start is over.
 	started bool
-	// alive counts the instances of the plugin.
-	alive *atomic.Int64
 	// call is the one being served, or the start.
 	call *call
-	// since is when it became idle.
+	// since is when its last call ended.
 	since time.Time
 	// remembers says that it remembers calls, which were the tenant's.
 	remembers bool
@@ -92,8 +89,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if err != nil {
 		return nil, errors.Join(err, i.close())
 	}
-	i.started, i.alive = true, &code.pool.alive
-	i.alive.Add(1)
+	i.started = true
 	return i, nil
 }
 
@@ -132,6 +128,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
 	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
+	i.memory.begin()
 	i.files.Begin(ctx)
 	if i.fuel != nil {
 		i.fuel.Set(uint64(c.meter.begin(i.quantum)))
@@ -195,8 +192,5 @@ func (i *instance) close() error {
 	i.files.End()
 	err := i.module.Close(context.Background())
 	i.memory.Free()
-	if i.alive != nil {
-		i.alive.Add(-1)
-	}
 	return err
 }

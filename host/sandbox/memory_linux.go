@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"iter"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +16,7 @@ import (
 // a guest mostly writes to the same pages again, and a page given back costs a fault each time.
 type region struct {
 	reserved []byte
+	private
 }
 
 // reserve makes a region of at most limit bytes.
@@ -25,7 +25,8 @@ func reserve(limit uint64) (region, error) {
 	if err != nil {
 		return region{}, fmt.Errorf("reserve %s of address space: %w", bytesText(int64(limit)), err)
 	}
-	return region{reserved}, nil
+	_ = unix.Madvise(reserved, unix.MADV_NOHUGEPAGE) // a kernel without huge pages refuses; one write to such a page would cost 2 MiB
+	return region{reserved: reserved}, nil
 }
 
 // extend turns the bytes between from and to into memory.
@@ -115,76 +116,3 @@ func (r *region) overlay(image *imageMemory) error {
 	}
 	return nil
 }
-
-// restore makes the region's bytes those of the image again.
-func (r *region) restore(image *imageMemory) {
-	own := r.reserved[:len(image.data)]
-	if !restorePrivatePages(own, image.data) {
-		copy(own, image.data)
-	}
-}
-
-// restorePrivatePages copies the image over the pages of own that are no longer the image's. It reports false if the kernel cannot
-// tell which they are (before Linux 6.7, or without /proc).
-func restorePrivatePages(own, image []byte) bool {
-	pagemap := openPagemap()
-	if pagemap < 0 {
-		return false
-	}
-	scan := scans.Get().(*pageScan)
-	defer scans.Put(scan)
-	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(own))))
-	scan.argument = pagemapScan{
-		size: uint64(unsafe.Sizeof(pagemapScan{})), start: base, end: base + uint64(len(own)),
-		vec: uint64(uintptr(unsafe.Pointer(&scan.found))), vecLen: uint64(len(scan.found)),
-		categoryInverted: pageIsFile, categoryMask: pageIsFile, returnMask: pageIsFile,
-		categoryAnyOf: pageIsPresent | pageIsSwapped,
-	}
-	for scan.argument.start < scan.argument.end {
-		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(pagemap), pagemapScanRequest, uintptr(unsafe.Pointer(&scan.argument)))
-		if errno != 0 {
-			return false
-		}
-		for _, pages := range scan.found[:n] {
-			copy(own[pages.start-base:pages.end-base], image[pages.start-base:])
-		}
-		scan.argument.start = scan.argument.walkEnd
-	}
-	return true
-}
-
-// pageScan is what one scan needs. It lives on the heap, where its address does not change.
-type pageScan struct {
-	argument pagemapScan
-	found    [256]pageRegion
-}
-
-var scans = sync.Pool{New: func() any { return new(pageScan) }}
-
-// The PAGEMAP_SCAN request of Linux 6.7; Documentation/admin-guide/mm/pagemap.rst.
-const (
-	pagemapScanRequest = 0xc0606610
-	pageIsFile         = 1 << 2
-	pageIsPresent      = 1 << 3
-	pageIsSwapped      = 1 << 4
-)
-
-// pageRegion is a run of pages that a scan found.
-type pageRegion struct {
-	start, end uint64
-	_          uint64 // what it was asked to tell of them
-}
-
-type pagemapScan struct {
-	size, flags, start, end, walkEnd, vec, vecLen, maxPages   uint64
-	categoryInverted, categoryMask, categoryAnyOf, returnMask uint64
-}
-
-// openPagemap returns a descriptor of this process's page map, or -1.
-var openPagemap = sync.OnceValue(func() int {
-	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1
-	}
-	return fd
-})

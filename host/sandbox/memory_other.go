@@ -43,5 +43,9 @@ func (r *region) overlay(image *imageMemory) error {
 	return nil
 }
 
-// restore makes the region's bytes those of the image again.
-func (r *region) restore(image *imageMemory) { copy(r.reserved, image.data) }
+func (r *region) begin() {}
+
+// restore makes the first size bytes of the region those of the image again, and zero after its end.
+func (r *region) restore(image *imageMemory, size uint64) {
+	clear(r.reserved[copy(r.reserved, image.data):size])
+}

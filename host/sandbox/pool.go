@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/host/manifest"
@@ -18,6 +17,9 @@ const (
 	stateTime = 30 * time.Minute
 )
 
+// restoreDelay is how long a used instance waits for a call that puts it back itself.
+const restoreDelay = time.Millisecond
+
 // pool holds the instances of a plugin that wait for a call, and the image that they start from.
 type pool struct {
 	// starting is held while the first instance starts, and guards image.
@@ -25,14 +27,12 @@ type pool struct {
 	image    *image
 	// resets counts instances that are being put back.
 	resets sync.WaitGroup
-	// alive counts all instances; growing is set while one more is made.
-	alive   atomic.Int64
-	growing atomic.Bool
 
 	// mu guards what follows.
 	mu        sync.Mutex
 	idle      []*instance // ready for a call, the one used last at the end
 	used      []*instance // after a call, to be put back
+	restoring *time.Timer // until then; nil: no need
 	shrinking *time.Timer
 	idleTime  time.Duration
 	most      int // as many idle ones are kept
@@ -58,26 +58,11 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	}
 	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
 		if image.restore(i) {
-			p.addSpare(code)
 			return i, nil
 		}
 		p.discard(i)
 	}
 	return p.instantiate(ctx, code, image, c)
-}
-
-// addSpare makes one more instance in the background, if there are no more than calls in flight: a call had to put back its instance
-// itself. With a spare one, calls that follow each other closely take turns.
-func (p *Plugin) addSpare(code *code) {
-	running := int64(len(p.gate.slots))
-	alive := code.pool.alive.Load()
-	if alive > running || alive >= int64(p.spec.Limits.Concurrency) || !code.pool.growing.CompareAndSwap(false, true) {
-		return
-	}
-	code.pool.resets.Go(func() {
-		defer code.pool.growing.Store(false)
-		p.refill(code)
-	})
 }
 
 // start returns the plugin's image. Whoever is first loads the one that was kept, or starts an instance to make it and gets that too.
@@ -125,8 +110,9 @@ func (p *Plugin) hold(code *code, image *image) {
 	p.engine.budget.add(image.weight())
 }
 
-// giveBack hands in an instance after a call, to be put back for the next one off the path of this one. One that cannot be put back,
-// because the call failed or something of it would stay, is thrown away and replaced. One whose state lasts is kept as it is.
+// giveBack hands in an instance after a call. It is put back off the path of this call: by the next one, which finds its memory still in
+// the processor's caches, or in the background if none follows at once. An instance that cannot be put back, because the call failed or
+// something of it would stay, is thrown away and replaced. One whose state lasts is kept as it is.
 func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
 	switch {
 	case ended && c.session != nil:
@@ -137,8 +123,7 @@ func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
 		code.pool.keep(i)
 		return
 	case ended && !code.lasting.Load():
-		code.pool.add(&code.pool.used, i)
-		code.pool.resets.Go(func() { p.putBack(code) })
+		code.pool.lay(i, func() { p.putBack(code) })
 		return
 	}
 	code.pool.resets.Go(func() {
@@ -147,18 +132,16 @@ func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
 	})
 }
 
-// putBack makes one of the used instances idle, unless a call has taken it in the meantime.
+// putBack makes the used instances idle that no call has taken in the meantime.
 func (p *Plugin) putBack(code *code) {
-	i := code.pool.take(&code.pool.used)
-	if i == nil {
-		return
+	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
+		if code.image().restore(i) {
+			code.pool.keep(i)
+			continue
+		}
+		p.discard(i)
+		p.refill(code)
 	}
-	if code.image().restore(i) {
-		code.pool.keep(i)
-		return
-	}
-	p.discard(i)
-	p.refill(code)
 }
 
 func (code *code) image() *image {
@@ -238,10 +221,28 @@ func (p *pool) takeIdle(state manifest.State, tenant string) *instance {
 	return i
 }
 
-func (p *pool) add(list *[]*instance, i *instance) {
+// lay adds a used instance, and has putBack called a little later.
+func (p *pool) lay(i *instance, putBack func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	*list = append(*list, i)
+	i.since = time.Now()
+	p.used = append(p.used, i)
+	if p.restoring != nil {
+		return
+	}
+	p.restoring = time.AfterFunc(restoreDelay, func() {
+		p.mu.Lock()
+		p.restoring = nil
+		closed := p.closed
+		if !closed {
+			p.resets.Add(1)
+		}
+		p.mu.Unlock()
+		if !closed {
+			defer p.resets.Done()
+			putBack()
+		}
+	})
 }
 
 func (p *pool) empty() bool {
@@ -294,28 +295,30 @@ func (p *Plugin) idleTime() time.Duration {
 	return idleTime
 }
 
-// oldest says since when the instance is idle that has been so for longest.
+// oldest says since when the instance waits that has done so for longest.
 func (p *pool) oldest() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
-		return time.Time{}, false
+	for _, list := range [][]*instance{p.idle, p.used} {
+		if len(list) > 0 {
+			return list[0].since, true
+		}
 	}
-	return p.idle[0].since, true
+	return time.Time{}, false
 }
 
-// drop closes the instance that has been idle for longest. It reports false if there is none.
+// drop closes the instance that has waited for longest. It reports false if there is none.
 func (p *pool) drop() bool {
 	p.mu.Lock()
-	if len(p.idle) == 0 {
-		p.mu.Unlock()
-		return false
+	defer p.mu.Unlock()
+	for _, list := range []*[]*instance{&p.idle, &p.used} {
+		if len(*list) > 0 {
+			_ = (*list)[0].close() // nothing runs in it any more
+			*list = append([]*instance(nil), (*list)[1:]...)
+			return true
+		}
 	}
-	i := p.idle[0]
-	p.idle = append([]*instance(nil), p.idle[1:]...)
-	p.mu.Unlock()
-	_ = i.close() // nothing runs in it any more
-	return true
+	return false
 }
 
 // close waits for instances that are being put back and closes all. It returns the weight of the image that is no more. No call may be
@@ -330,10 +333,10 @@ func (p *pool) close() (weight int64, err error) {
 	if p.shrinking != nil {
 		p.shrinking.Stop()
 	}
-	for _, i := range p.idle {
+	for _, i := range append(p.idle, p.used...) {
 		_ = i.close() // nothing runs in it any more
 	}
-	p.idle = nil
+	p.idle, p.used = nil, nil
 	if p.image == nil {
 		return 0, nil
 	}
