@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Causes of errors.
@@ -31,25 +30,25 @@ var remedies = map[error]string{
 }
 
 // causes are SQLite's primary result codes (sqlite.org/rescode.html) that have one of the causes above.
-var causes = map[int]error{
-	sqlite3.SQLITE_FULL:     ErrFull,
-	sqlite3.SQLITE_BUSY:     ErrLocked,
-	sqlite3.SQLITE_LOCKED:   ErrLocked,
-	sqlite3.SQLITE_READONLY: ErrReadOnly,
-	sqlite3.SQLITE_CANTOPEN: ErrReadOnly,
-	sqlite3.SQLITE_CORRUPT:  ErrCorrupt,
-	sqlite3.SQLITE_NOTADB:   ErrCorrupt,
+var causes = map[sqlite3.ErrorCode]error{
+	sqlite3.FULL:     ErrFull,
+	sqlite3.BUSY:     ErrLocked,
+	sqlite3.LOCKED:   ErrLocked,
+	sqlite3.READONLY: ErrReadOnly,
+	sqlite3.CANTOPEN: ErrReadOnly,
+	sqlite3.CORRUPT:  ErrCorrupt,
+	sqlite3.NOTADB:   ErrCorrupt,
 }
 
 // explain names the store, the cause and the remedy where err is SQLite's. Another error, such as one of a transaction's own, stays
 // as it is.
 func (s *Store) explain(err error) error {
-	var own *sqlite.Error
-	if !errors.As(err, &own) {
+	var code sqlite3.ExtendedErrorCode
+	if !errors.As(err, &code) {
 		return err
 	}
-	cause := causes[own.Code()&0xff]
-	if own.Code() == sqlite3.SQLITE_IOERR_WRITE {
+	cause := causes[sqlite3.ErrorCode(code)]
+	if code == sqlite3.IOERR_WRITE {
 		cause = ErrFull // beyond a quota or a limit on the size of files, as far as SQLite tells
 	}
 	if cause == nil {

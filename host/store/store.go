@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 )
 
 // database is the file inside the directory.
@@ -42,7 +42,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s := &Store{dir: dir}
-	if s.db, err = sql.Open("sqlite", source(s.path(), busyTimeout)); err != nil {
+	if s.db, err = sql.Open("sqlite3", source(s.path(), busyTimeout)); err != nil {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
 	}
 	s.db.SetMaxOpenConns(4)
@@ -72,7 +72,6 @@ func source(path string, timeout time.Duration) string {
 			"foreign_keys(1)", "trusted_schema(0)",
 		},
 		"_txlock": {"immediate"},
-		"_dqs":    {"0"},
 	}
 	slashed := filepath.ToSlash(path)
 	if slashed[0] != '/' {

@@ -151,7 +151,7 @@ func TestLockedDatabase(t *testing.T) {
 	if err := first.Migrate(t.Context(), "notes", table); err != nil {
 		t.Fatal(err)
 	}
-	impatient, err := sql.Open("sqlite", source(first.path(), time.Millisecond))
+	impatient, err := sql.Open("sqlite3", source(first.path(), time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
