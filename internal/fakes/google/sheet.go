@@ -67,11 +67,11 @@ func (sh *sheet) set(row, column int, value any, interpret bool) {
 
 // entered is what becomes of text that a person types into a cell, as far as it matters here.
 func entered(text string) cell {
-	if strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "@") {
-		return cell{"#FORMULA", "=" + strings.TrimLeft(text, "=+@")}
-	}
 	if n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64); err == nil {
 		return cell{value: n}
+	}
+	if strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-") {
+		return cell{"#FORMULA", "=" + strings.TrimPrefix(text, "=")}
 	}
 	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
 		return cell{value: strings.EqualFold(text, "true")}
