@@ -147,6 +147,11 @@ func (h *Host) Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result,
 	return h.pipeline.Call(ctx, call)
 }
 
+// WatchUpdates tells of resources that calls have changed; see pipeline.Pipeline.WatchUpdates.
+func (h *Host) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
+	return h.pipeline.WatchUpdates(updated)
+}
+
 // Close takes all plugins out of the catalog, waits for the calls in flight and frees everything. It may be called twice.
 func (h *Host) Close() error {
 	h.scanning.Lock()

@@ -94,6 +94,11 @@ func Progress(ctx context.Context, progress, total float64, message string) {
 	hostProgress(progress, total, message)
 }
 
+// ResourceUpdated tells clients that have subscribed to the resource with this URI, a resource of this plugin's or one that matches a
+// template of its, that it has changed. They are told after the call, and only those of the caller's tenant. The host passes on at
+// most 256 different URIs a call.
+func ResourceUpdated(ctx context.Context, uri string) { hostUpdated(ctx, uri) }
+
 // Log returns a logger whose records go to the host's log, marked with the plugin. What passes the call's log limit is dropped.
 func Log(ctx context.Context) *slog.Logger {
 	buffer := new(bytes.Buffer)

@@ -23,6 +23,9 @@ func importLog(level int32, p unsafe.Pointer, length uint32)
 //go:wasmimport hako:core/1 progress
 func importProgress(progress, total float64, p unsafe.Pointer, length uint32)
 
+//go:wasmimport hako:core/1 updated
+func importUpdated(p unsafe.Pointer, length uint32)
+
 //go:wasmimport hako:core/1 canceled
 func importCanceled() int32
 
@@ -109,4 +112,8 @@ func hostLog(level abi.LogLevel, line string) {
 
 func hostProgress(progress, total float64, message string) {
 	importProgress(progress, total, unsafe.Pointer(unsafe.StringData(message)), uint32(len(message)))
+}
+
+func hostUpdated(_ context.Context, uri string) {
+	importUpdated(unsafe.Pointer(unsafe.StringData(uri)), uint32(len(uri)))
 }

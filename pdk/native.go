@@ -10,10 +10,11 @@ import (
 	"net/http"
 
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/internal/updates"
 )
 
 // Outside of Wasm there is no host: the functions below let handlers run under go test. HTTP goes out directly, log lines go to
-// the standard logger, progress is dropped.
+// the standard logger, progress is dropped, and updates reach whom a test names.
 
 func warm[In, Out any]() {}
 
@@ -22,6 +23,8 @@ func hostCanceled() bool { return false }
 func hostLog(_ abi.LogLevel, line string) { log.Print(line) }
 
 func hostProgress(_, _ float64, _ string) {}
+
+func hostUpdated(ctx context.Context, uri string) { updates.Tell(ctx, uri) }
 
 func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, head.Method, head.URL, bytes.NewReader(body))

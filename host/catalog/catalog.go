@@ -30,6 +30,9 @@ type Invocation struct {
 	Limits manifest.Limits
 	// Progress receives reports during the call, one at a time. It may be nil.
 	Progress func(abi.Progress)
+	// Updated receives, after the call and however that ended, the URIs of resources that have changed, each once, as the backend has
+	// them: nothing about them is checked. It may be nil.
+	Updated func(uri string)
 	// Tenant is the caller's; "" is that of callers without one. Nothing of one tenant may reach another.
 	Tenant string
 	// Session tells the caller's session from all others of the tenant. Empty means that there is none.
@@ -121,6 +124,16 @@ func (v *View) Template(uri string) (*Template, map[string]string, bool) {
 		return template, variables, true
 	}
 	return nil, nil, false
+}
+
+// Serves reports whether the source serves the resource with this URI, by itself or by a template.
+func (v *View) Serves(source, uri string) bool {
+	if resource, ok := v.Resource(uri); ok {
+		return resource.Source.Name == source
+	}
+	return slices.ContainsFunc(v.Templates, func(t *Template) bool {
+		return t.Source.Name == source && t.uri.Match(uri) != nil
+	})
 }
 
 func lookup[T any](table map[string]T, name string) (T, bool) {

@@ -152,12 +152,20 @@ func TestUserFunctions(t *testing.T) {
 	plugin := load(t, setup{wasm: second(t, guest(t))})
 	var reports []abi.Progress
 	request := &abi.Request{Method: abi.CallTool, Name: "notify", Arguments: json.RawMessage(`{}`)}
-	response, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request, Progress: func(p abi.Progress) { reports = append(reports, p) }})
+	var updated []string
+	response, err := plugin.Call(t.Context(), &catalog.Invocation{
+		Request:  request,
+		Progress: func(p abi.Progress) { reports = append(reports, p) },
+		Updated:  func(uri string) { updated = append(updated, uri) },
+	})
 	if err != nil || response.Content[0].Text != `{"action":"decline"}{"roots":[]}` {
 		t.Errorf("%+v, %v", response, err)
 	}
 	if len(reports) != 1 || reports[0] != (abi.Progress{Progress: 1, Total: 2, Message: "half"}) {
 		t.Errorf("progress = %+v", reports)
+	}
+	if len(updated) != 1 || updated[0] != "x:y" {
+		t.Errorf("updated = %q", updated)
 	}
 	_, err = call(t, plugin, "sample", nil)
 	wants(t, err, "plugin guest", "create_message")

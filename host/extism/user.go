@@ -16,10 +16,13 @@ func (a *Adapter) userFunctions() []broker.Function {
 		accept("notify_tool_list_changed", none),
 		accept("notify_prompt_list_changed", none),
 		accept("notify_resource_list_changed", none),
-		accept("notify_resource_updated", one),
 		accept("notify_url_elicitation_completed", one),
 		a.function("notify_logging_message", one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
 			s.logMessage(p[0])
+			return 0
+		}),
+		a.function("notify_resource_updated", one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
+			s.resourceUpdated(p[0])
 			return 0
 		}),
 		a.function("notify_progress", one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
@@ -56,6 +59,14 @@ func (s *session) logMessage(offset uint64) {
 		text = string(s.kernel.bytes("notify_logging_message", offset))
 	}
 	s.guest.Log(messageLevels[message.Level], text)
+}
+
+func (s *session) resourceUpdated(offset uint64) {
+	var update struct {
+		URI string `json:"uri"`
+	}
+	s.decode("notify_resource_updated", offset, &update)
+	s.guest.Updated(update.URI)
 }
 
 // reportProgress passes a report on, whatever its token: a call has only one.

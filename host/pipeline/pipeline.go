@@ -31,6 +31,7 @@ type Options struct {
 type Pipeline struct {
 	catalog *catalog.Catalog
 	options Options
+	updates updates
 }
 
 // New returns a Pipeline on the catalog.
@@ -221,6 +222,7 @@ func (p *Pipeline) run(ctx context.Context, source *catalog.Source, call *Call, 
 	request.Locale = p.locale(call)
 	response, err := source.Backend.Call(ctx, &catalog.Invocation{
 		Request: request, Limits: limits, Progress: call.Progress, Tenant: tenant, Session: call.Caller.sessionID(),
+		Updated: func(uri string) { p.updated(source.Name, tenant, uri) },
 	})
 	if err != nil {
 		return nil, err

@@ -60,6 +60,7 @@ func (o *observer) CallEnded(r pipeline.Record) { o.last = r }
 
 type fixture struct {
 	*pipeline.Pipeline
+	catalog  *catalog.Catalog
 	backend  backend
 	observer observer
 }
@@ -70,9 +71,9 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := new(fixture)
 	c := new(catalog.Catalog)
-	if err := c.Put(catalog.Source{Name: "test", Prefix: "p_", Config: []byte(`{"k":1}`), Backend: &f.backend}, m); err != nil {
+	f := &fixture{catalog: c}
+	if err := c.Put(catalog.Source{Name: "test", Prefix: "p_", Config: []byte(`{"k":1}`), Tenants: map[string][]byte{"acme": []byte(`{"k":2}`)}, Backend: &f.backend}, m); err != nil {
 		t.Fatal(err)
 	}
 	f.Pipeline = pipeline.New(c, &pipeline.Options{Observer: &f.observer, Missing: func(_, name string) error {
@@ -209,6 +210,63 @@ func TestBackendRequest(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestUpdates passes on what has changed: resources that the source itself offers, with the tenant on whose behalf it was called.
+func TestUpdates(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	other, err := manifest.Parse([]byte("name: other\nversion: 1.0.0\nresources: [{uri: 'other://fixed', name: fixed}]\nresourceTemplates: [{uriTemplate: 'other://{id}/x', name: x}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.catalog.Put(catalog.Source{Name: "other"}, other); err != nil {
+		t.Fatal(err)
+	}
+	f.backend.answer = func() (*abi.Response, error) {
+		for _, uri := range []string{"test://fixed", "test://7/x", "test://7/y", "other://fixed", "other://7/x", "", "\x00"} {
+			f.backend.invocation.Updated(uri)
+		}
+		return nil, errors.New("it broke after that")
+	}
+	var got []string
+	stop := f.WatchUpdates(func(tenant, uri string) { got = append(got, tenant+" "+uri) })
+	call := &pipeline.Call{
+		Caller: pipeline.Caller{Tenant: "acme"}, Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":1}`)},
+	}
+	for range 2 {
+		_, _ = f.Call(t.Context(), call)
+		stop()
+	}
+	if want := "acme test://fixed, acme test://7/x"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
+// TestTenant passes the tenant on, with its configuration, and keeps sessions of tenants apart.
+func TestTenant(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.backend.answer = func() (*abi.Response, error) { return text("ok"), nil }
+	for _, test := range []struct {
+		caller pipeline.Caller
+		config string
+	}{
+		{pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Session: "s"}, `{"k":2}`},
+		{pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "zeta"}, `{"k":1}`},
+		{pipeline.Caller{Door: pipeline.DoorTerminal}, `{"k":1}`},
+	} {
+		if _, err := f.Call(t.Context(), &pipeline.Call{Caller: test.caller, Request: abi.Request{Method: abi.ReadResource, URI: "test://fixed"}}); err != nil {
+			t.Fatal(err)
+		}
+		got := f.backend.invocation
+		if got.Tenant != test.caller.Tenant || string(f.backend.last.Config) != test.config {
+			t.Errorf("%+v: tenant %q, configuration %s", test.caller, got.Tenant, f.backend.last.Config)
+		}
+		if hasSession := got.Session != ""; hasSession != (test.caller.Session != "" || test.caller.Door != pipeline.DoorHTTP) {
+			t.Errorf("%+v: session %q", test.caller, got.Session)
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	}
 	timed, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
+	defer c.passUpdates(invocation.Updated)
 	response, err := p.serve(timed, code, c, payload)
 	if err != nil {
 		return nil, c.explain(ctx, timed, err)
@@ -95,6 +96,9 @@ type call struct {
 	answer *abi.Response
 
 	lastProgress time.Time
+	// updates are the URIs of resources that have changed; dropsUpdates says that there are more.
+	updates      []string
+	dropsUpdates bool
 	response     []byte
 	blobs        [][]byte
 	output       int64

@@ -65,6 +65,13 @@ func (g *Guest) Log(level abi.LogLevel, text string) {
 	}
 }
 
+// Updated notes that a resource has changed, as the core function "updated" does.
+func (g *Guest) Updated(uri string) {
+	if g.call.mayUpdate(len(uri)) {
+		g.call.update(uri)
+	}
+}
+
 // WantsProgress reports whether somebody is told of the call's progress.
 func (g *Guest) WantsProgress() bool { return g.call.progress != nil }
 

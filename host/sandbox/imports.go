@@ -82,6 +82,13 @@ var coreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Functio
 		callOf(ctx).report(api.DecodeF64(p[0]), api.DecodeF64(p[1]), p[2], p[3])
 		return 0
 	}},
+	{Name: "updated", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+		call := callOf(ctx)
+		if call.mayUpdate(int(p[1])) {
+			call.update(string(c.Bytes("updated", p[0], p[1])))
+		}
+		return 0
+	}},
 	{Name: "canceled", Result: &i32, Late: true, Do: func(ctx context.Context, _ *broker.Call, _ []uint64) uint64 {
 		if ctx.Err() != nil {
 			return 1

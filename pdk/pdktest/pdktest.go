@@ -9,6 +9,7 @@ import (
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/internal/nativesql"
+	"github.com/hako-run/hako/pdk/internal/updates"
 )
 
 // Options are the call's surroundings. The zero value is a call with no configuration and no language.
@@ -17,6 +18,16 @@ type Options struct {
 	Config any
 	// Locale is the caller's language.
 	Locale string
+	// Updated receives the URIs that the call passes to pdk.ResourceUpdated. It may be nil.
+	Updated func(uri string)
+}
+
+// surround puts into ctx what of the options is not in the request.
+func (o Options) surround(ctx context.Context) context.Context {
+	if o.Updated == nil {
+		return ctx
+	}
+	return updates.With(ctx, o.Updated)
 }
 
 // Context returns a context for calling a handler directly.
@@ -28,7 +39,7 @@ func Context(t testing.TB, options Options) context.Context {
 			t.Errorf("pdktest: end of the call: %v", err)
 		}
 	})
-	return pdk.NewContext(ctx, request(t, options))
+	return pdk.NewContext(options.surround(ctx), request(t, options))
 }
 
 // CallTool calls the tool as the host would, except that no schema is checked.
@@ -37,7 +48,7 @@ func CallTool(t testing.TB, name string, arguments any, options Options) *abi.Re
 	r := request(t, options)
 	r.Method, r.Name, r.Arguments = abi.CallTool, name, marshal(t, arguments)
 	ctx, end := nativesql.Start(t.Context(), t.Name())
-	response := pdk.Handle(ctx, r)
+	response := pdk.Handle(options.surround(ctx), r)
 	if err := end(); err != nil {
 		t.Fatalf("pdktest: %s: end of the call: %v", name, err)
 	}

@@ -88,6 +88,24 @@ func init() {
 		}
 		return "done", nil
 	})
+	pdk.HandleTool("update", func(ctx context.Context, in echo) (string, error) {
+		for uri := range strings.FieldsSeq(in.Text) {
+			pdk.ResourceUpdated(ctx, uri)
+		}
+		return "updated", nil
+	})
+	pdk.HandleTool("update_and_trap", func(ctx context.Context, in echo) (string, error) {
+		pdk.ResourceUpdated(ctx, in.Text)
+		rawTake(0xffff_fff0)
+		rawBlob(0xffff_fff0, 100)
+		return "", nil
+	})
+	pdk.HandleTool("update_flood", func(ctx context.Context, in number) (string, error) {
+		for i := range in.N {
+			pdk.ResourceUpdated(ctx, fmt.Sprint("probe://item/", i))
+		}
+		return "done", nil
+	})
 	pdk.HandleTool("clock", func(context.Context, none) (string, error) { return time.Now().UTC().Format(time.RFC3339), nil })
 	pdk.HandleTool("random", func(context.Context, none) (string, error) {
 		data := make([]byte, 16)
