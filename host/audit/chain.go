@@ -1,0 +1,79 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// chain is the end of a chain of records: the last one's number, hash and type. The zero value is the end of an empty one.
+type chain struct {
+	seq  uint64
+	hash string
+	last Type
+}
+
+// genesis is what the first record has for the hash of the one before.
+var genesis = strings.Repeat("0", 2*sha256.Size)
+
+// line makes the next record of body, an event's JSON: with its number and the hash of the record before in front.
+func (c chain) line(body []byte) []byte {
+	line := make([]byte, 0, len(body)+100)
+	line = append(line, seqKey...)
+	line = strconv.AppendUint(line, c.seq+1, 10)
+	line = append(line, prevKey...)
+	line = append(line, c.head()...)
+	line = append(line, `",`...)
+	line = append(line, body[1:]...)
+	return append(line, '\n')
+}
+
+const (
+	seqKey  = `{"seq":`
+	prevKey = `,"prev":"`
+)
+
+// head is the hash of the last record.
+func (c chain) head() string {
+	if c.seq == 0 {
+		return genesis
+	}
+	return c.hash
+}
+
+// after is the chain with line, which ends in a newline, at its end. The line is known to be well formed.
+func (c chain) after(line []byte) chain { return chain{seq: c.seq + 1, hash: hashOf(line)} }
+
+// hashOf is the hash of a record, without its newline.
+func hashOf(line []byte) string {
+	sum := sha256.Sum256(bytes.TrimSuffix(line, []byte("\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// parseLine takes the number and the previous hash off a record. They stand where line puts them, in that form alone, so that a record
+// has one spelling.
+func parseLine(line []byte) (seq uint64, prev string, err error) {
+	rest, ok := bytes.CutPrefix(line, []byte(seqKey))
+	digits, rest, found := bytes.Cut(rest, []byte(prevKey))
+	if !ok || !found || len(rest) < len(genesis)+2 || string(rest[len(genesis):len(genesis)+2]) != `",` {
+		return 0, "", fmt.Errorf("no record of an audit log")
+	}
+	seq, err = strconv.ParseUint(string(digits), 10, 64)
+	if err != nil || strconv.FormatUint(seq, 10) != string(digits) {
+		return 0, "", fmt.Errorf("%.20q is no number of a record", digits)
+	}
+	return seq, string(rest[:len(genesis)]), nil
+}
+
+// parseEntry decodes a record.
+func parseEntry(line []byte) (*Entry, error) {
+	entry := new(Entry)
+	if err := json.Unmarshal(line, entry); err != nil {
+		return nil, err
+	}
+	return entry, nil
+}

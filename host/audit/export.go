@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Format is a form in which other systems take records.
+type Format string
+
+// Formats.
+const (
+	// JSONL is one line of JSON for each record, as it stands in the log.
+	JSONL Format = "jsonl"
+	// OCSF is the Open Cybersecurity Schema Framework 1.3, class API Activity (6003), one event a line.
+	OCSF Format = "ocsf"
+	// CEF is ArcSight's Common Event Format, version 0, one event a line.
+	CEF Format = "cef"
+)
+
+// Formats lists them all.
+var Formats = []Format{JSONL, OCSF, CEF}
+
+// Write writes the entry as one line in format f. The version is that of the program. It fails with w's error, or for an unknown format.
+func (e *Entry) Write(w io.Writer, f Format, version string) error {
+	switch f {
+	case JSONL:
+		return json.NewEncoder(w).Encode(e)
+	case OCSF:
+		return json.NewEncoder(w).Encode(e.ocsf(version))
+	case CEF:
+		_, err := fmt.Fprintln(w, e.cef(version))
+		return err
+	}
+	return fmt.Errorf("audit: no format %q: use jsonl, ocsf or cef", f)
+}
+
+// succeeded reports whether the call or action did what was asked.
+func (e *Entry) succeeded() bool { return e.Outcome == "ok" || e.Outcome == "" }
+
+// operation is what was done.
+func (e *Entry) operation() string {
+	if e.Action != "" {
+		return e.Action
+	}
+	return string(e.Type)
+}
+
+// Numbers of OCSF: class API Activity in the category Application Activity, its activity Other, and statuses and severities.
+const (
+	ocsfClass, ocsfCategory, ocsfOther = 6003, 6, 99
+	ocsfSuccess, ocsfFailure           = 1, 2
+	ocsfInformational, ocsfLow         = 1, 2
+)
+
+func (e *Entry) ocsf(version string) map[string]any {
+	status, severity, name := ocsfSuccess, ocsfInformational, "Success"
+	if !e.succeeded() {
+		status, severity, name = ocsfFailure, ocsfLow, "Failure"
+	}
+	return map[string]any{
+		"class_uid": ocsfClass, "category_uid": ocsfCategory, "activity_id": ocsfOther, "activity_name": e.operation(),
+		"type_uid": ocsfClass*100 + ocsfOther, "time": e.Time.UnixMilli(), "duration": int64(e.DurationMS),
+		"severity_id": severity, "status_id": status, "status": name, "status_code": e.Outcome, "status_detail": e.Error,
+		"metadata": map[string]any{
+			"version": "1.3.0", "uid": strconv.FormatUint(e.Seq, 10), "correlation_uid": e.TraceID,
+			"product": map[string]any{"name": "hako", "vendor_name": "hako", "version": version},
+		},
+		"actor": map[string]any{
+			"user":     map[string]any{"name": e.Subject.User, "org": map[string]any{"uid": e.Subject.Tenant}},
+			"session":  map[string]any{"uid": e.Subject.Session},
+			"app_name": e.Subject.ClientName,
+		},
+		"api":          map[string]any{"operation": e.operation(), "service": map[string]any{"name": e.Target.Plugin}, "request": map[string]any{"uid": e.RequestID}},
+		"resources":    []any{map[string]any{"name": e.Target.Name, "uid": e.Target.Digest}},
+		"src_endpoint": map[string]any{"ip": e.Subject.Address, "svc_name": e.Subject.Door},
+		"unmapped":     e,
+	}
+}
+
+// escapers of CEF: in the header "|" is the separator, in extensions "=" is.
+var (
+	cefHeader    = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r", " ", "\n", " ")
+	cefExtension = strings.NewReplacer(`\`, `\\`, "=", `\=`, "\r", `\r`, "\n", `\n`)
+)
+
+func (e *Entry) cef(version string) string {
+	severity := 1
+	if !e.succeeded() {
+		severity = 5
+	}
+	header := []string{"CEF:0", "hako", "hako", version, string(e.Type), e.operation() + " " + e.Target.Name, strconv.Itoa(severity)}
+	for i := range header {
+		header[i] = cefHeader.Replace(header[i])
+	}
+	extension := []string{}
+	for _, field := range [][2]string{
+		{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", strconv.FormatUint(e.Seq, 10)}, {"outcome", e.Outcome},
+		{"suser", e.Subject.User}, {"src", e.Subject.Address}, {"app", e.Subject.Door}, {"requestClientApplication", e.Subject.ClientName},
+		{"cs1Label", "tenant"}, {"cs1", e.Subject.Tenant}, {"cs2Label", "plugin"}, {"cs2", e.Target.Plugin}, {"fname", e.Target.Name},
+		{"cs3Label", "rule"}, {"cs3", e.rule()}, {"msg", e.Error}, {"prev", e.Prev},
+	} {
+		if field[1] != "" {
+			extension = append(extension, field[0]+"="+cefExtension.Replace(field[1]))
+		}
+	}
+	return strings.Join(header, "|") + "|" + strings.Join(extension, " ")
+}
+
+func (e *Entry) rule() string {
+	if e.Decision == nil {
+		return ""
+	}
+	return e.Decision.Rule
+}

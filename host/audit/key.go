@@ -1,0 +1,139 @@
+package audit
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// key signs checkpoints and authenticates the head.
+type key struct {
+	private ed25519.PrivateKey
+	public  ed25519.PublicKey
+	mac     []byte // authenticates the head
+	digest  []byte // keys Log.Digest
+}
+
+// openKey reads the log's key; with create it makes one where there is none.
+func openKey(dir string, create bool) (*key, error) {
+	path := filepath.Join(dir, keyName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !create {
+			return nil, fmt.Errorf("the key %s is missing, so records cannot be signed: put it back, or move the whole directory away to begin a new log", path)
+		}
+		return createKey(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s is no key of an audit log", path)
+	}
+	return newKey(seed), nil
+}
+
+func createKey(dir string) (*key, error) {
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed) // never fails
+	k := newKey(seed)
+	if err := os.WriteFile(filepath.Join(dir, keyName), []byte(base64.StdEncoding.EncodeToString(seed)+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return k, os.WriteFile(filepath.Join(dir, publicName), []byte(k.name()+"\n"), 0o644)
+}
+
+func newKey(seed []byte) *key {
+	private := ed25519.NewKeyFromSeed(seed)
+	return &key{
+		private: private, public: private.Public().(ed25519.PublicKey),
+		mac: authenticate(seed, "hako audit head"), digest: authenticate(seed, "hako audit digest"),
+	}
+}
+
+func authenticate(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// Digest stands for data in a record: equal data has an equal digest, and who does not have the log's key cannot try out what the data
+// may have been. It is HMAC-SHA256 (RFC 2104).
+func (l *Log) Digest(data []byte) string {
+	return "hmac-sha256:" + hex.EncodeToString(authenticate(l.key.digest, string(data)))
+}
+
+// name is the public key as text.
+func (k *key) name() string { return "ed25519:" + base64.StdEncoding.EncodeToString(k.public) }
+
+// sign signs the chain whose next record, a checkpoint, has the number seq and the time t.
+func (k *key) sign(seq uint64, hash string, t time.Time) *Checkpoint {
+	return &Checkpoint{Key: k.name(), Signature: ed25519.Sign(k.private, signed(seq, hash, t))}
+}
+
+// signed is what a checkpoint signs.
+func signed(seq uint64, hash string, t time.Time) []byte {
+	return []byte("hako audit checkpoint\n" + strconv.FormatUint(seq, 10) + "\n" + hash + "\n" + t.UTC().Format(time.RFC3339Nano) + "\n")
+}
+
+// ParsePublicKey reads a public key as audit.pub has it.
+func ParsePublicKey(text string) (ed25519.PublicKey, error) {
+	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "ed25519:")
+	public, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(public) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("%.40q is no public key of an audit log: it looks like ed25519:...", text)
+	}
+	return public, nil
+}
+
+// head says where the log ends.
+type head struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+	MAC  string `json:"mac"`
+}
+
+// headSize is the size of the file: it is written in place, in one piece.
+const headSize = 256
+
+func (k *key) authenticate(seq uint64, hash string) string {
+	return hex.EncodeToString(authenticate(k.mac, strconv.FormatUint(seq, 10)+"\n"+hash))
+}
+
+func writeHead(file *os.File, c chain, k *key) error {
+	text := fmt.Appendf(nil, `{"seq":%d,"hash":"%s","mac":"%s"}`, c.seq, c.hash, k.authenticate(c.seq, c.hash))
+	for len(text) < headSize-1 {
+		text = append(text, ' ')
+	}
+	_, err := file.WriteAt(append(text, '\n'), 0)
+	return err
+}
+
+// readHead reads the head of the log in dir. The zero head comes with an error.
+func readHead(dir string, k *key) (head, error) {
+	text, err := os.ReadFile(filepath.Join(dir, headName))
+	if err != nil {
+		return head{}, err
+	}
+	var h head
+	if err := json.Unmarshal(text, &h); err != nil {
+		return head{}, fmt.Errorf("%s: %w", headName, err)
+	}
+	if !hmac.Equal([]byte(h.MAC), []byte(k.authenticate(h.Seq, h.Hash))) {
+		return head{}, fmt.Errorf("%s was not written with the log's key", headName)
+	}
+	return h, nil
+}

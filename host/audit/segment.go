@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Names of files in the directory.
+const (
+	lockName    = "audit.lock"
+	headName    = "audit.head"
+	keyName     = "audit.key"
+	publicName  = "audit.pub"
+	segmentForm = "audit-%08d.jsonl"
+)
+
+func segmentName(number int) string { return fmt.Sprintf(segmentForm, number) }
+
+// segments lists the segments in dir, oldest first.
+func segments(dir string) ([]string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range list {
+		if number(entry.Name()) > 0 {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return number(a) - number(b) })
+	return names, nil
+}
+
+// number is the number of a segment, or 0 for another file.
+func number(name string) (n int) {
+	if _, err := fmt.Sscanf(name, segmentForm, &n); err != nil || segmentName(n) != name {
+		return 0
+	}
+	return n
+}
+
+// segment is one file of the log, open for appending.
+type segment struct {
+	number int
+	file   *os.File
+	size   int64 // as far as this process knows
+}
+
+func createSegment(dir string, n int) (*segment, error) {
+	file, err := os.OpenFile(filepath.Join(dir, segmentName(n)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &segment{number: n, file: file}, nil
+}
+
+func openSegment(dir, name string) (*segment, error) {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &segment{number: number(name), file: file}, nil
+}
+
+// grown reports whether another process has written to it.
+func (s *segment) grown() (bool, error) {
+	info, err := s.file.Stat()
+	return err == nil && info.Size() != s.size, err
+}
+
+// repair cuts off a line that was not finished, and returns how many bytes that were.
+func (s *segment) repair() (cut int64, err error) {
+	end, err := s.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	last, err := s.lineStart(end)
+	if err != nil {
+		return 0, err
+	}
+	if s.size = end; last == end {
+		return 0, nil
+	}
+	s.size = last
+	return end - last, s.file.Truncate(last)
+}
+
+// lineStart is where the line begins that ends at end: end itself after a newline, and at the start of the file.
+func (s *segment) lineStart(end int64) (int64, error) {
+	buffer := make([]byte, 4096)
+	for end > 0 {
+		n := min(int64(len(buffer)), end)
+		if _, err := s.file.ReadAt(buffer[:n], end-n); err != nil {
+			return 0, err
+		}
+		if at := bytes.LastIndexByte(buffer[:n], '\n'); at >= 0 {
+			return end - n + int64(at) + 1, nil
+		}
+		end -= n
+	}
+	return 0, nil
+}
+
+// tail is the end of the chain in the file, which ends with a whole line. It is the zero chain in an empty file.
+func (s *segment) tail() (chain, error) {
+	if s.size == 0 {
+		end, err := s.file.Seek(0, io.SeekEnd)
+		if err != nil || end == 0 {
+			return chain{}, err
+		}
+		s.size = end
+	}
+	start, err := s.lineStart(s.size - 1)
+	if err != nil {
+		return chain{}, err
+	}
+	line := make([]byte, s.size-start)
+	if _, err := s.file.ReadAt(line, start); err != nil {
+		return chain{}, err
+	}
+	entry, err := parseEntry(line)
+	if err != nil {
+		return chain{}, fmt.Errorf("%s ends with what is no record: %w: move the file away and verify it", s.file.Name(), err)
+	}
+	return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
+}
+
+// write appends a line, or nothing.
+func (s *segment) write(line []byte) error {
+	n, err := s.file.WriteAt(line, s.size)
+	if err != nil {
+		if n > 0 {
+			err = errors.Join(err, s.file.Truncate(s.size))
+		}
+		return err
+	}
+	s.size += int64(n)
+	return nil
+}
+
+func (s *segment) close() error { return errors.Join(s.file.Sync(), s.file.Close()) }
+
+// discard takes back createSegment.
+func (s *segment) discard() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }
