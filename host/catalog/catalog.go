@@ -96,6 +96,7 @@ type View struct {
 	Templates []*Template
 	Prompts   []*Prompt
 
+	retired   map[retiredName]*retired
 	tools     map[string]*Tool
 	resources map[string]*Resource
 	prompts   map[string]*Prompt
@@ -110,11 +111,13 @@ func (v *View) Prompt(name string) (*Prompt, bool) { return lookup(v.prompts, na
 // Resource returns the resource with this URI.
 func (v *View) Resource(uri string) (*Resource, bool) { return lookup(v.resources, uri) }
 
-// Template returns the first template, by its text, that uri matches, and the values of its variables.
+// Template returns the first template, by its text, that uri matches, and the values of its variables. A URI that the template's
+// source has retired does not count.
 func (v *View) Template(uri string) (*Template, map[string]string, bool) {
+	old := v.retired[retiredName{"resource", uri}]
 	for _, template := range v.Templates {
 		values := template.uri.Match(uri)
-		if values == nil {
+		if values == nil || old != nil && old.source == template.Source {
 			continue
 		}
 		variables := map[string]string{}
@@ -134,6 +137,24 @@ func (v *View) Serves(source, uri string) bool {
 	return slices.ContainsFunc(v.Templates, func(t *Template) bool {
 		return t.Source.Name == source && t.uri.Match(uri) != nil
 	})
+}
+
+// Instead returns what a source says to use instead of a name that it has retired. kind is "tool", "prompt" or "resource". Names on
+// offer come first: ask for those that are not.
+func (v *View) Instead(kind, name string) (manifest.Text, bool) {
+	old, ok := v.retired[retiredName{kind, name}]
+	if !ok {
+		return nil, false
+	}
+	return old.instead, true
+}
+
+// retiredName is a kind as in ConflictError, and a name at the doors or a URI.
+type retiredName struct{ kind, name string }
+
+type retired struct {
+	source  *Source
+	instead manifest.Text
 }
 
 func lookup[T any](table map[string]T, name string) (T, bool) {
@@ -182,6 +203,7 @@ type offer struct {
 	resources []*Resource
 	templates []*Template
 	prompts   []*Prompt
+	retired   map[retiredName]*retired
 }
 
 // Put offers what m describes, instead of what a source of the same name offered before. It fails with a *ConflictError if
@@ -245,7 +267,7 @@ func (c *Catalog) replace(offers map[string]*offer) {
 }
 
 func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
-	o := new(offer)
+	o := &offer{retired: map[retiredName]*retired{}}
 	for i := range m.Tools {
 		spec := &m.Tools[i]
 		o.tools = append(o.tools, &Tool{source, source.Prefix + spec.Name, spec})
@@ -264,7 +286,20 @@ func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
 	for i := range m.Prompts {
 		o.prompts = append(o.prompts, &Prompt{source, source.Prefix + m.Prompts[i].Name, &m.Prompts[i]})
 	}
+	for _, r := range m.Retired {
+		o.retired[nameOf(source, r)] = &retired{source, r.Instead}
+	}
 	return o, nil
+}
+
+func nameOf(source *Source, r manifest.Retired) retiredName {
+	switch {
+	case r.Tool != "":
+		return retiredName{"tool", source.Prefix + r.Tool}
+	case r.Prompt != "":
+		return retiredName{"prompt", source.Prefix + r.Prompt}
+	}
+	return retiredName{"resource", r.Resource}
 }
 
 // conflict finds a name of o that view has already.
@@ -295,8 +330,9 @@ func (o *offer) conflict(view *View, source string) error {
 }
 
 func newView(offers map[string]*offer) *View {
-	v := &View{tools: map[string]*Tool{}, resources: map[string]*Resource{}, prompts: map[string]*Prompt{}}
-	for _, o := range offers {
+	v := &View{retired: map[retiredName]*retired{}, tools: map[string]*Tool{}, resources: map[string]*Resource{}, prompts: map[string]*Prompt{}}
+	for _, name := range slices.Sorted(maps.Keys(offers)) { // the order decides who answers for a name that several have retired
+		o := offers[name]
 		for _, tool := range o.tools {
 			v.tools[tool.Name] = tool
 		}
@@ -307,6 +343,11 @@ func newView(offers map[string]*offer) *View {
 			v.prompts[prompt.Name] = prompt
 		}
 		v.Templates = append(v.Templates, o.templates...)
+		for name, old := range o.retired {
+			if _, taken := v.retired[name]; !taken {
+				v.retired[name] = old
+			}
+		}
 	}
 	v.Tools = sorted(v.tools)
 	v.Resources = sorted(v.resources)

@@ -126,6 +126,46 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// TestRetired holds that a retired name gives way to one on offer, and hides only what its own source's templates would match.
+func TestRetired(t *testing.T) {
+	t.Parallel()
+	c := new(catalog.Catalog)
+	for _, plugin := range []struct{ name, prefix, more string }{
+		{"a", "a_", "retired: [{tool: old, instead: a's}, {prompt: gone, instead: b's}, {resource: 'x://one/me', instead: c's}, {resource: 'x://two/me', instead: d's}]\n"},
+		{"b", "", "retired: [{tool: one, instead: e's}, {resource: 'x://one/me', instead: f's}]\n"},
+	} {
+		text := "name: " + plugin.name + "\nversion: 1.0.0\n" + plugin.more + map[string]string{
+			"a": "tools: [{name: one, description: d, inputSchema: {type: object}}]\nresourceTemplates: [{uriTemplate: 'x://one/{id}', name: n}]\n",
+			"b": "resourceTemplates: [{uriTemplate: 'x://two/{id}', name: n}]\n",
+		}[plugin.name]
+		m, err := manifest.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Put(catalog.Source{Name: plugin.name, Prefix: plugin.prefix}, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view := c.View()
+	for _, test := range []struct{ kind, name, want string }{
+		{"tool", "a_old", "a's"}, {"tool", "old", ""}, {"tool", "one", "e's"}, {"prompt", "a_gone", "b's"}, {"prompt", "a_old", ""},
+		{"resource", "x://one/me", "c's"}, {"resource", "x://two/me", "d's"}, {"resource", "x://one/you", ""},
+	} {
+		if text, ok := view.Instead(test.kind, test.name); text.In("en") != test.want || ok != (test.want != "") {
+			t.Errorf("%s %s: %v, %v", test.kind, test.name, text, ok)
+		}
+	}
+	for uri, want := range map[string]bool{"x://one/me": false, "x://one/you": true, "x://two/me": true} {
+		if _, _, ok := view.Template(uri); ok != want {
+			t.Errorf("%s matches a template: %v", uri, ok)
+		}
+	}
+	c.Remove("a")
+	if text, _ := c.View().Instead("resource", "x://one/me"); text.In("en") != "f's" {
+		t.Errorf("without a: %v", text)
+	}
+}
+
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	c := new(catalog.Catalog)

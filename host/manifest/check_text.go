@@ -57,6 +57,9 @@ func (r *review) descriptions() {
 			r.text(strictyaml.Index(path+".arguments", j)+".description", a.Description)
 		}
 	}
+	for i, x := range m.Retired {
+		r.text(strictyaml.Index("retired", i)+".instead", x.Instead)
+	}
 	for i, p := range m.Permissions.HTTP {
 		r.text(strictyaml.Index("permissions.http", i)+".reason", p.Reason)
 	}

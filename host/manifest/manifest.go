@@ -27,6 +27,8 @@ type Manifest struct {
 	Resources         []Resource
 	ResourceTemplates []ResourceTemplate
 	Prompts           []Prompt
+	// Retired are names that the plugin offered once.
+	Retired []Retired
 
 	Permissions Permissions
 	// Config declares the keys that an operator may set, by name.
@@ -125,6 +127,14 @@ type PromptArgument struct {
 	Name        string
 	Description Text
 	Required    bool
+}
+
+// Retired is a name that a plugin no longer offers. It is not listed; who still uses it is told what to use instead.
+type Retired struct {
+	// Tool, Prompt or Resource is the name, or the resource's URI; the other two are empty.
+	Tool, Prompt, Resource string
+	// Instead says what to use, in a sentence for models and people.
+	Instead Text
 }
 
 // Permissions is everything a plugin asks for.

@@ -54,6 +54,7 @@ func (m *Manifest) read(v strictyaml.Value) {
 		"resources":         strictyaml.List(&m.Resources, readResource),
 		"resourceTemplates": strictyaml.List(&m.ResourceTemplates, readResourceTemplate),
 		"prompts":           strictyaml.List(&m.Prompts, readPrompt),
+		"retired":           strictyaml.List(&m.Retired, readRetired),
 		"permissions":       m.Permissions.read,
 		"state":             ReadState(&m.Permissions.State),
 		"config":            readConfig(&m.Config),
@@ -154,6 +155,15 @@ func readPromptArgument(v strictyaml.Value, a *PromptArgument) {
 		"name":        strictyaml.String(&a.Name),
 		"description": readText(&a.Description),
 		"required":    strictyaml.Bool(&a.Required),
+	})
+}
+
+func readRetired(v strictyaml.Value, r *Retired) {
+	v.Object(strictyaml.Fields{
+		"tool":     strictyaml.String(&r.Tool),
+		"prompt":   strictyaml.String(&r.Prompt),
+		"resource": strictyaml.String(&r.Resource),
+		"instead":  readText(&r.Instead),
 	})
 }
 

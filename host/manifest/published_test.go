@@ -92,6 +92,7 @@ var goodManifests = map[string]string{
 	"IPv6":                 minimal + "permissions: {http: [{name: a, url: 'http://[::1]:80/', reason: r}]}\n",
 	"credential, here":     minimal + "permissions: {http: [{name: a, url: 'http://localhost:1', credential: c, reason: r}]}\n",
 	"only a resource":      "name: a\nversion: 0.0.1\nresources: [{uri: 'notes://a', name: n}]\n",
+	"retired":              minimal + "retired: [{tool: old, instead: use new}, {prompt: old, instead: i}, {resource: 'a://b', instead: i}]\n",
 	"empty lists":          minimal + "prompts: []\npermissions: {http: [], files: []}\nconfig: {}\n",
 	"list as a default":    minimal + "config: {a: {type: array, default: [x, y]}}\n",
 	"number as a default":  minimal + "config: {a: {type: number, default: 0.5, enum: [0.5, 1]}}\n",
@@ -117,12 +118,13 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 		"$defs/resourceTemplate":            "resourceTemplates: [{%s: 1}]",
 		"$defs/prompt":                      "prompts: [{%s: 1}]",
 		"$defs/prompt/properties/arguments/items": "prompts: [{arguments: [{%s: 1}]}]",
-		"properties/permissions":                  "permissions: {%s: 1}",
-		"$defs/httpPermission":                    "permissions: {http: [{%s: 1}]}",
-		"$defs/filePermission":                    "permissions: {files: [{%s: 1}]}",
-		"$defs/sqlPermission":                     "permissions: {sql: {%s: 1}}",
-		"$defs/configKey":                         "config: {a: {%s: 1}}",
-		"$defs/limits":                            "limits: {%s: 1}",
+		"$defs/retired":          "retired: [{%s: 1}]",
+		"properties/permissions": "permissions: {%s: 1}",
+		"$defs/httpPermission":   "permissions: {http: [{%s: 1}]}",
+		"$defs/filePermission":   "permissions: {files: [{%s: 1}]}",
+		"$defs/sqlPermission":    "permissions: {sql: {%s: 1}}",
+		"$defs/configKey":        "config: {a: {%s: 1}}",
+		"$defs/limits":           "limits: {%s: 1}",
 	} {
 		t.Run(at, func(t *testing.T) {
 			_, err := manifest.Parse(fmt.Appendf(nil, text, "zzzzzzzzzz"))
@@ -144,7 +146,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 			}
 		})
 	}
-	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 14 {
-		t.Errorf("the schema has %d closed objects; this test knows 14", n)
+	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 15 {
+		t.Errorf("the schema has %d closed objects; this test knows 15", n)
 	}
 }

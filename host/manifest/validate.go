@@ -58,6 +58,7 @@ func (v *validation) manifest(m *Manifest) {
 	v.resources(m.Resources)
 	v.resourceTemplates(m.ResourceTemplates)
 	v.prompts(m.Prompts)
+	v.retired(m)
 	v.config(m.Config)
 	v.httpPermissions(m.Permissions.HTTP, m.Config)
 	v.filePermissions(m.Permissions.Files)

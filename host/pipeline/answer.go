@@ -58,12 +58,13 @@ func replayNote(locale string) string {
 	return "Note: replayed from recordings (MOCK_MODE). This is not live data."
 }
 
-// asToolError makes of an error a result that a model can act on, unless the request itself was at fault.
+// asToolError makes of an error a result that a model can act on, unless the request itself was at fault. A tool that is no more but has
+// a substitute is something that a model can act on.
 func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 	var missing *NotFoundError
 	var denied *NotAllowedError
 	var invalid *InvalidError
-	if errors.As(err, &missing) || errors.As(err, &denied) || errors.As(err, &invalid) || ctx.Err() != nil {
+	if errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) || ctx.Err() != nil {
 		return nil, err
 	}
 	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: err.Error()}}}, nil

@@ -99,7 +99,7 @@ type Observer interface {
 type NotFoundError struct {
 	// Kind is "tool", "prompt" or "resource".
 	Kind, Name string
-	// Hint says what to do; it may be empty.
+	// Hint says what to use instead of a name that a plugin has retired, or what else to do; it may be empty.
 	Hint string
 }
 

@@ -108,7 +108,7 @@ var errInternal = errors.New("the host failed inside: its log has the details")
 func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	tool, ok := p.catalog.View().Tool(call.Request.Name)
 	if !ok {
-		return nil, p.missing("tool", call.Request.Name)
+		return nil, p.missing(call, "tool", call.Request.Name)
 	}
 	record.Name, record.Source = tool.Name, tool.Source.Name
 	request := call.Request
@@ -136,7 +136,7 @@ func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record)
 		source, record.Name = template.Source, template.Spec.URITemplate
 		request.Template, request.Variables = template.Spec.URITemplate, variables
 	} else {
-		return nil, p.missing("resource", request.URI)
+		return nil, p.missing(call, "resource", request.URI)
 	}
 	record.Source = source.Name
 	return p.run(ctx, source, call, &request, manifest.Limits{})
@@ -145,7 +145,7 @@ func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record)
 func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	prompt, ok := p.catalog.View().Prompt(call.Request.Name)
 	if !ok {
-		return nil, p.missing("prompt", call.Request.Name)
+		return nil, p.missing(call, "prompt", call.Request.Name)
 	}
 	record.Name, record.Source = prompt.Name, prompt.Source.Name
 	request := call.Request
@@ -180,7 +180,7 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 	if request.Ref == nil || request.Argument == nil {
 		return nil, &InvalidError{"a completion needs a ref and an argument"}
 	}
-	source, ref, err := p.referred(*request.Ref)
+	source, ref, err := p.referred(call)
 	if err != nil {
 		return nil, err
 	}
@@ -194,13 +194,13 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 }
 
 // referred finds what a completion is for, and the reference with the source's own name.
-func (p *Pipeline) referred(ref abi.Ref) (*catalog.Source, abi.Ref, error) {
-	view := p.catalog.View()
+func (p *Pipeline) referred(call *Call) (*catalog.Source, abi.Ref, error) {
+	view, ref := p.catalog.View(), *call.Request.Ref
 	switch ref.Type {
 	case "ref/prompt":
 		prompt, ok := view.Prompt(ref.Name)
 		if !ok {
-			return nil, ref, p.missing("prompt", ref.Name)
+			return nil, ref, p.missing(call, "prompt", ref.Name)
 		}
 		ref.Name = prompt.Spec.Name
 		return prompt.Source, ref, nil
@@ -210,7 +210,7 @@ func (p *Pipeline) referred(ref abi.Ref) (*catalog.Source, abi.Ref, error) {
 				return template.Source, ref, nil
 			}
 		}
-		return nil, ref, p.missing("resource", ref.URI)
+		return nil, ref, p.missing(call, "resource", ref.URI)
 	}
 	return nil, ref, &InvalidError{fmt.Sprintf("a completion is for ref/prompt or ref/resource, not %q", ref.Type)}
 }
@@ -240,13 +240,15 @@ func (p *Pipeline) locale(call *Call) string {
 	return p.options.Locale
 }
 
-func (p *Pipeline) missing(kind, name string) error {
+// missing says what is known of a name that is not on offer.
+func (p *Pipeline) missing(call *Call, kind, name string) error {
 	if p.options.Missing != nil {
 		if err := p.options.Missing(kind, name); err != nil {
 			return err
 		}
 	}
-	return &NotFoundError{Kind: kind, Name: name}
+	instead, _ := p.catalog.View().Instead(kind, name)
+	return &NotFoundError{Kind: kind, Name: name, Hint: instead.In(p.locale(call))}
 }
 
 var _ catalog.Backend = (*sandbox.Plugin)(nil)

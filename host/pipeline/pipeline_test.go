@@ -35,6 +35,10 @@ prompts:
   - name: ask
     description: d
     arguments: [{name: topic, required: true}, {name: tone}]
+retired:
+  - {tool: old, instead: {en: Call free instead., ja: free を使ってください。}}
+  - {prompt: older, instead: Use ask instead.}
+  - {resource: "test://me/x", instead: "Read test://fixed instead."}
 `
 
 // backend answers with a function and keeps the last invocation and its request.
@@ -153,6 +157,8 @@ func TestRequestAtFault(t *testing.T) {
 		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound, `unknown tool "free"`},
 		{"waiting tool", abi.Request{Method: abi.CallTool, Name: "waiting"}, pipeline.NotAllowed, "waiting is not allowed: it waits"},
 		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "x://"}, pipeline.NotFound, `unknown resource "x://"`},
+		{"retired resource", abi.Request{Method: abi.ReadResource, URI: "test://me/x"}, pipeline.NotFound, `unknown resource "test://me/x": Read test://fixed instead.`},
+		{"retired prompt", abi.Request{Method: abi.GetPrompt, Name: "p_older"}, pipeline.NotFound, `unknown prompt "p_older": Use ask instead.`},
 		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "ask"}, pipeline.NotFound, `unknown prompt "ask"`},
 		{"prompt without its argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask"}, pipeline.InvalidArguments, "needs the argument topic"},
 		{"prompt with another argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x","top":"y"}`)},
@@ -266,6 +272,21 @@ func TestTenant(t *testing.T) {
 		}
 		if hasSession := got.Session != ""; hasSession != (test.caller.Session != "" || test.caller.Door != pipeline.DoorHTTP) {
 			t.Errorf("%+v: session %q", test.caller, got.Session)
+		}
+	}
+}
+
+// TestRetiredTool holds that who calls a tool that is no more reads what to call, as a result and not as a protocol error.
+func TestRetiredTool(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for locale, want := range map[string]string{"": "Call free instead.", "ja": "free を使ってください。"} {
+		result, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: locale}, Request: abi.Request{Method: abi.CallTool, Name: "p_old"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := result.Response; !got.IsError || got.Content[0].Text != `unknown tool "p_old": `+want || result.Outcome != pipeline.NotFound {
+			t.Errorf("%q: %s, %+v", locale, result.Outcome, got)
 		}
 	}
 }
