@@ -1,0 +1,213 @@
+// Package slack is a stand-in for Slack's Web API (docs.slack.dev/methods): bearer tokens with scopes, errors as HTTP 200 with
+// "ok": false, and the messages kept in memory.
+//
+// A method is one entry of the table methods. What Slack is told (Web API) is all that is here; what Slack tells an app can be
+// added beside it.
+package slack
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/internal/fakes/fault"
+)
+
+// Server is an http.Handler that serves /api/METHOD. Make one with New; its methods are safe for concurrent use.
+type Server struct {
+	// Faults are met before anything else. Slack's own way to fail is {Body: `{"ok":false,"error":"internal_error"}`}.
+	Faults fault.Plan
+
+	mu       sync.Mutex
+	tokens   map[string]*token // guarded by mu, as all below
+	users    map[string]*User
+	channels map[string]*channel
+	messages []Message
+	last     time.Time // of the last message, so that timestamps differ
+}
+
+// Token is what a bot's token is good for.
+type token struct {
+	bot    string
+	scopes []string
+}
+
+// User is a member of the workspace.
+type User struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Real    string `json:"real_name"`
+	Email   string `json:"-"`
+	Bot     bool   `json:"is_bot"`
+	Deleted bool   `json:"deleted"`
+}
+
+// channel is a conversation: a channel, or a direct message to User.
+type channel struct {
+	id, name string
+	user     string
+	archived bool
+	members  []string
+}
+
+// Message is one that was posted.
+type Message struct {
+	Channel string         // "D…" or "C…"
+	User    string         // for a direct message, whom it is to
+	Text    string         // as sent
+	TS      string         // Slack's identifier of it in the channel
+	Sent    map[string]any // all that came with it
+}
+
+// New returns a server without tokens and users.
+func New() *Server {
+	return &Server{tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{}}
+}
+
+// AddToken makes token a bot's, with these scopes: "chat:write", "im:write", "users:read".
+func (s *Server) AddToken(value, bot string, scopes ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[value] = &token{bot, scopes}
+}
+
+// AddUser adds a member of the workspace.
+func (s *Server) AddUser(u User) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[u.ID] = &u
+}
+
+// AddChannel adds a channel with members, bots or users by their ID.
+func (s *Server) AddChannel(id, name string, members ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.channels[id] = &channel{id: id, name: name, members: members}
+}
+
+// Messages returns what was posted, in order.
+func (s *Server) Messages() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.messages)
+}
+
+// call is a request of the Web API with its arguments, all of them as JSON has them.
+type call struct {
+	*token
+	arguments map[string]any
+}
+
+func (c *call) text(name string) string {
+	text, _ := c.arguments[name].(string)
+	return text
+}
+
+// methods are those of the Web API that are served, each with the scopes of which it needs one.
+var methods = map[string]struct {
+	scopes []string
+	serve  func(*Server, *call) (answer, error)
+}{
+	"auth.test":          {nil, (*Server).authTest},
+	"users.info":         {[]string{"users:read"}, (*Server).usersInfo},
+	"conversations.open": {[]string{"im:write", "mpim:write", "channels:manage", "groups:write"}, (*Server).open},
+	"chat.postMessage":   {[]string{"chat:write"}, (*Server).post},
+}
+
+type answer map[string]any
+
+// apiError is an error in Slack's form.
+type apiError struct {
+	code  string
+	extra answer
+}
+
+func (e *apiError) Error() string { return e.code }
+
+func refuse(code string) error { return &apiError{code, nil} }
+
+// ServeHTTP serves the API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Faults.Wrap(http.HandlerFunc(s.serve)).ServeHTTP(w, r)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	result, err := s.api(r)
+	if err != nil {
+		result = answer{"ok": false, "error": err.Error()}
+		var e *apiError
+		if errors.As(err, &e) {
+			for key, value := range e.extra {
+				result[key] = value
+			}
+		}
+	} else {
+		result["ok"] = true
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_ = json.NewEncoder(w).Encode(result)
+}
+
+func (s *Server) api(r *http.Request) (answer, error) {
+	method, ok := methods[strings.TrimPrefix(r.URL.Path, "/api/")]
+	if !ok {
+		return nil, &apiError{"unknown_method", answer{"req_method": strings.TrimPrefix(r.URL.Path, "/api/")}}
+	}
+	arguments, err := readArguments(r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || bearer == "" {
+		return nil, refuse("not_authed")
+	}
+	t := s.tokens[bearer]
+	if t == nil {
+		return nil, refuse("invalid_auth")
+	}
+	if len(method.scopes) > 0 && !slices.ContainsFunc(method.scopes, func(scope string) bool { return slices.Contains(t.scopes, scope) }) {
+		return nil, &apiError{"missing_scope", answer{"needed": strings.Join(method.scopes, ","), "provided": strings.Join(t.scopes, ",")}}
+	}
+	return method.serve(s, &call{t, arguments})
+}
+
+// maxBody bounds a request, in bytes.
+const maxBody = 1 << 20
+
+// readArguments reads JSON, which needs its Content-Type, or a form.
+func readArguments(r *http.Request) (map[string]any, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil || len(body) > maxBody {
+		return nil, refuse("request_timeout")
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	arguments := map[string]any{}
+	switch {
+	case r.Method != "POST":
+		return nil, refuse("invalid_post_type")
+	case kind == "application/json":
+		if json.Unmarshal(body, &arguments) != nil {
+			return nil, refuse("invalid_json")
+		}
+	case kind == "application/x-www-form-urlencoded":
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, refuse("invalid_form_data")
+		}
+		for name := range form {
+			arguments[name] = form.Get(name)
+		}
+	case len(body) > 0 || err == nil:
+		return nil, refuse("invalid_post_type")
+	}
+	return arguments, nil
+}
