@@ -179,6 +179,9 @@ func (d *sqlDecoder) blob() (blob []byte, err error) {
 	if length < 0 || length > int64(len(d.blobs)) {
 		return nil, fmt.Errorf("a blob of %d bytes, where %d are left", length, len(d.blobs))
 	}
+	if length == 0 {
+		return []byte{}, nil
+	}
 	blob, d.blobs = d.blobs[:length:length], d.blobs[length:]
 	return blob, nil
 }

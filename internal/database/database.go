@@ -1,0 +1,184 @@
+// Package database runs SQL that nobody has to trust, each database a SQLite file of its own.
+//
+// SQLite is compiled to WebAssembly and from there to Go, so each connection has a bounded memory of its own, with every access
+// checked: a statement can neither take the host's memory nor, by a fault in SQLite, reach it. What a statement may do is decided when
+// it is compiled (authorize.go); time, memory, values, rows and files are bounded while it runs.
+package database
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Bounds of statements and their answers.
+const (
+	// MaxRows is the most rows of one answer.
+	MaxRows = 10_000
+	// MaxBytes is the most bytes of one answer, and of one value.
+	MaxBytes = 4 << 20
+	// maxSQL is the longest statement, in bytes.
+	maxSQL = 256 << 10
+	// maxMemory is the most that one connection takes, in bytes.
+	maxMemory = 48 << 20
+	// maxConns is how many connections one database has; more callers wait.
+	maxConns = 4
+	// busyWait is how long a caller waits for others, if its deadline is not before.
+	busyWait = 5 * time.Second
+)
+
+// Options are what a database is made of.
+type Options struct {
+	// Path is the file, made if it is missing, with its directory.
+	Path string
+	// Migrations are SQL, each applied once, in order.
+	Migrations []string
+	// Quota is the most bytes of the file. While a transaction runs, the write-ahead log beside it may grow as large and 16 MiB more.
+	Quota int64
+}
+
+// DB is one database. It is safe for concurrent use, also by several processes on one file.
+type DB struct {
+	options Options
+	slots   chan struct{} // one element per connection in use
+	writer  chan struct{} // holds one element while somebody writes
+	inUse   sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	idle   []*conn
+	closed bool
+}
+
+// Open opens the database and applies the migrations that are missing, all of them or none. ctx bounds that.
+//
+// An error matches *abi.Error, which may be shown to the plugin's callers, or *Fault.
+func Open(ctx context.Context, options Options) (*DB, error) {
+	db := &DB{options: options, slots: make(chan struct{}, maxConns), writer: make(chan struct{}, 1)}
+	if err := os.MkdirAll(filepath.Dir(options.Path), 0o700); err != nil {
+		return nil, db.fault(errReadOnly, err)
+	}
+	if err := db.migrate(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Close waits for the statements that run and closes all connections. It may be called twice. Sessions get errors from then on.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	db.closed = true
+	idle := db.idle
+	db.idle = nil
+	db.mu.Unlock()
+	var errs []error
+	for _, c := range idle {
+		errs = append(errs, c.close())
+	}
+	db.inUse.Wait()
+	return errors.Join(errs...)
+}
+
+var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the database has been closed"}
+
+// acquire takes a connection out of the pool, to write or only to read, and waits for it no longer than busyWait.
+func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
+	timer := time.NewTimer(busyWait)
+	defer timer.Stop()
+	if write {
+		if err := enter(ctx, db.writer, timer.C); err != nil {
+			return nil, err
+		}
+	}
+	c, err := db.reserve(ctx, timer.C)
+	if err != nil {
+		if write {
+			<-db.writer
+		}
+		return nil, err
+	}
+	c.write = write
+	return c, nil
+}
+
+// enter takes a place in queue.
+func enter(ctx context.Context, queue chan<- struct{}, tooLong <-chan time.Time) error {
+	select {
+	case queue <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case queue <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	case <-tooLong:
+		return errBusy
+	}
+}
+
+// reserve takes an idle connection, or opens one.
+func (db *DB) reserve(ctx context.Context, tooLong <-chan time.Time) (*conn, error) {
+	if err := enter(ctx, db.slots, tooLong); err != nil {
+		return nil, err
+	}
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		<-db.slots
+		return nil, errClosed
+	}
+	db.inUse.Add(1)
+	if last := len(db.idle) - 1; last >= 0 {
+		c := db.idle[last]
+		db.idle = db.idle[:last]
+		db.mu.Unlock()
+		c.renew()
+		return c, nil
+	}
+	db.mu.Unlock()
+	c, err := open(ctx, &db.options)
+	if err != nil {
+		<-db.slots
+		db.inUse.Done()
+		return nil, err
+	}
+	return c, nil
+}
+
+// release gives a connection back. One that is still busy, because its statement did not heed the deadline, is waited for in the
+// background, and with it whatever it holds.
+func (db *DB) release(c *conn) {
+	if c.running != nil {
+		go func() {
+			<-c.running
+			c.running, c.broken = nil, true
+			db.release(c)
+		}()
+		return
+	}
+	if err := c.rollback(); err != nil {
+		c.broken = true
+	}
+	write := c.write
+	db.mu.Lock()
+	keep := !c.broken && !db.closed
+	if keep {
+		db.idle = append(db.idle, c)
+	}
+	db.mu.Unlock()
+	if !keep {
+		// What it did is committed or lost already; nobody could act on the error.
+		_ = c.close()
+	}
+	if write {
+		<-db.writer
+	}
+	<-db.slots
+	db.inUse.Done()
+}

@@ -1,0 +1,116 @@
+package database
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// migrate applies the migrations that the database lacks, all or none of them. Another process that does the same waits, and then
+// finds nothing to do.
+func (db *DB) migrate(ctx context.Context) error {
+	c, err := db.acquire(ctx, true)
+	if err != nil {
+		return db.told(ctx, nil, err, "")
+	}
+	defer db.release(c)
+	if n, err := db.applied(ctx, c); err != nil || n == len(db.options.Migrations) {
+		return err // in most cases nothing is missing, and nobody has to wait
+	}
+	if err := c.host(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return db.told(ctx, c, err, "")
+	}
+	applied, err := db.applied(ctx, c)
+	if err != nil {
+		return err
+	}
+	for i, migration := range db.options.Migrations[applied:] {
+		if err := c.apply(ctx, applied+i+1, migration); err != nil {
+			failure, fault := db.explain(ctx, c, err, migration)
+			if fault {
+				return db.fault(failure, err)
+			}
+			return failf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s", applied+i+1, failure.Message)
+		}
+	}
+	return db.told(ctx, c, c.host(ctx, "COMMIT"), "")
+}
+
+const createMigrations = `CREATE TABLE IF NOT EXISTS ` + migrationTable + ` (
+	step INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied INTEGER NOT NULL) STRICT`
+
+// applied returns how many migrations the database has, if they are the first ones of the plugin's.
+func (db *DB) applied(ctx context.Context, c *conn) (int, error) {
+	sums, err := c.checksums(ctx)
+	if err != nil {
+		return 0, db.told(ctx, c, err, "")
+	}
+	known := db.options.Migrations
+	if len(sums) > len(known) {
+		return 0, failf(abi.CodeInvalid, "the plugin's database has had %d migrations and this version of the plugin knows %d: "+
+			"it was used by a newer version, so bring that back, or restore a backup from before it", len(sums), len(known))
+	}
+	for i, sum := range sums {
+		if sum != checksum(known[i]) {
+			return 0, failf(abi.CodeInvalid, "migration %d of the plugin is not the one that its database has had: "+
+				"a migration must not be edited once it is released; undo that, and append another one", i+1)
+		}
+	}
+	return len(sums), nil
+}
+
+// checksums returns those of the migrations that were applied, in order.
+func (c *conn) checksums(ctx context.Context) (sums []string, err error) {
+	exists, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", Args: []any{migrationTable}}, true)
+	if err != nil || len(exists.Rows) == 0 {
+		return nil, err
+	}
+	rows, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT checksum FROM " + migrationTable + " ORDER BY step"}, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows.Rows {
+		sum, _ := row[0].(string)
+		sums = append(sums, sum)
+	}
+	return sums, nil
+}
+
+// apply runs one migration, which may be several statements, under the rules for the plugin's own, and records it.
+func (c *conn) apply(ctx context.Context, step int, migration string) error {
+	if err := c.run(ctx, func() error { return c.script(migration) }); err != nil {
+		return err
+	}
+	record := fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s', %d)", migrationTable, step, checksum(migration), time.Now().Unix())
+	return c.host(ctx, createMigrations+";"+record)
+}
+
+// script runs statements one after the other. Rows that they give are dropped.
+func (c *conn) script(sql string) error {
+	for sql != "" {
+		stmt, rest, err := c.db.Prepare(sql)
+		if err != nil {
+			return err
+		}
+		if sql = rest; stmt == nil {
+			continue
+		}
+		for stmt.Step() {
+		}
+		err = stmt.Err()
+		_ = stmt.Close() // repeats the error of the last step
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checksum(migration string) string {
+	sum := sha256.Sum256([]byte(migration))
+	return hex.EncodeToString(sum[:])
+}

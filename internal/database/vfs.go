@@ -1,0 +1,135 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// files is the file system of one connection: the operating system's for the database, with bounds on what a statement can make grow
+// beside it.
+type files struct {
+	vfs.VFSFilename
+	name string
+	dir  string
+	// log and temporary are the most bytes of the write-ahead log and of one temporary file.
+	log, temporary int64
+	// ctx is the running statement's. Sorting can stay within one step of SQLite's for long, and writes temporary files meanwhile.
+	ctx context.Context
+	// full is why the running statement found no room; nil: it did.
+	full error
+}
+
+var filesNumber atomic.Uint64
+
+// newFiles makes a file system and registers it under its name, until close.
+func newFiles(o *Options) *files {
+	f := &files{
+		VFSFilename: vfs.Find("os").(vfs.VFSFilename),
+		name:        fmt.Sprintf("hako-%d", filesNumber.Add(1)),
+		dir:         filepath.Dir(o.Path),
+		log:         o.Quota + 16<<20,
+		temporary:   o.Quota,
+		ctx:         context.Background(),
+	}
+	vfs.Register(f.name, f)
+	return f
+}
+
+func (f *files) close() { vfs.Unregister(f.name) }
+
+// OpenFilename opens a file of the database, or a temporary one if name is nil.
+func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	if name == nil {
+		file, err := os.CreateTemp(f.dir, "tmp-*")
+		if err != nil {
+			return nil, flags, err
+		}
+		_ = os.Remove(file.Name()) // Windows refuses while it is open
+		return &temporaryFile{File: file, files: f}, flags, nil
+	}
+	file, flags, err := f.VFSFilename.OpenFilename(name, flags)
+	if err == nil && flags&vfs.OPEN_WAL != 0 {
+		file = &logFile{file, f}
+	}
+	return file, flags, err
+}
+
+// write writes to a file that must not grow beyond limit.
+func (f *files) write(file io.WriterAt, limit int64, p []byte, offset int64) (int, error) {
+	if offset+int64(len(p)) > limit {
+		f.full = errTooLarge
+		return 0, sqlite3.FULL
+	}
+	n, err := file.WriteAt(p, offset)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		f.full = err
+		err = sqlite3.FULL
+	}
+	return n, err
+}
+
+var errTooLarge = errors.New("beyond the limit of the file")
+
+// logFile is the write-ahead log. All that a statement changes is written there first.
+type logFile struct {
+	vfs.File
+	files *files
+}
+
+func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
+	return f.files.write(f.File, f.files.log, p, offset)
+}
+
+// temporaryFile is what SQLite sorts and groups in. No other connection sees it, so it needs no locks.
+type temporaryFile struct {
+	*os.File
+	files *files
+}
+
+var _ vfs.File = (*temporaryFile)(nil)
+
+func (f *temporaryFile) WriteAt(p []byte, offset int64) (int, error) {
+	if f.files.ctx.Err() != nil {
+		return 0, sqlite3.INTERRUPT
+	}
+	return f.files.write(f.File, f.files.temporary, p, offset)
+}
+
+func (f *temporaryFile) ReadAt(p []byte, offset int64) (int, error) {
+	if f.files.ctx.Err() != nil {
+		return 0, sqlite3.INTERRUPT
+	}
+	return f.File.ReadAt(p, offset)
+}
+
+func (f *temporaryFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f *temporaryFile) Close() error {
+	err := f.File.Close()
+	_ = os.Remove(f.Name()) // where it could not be removed before
+	return err
+}
+
+func (*temporaryFile) Sync(vfs.SyncFlag) error          { return nil }
+func (*temporaryFile) Lock(vfs.LockLevel) error         { return nil }
+func (*temporaryFile) Unlock(vfs.LockLevel) error       { return nil }
+func (*temporaryFile) CheckReservedLock() (bool, error) { return false, nil }
+func (*temporaryFile) SectorSize() int                  { return 4096 }
+func (*temporaryFile) DeviceCharacteristics() vfs.DeviceCharacteristic {
+	return vfs.IOCAP_POWERSAFE_OVERWRITE
+}
