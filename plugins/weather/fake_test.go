@@ -57,17 +57,14 @@ func (f *fakeJMA) asked() []string {
 	return slices.Clone(f.requests)
 }
 
-// madeUpFiles are the made-up forecasts of one time of issue and the table of areas.
-func madeUpFiles(t testing.TB, issued time.Time) map[string]string {
+// moment is a time in Japan.
+func moment(t testing.TB, text string) time.Time {
 	t.Helper()
-	files := map[string]string{areaPath: areaJSON(t)}
-	for code, office := range madeUpOffices {
-		files[forecastPath+code+".json"] = encode(t, office.issue(issued))
-		files[overviewPath+code+".json"] = fmt.Sprintf(
-			`{"publishingOffice":%q,"reportDatetime":%q,"targetArea":"","headlineText":"見出し","text":"　高気圧に覆われて晴れています。\n\n　夜は曇りでしょう。"}`,
-			office.publisher, stamp(issued))
+	at, err := time.ParseInLocation("2006-01-02 15:04", text, jst)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return files
+	return at
 }
 
 func forecastFile(office string) string { return forecastPath + office + ".json" }

@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
 func testAtlas(t testing.TB) atlas {
 	t.Helper()
-	table, err := parseAreas([]byte(areaJSON(t)))
+	table, err := parseAreas([]byte(jma.Areas()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func checkBuiltin(t *testing.T, all atlas) {
 
 func TestLocateErrors(t *testing.T) {
 	t.Parallel()
-	files := madeUpFiles(t, moment(t, "2026-04-15 11:00"))
+	files := jma.Files(moment(t, "2026-04-15 11:00"))
 	broken := map[string]string{forecastFile("016000"): files[forecastFile("016000")], areaPath: "503"}
 	tests := []struct {
 		name, location, lang string
@@ -135,7 +137,7 @@ func TestLocateErrors(t *testing.T) {
 func TestWithoutAreaTable(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"503", "404", "{", "[]", `{"class20s":{}}`, "<html>"} {
-		files := madeUpFiles(t, moment(t, "2026-04-15 11:00"))
+		files := jma.Files(moment(t, "2026-04-15 11:00"))
 		files[areaPath] = table
 		fake := newFakeJMA(t, files)
 		_, rep, err := ask(t, fake.url, arguments{Location: "帯広"}, moment(t, "2026-04-15 12:00"))
@@ -151,7 +153,7 @@ func TestWithoutAreaTable(t *testing.T) {
 
 func TestNamesakes(t *testing.T) {
 	t.Parallel()
-	files := madeUpFiles(t, moment(t, "2026-04-15 11:00"))
+	files := jma.Files(moment(t, "2026-04-15 11:00"))
 	fake := newFakeJMA(t, files)
 	_, rep, err := ask(t, fake.url, arguments{Location: "沖縄市"}, moment(t, "2026-04-15 12:00"))
 	if err != nil || len(rep.Notes) != 1 {

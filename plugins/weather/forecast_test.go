@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
 // edit changes a made-up file of Tokyo's as JSON, and returns its text.
 func edit(t *testing.T, issued time.Time, change func(short, week map[string]any)) string {
 	t.Helper()
 	var file []map[string]any
-	if err := json.Unmarshal([]byte(encode(t, madeUpOffices["130000"].issue(issued))), &file); err != nil {
+	if err := json.Unmarshal([]byte(jma.Forecast("130000", issued)), &file); err != nil {
 		t.Fatal(err)
 	}
 	change(file[0], file[1])
@@ -160,7 +162,7 @@ func TestJMATables(t *testing.T) {
 
 func TestFetchErrors(t *testing.T) {
 	t.Parallel()
-	whole := encode(t, madeUpOffices["130000"].issue(moment(t, "2026-04-15 11:00")))
+	whole := jma.Forecast("130000", moment(t, "2026-04-15 11:00"))
 	tests := []struct {
 		name, file string
 		ja, en     string
@@ -204,7 +206,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestDayNotCovered(t *testing.T) {
 	t.Parallel()
-	fake := newFakeJMA(t, madeUpFiles(t, moment(t, "2026-04-15 11:00")))
+	fake := newFakeJMA(t, jma.Files(moment(t, "2026-04-15 11:00")))
 	for _, now := range []string{"2026-05-01 12:00", "2026-04-01 12:00"} {
 		_, _, err := ask(t, fake.url, arguments{Location: "東京"}, moment(t, now))
 		if err == nil || !strings.Contains(err.Error(), "2026年4月15日11時00分発表") {
@@ -215,7 +217,7 @@ func TestDayNotCovered(t *testing.T) {
 
 func TestOverviewIsOptional(t *testing.T) {
 	t.Parallel()
-	files := madeUpFiles(t, moment(t, "2026-04-15 11:00"))
+	files := jma.Files(moment(t, "2026-04-15 11:00"))
 	for name, overview := range map[string]string{"missing": "404", "truncated": `{"text":`} {
 		files[overviewPath+"130000.json"] = overview
 		fake := newFakeJMA(t, files)

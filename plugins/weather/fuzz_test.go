@@ -5,13 +5,15 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
 // FuzzForecast reads any bytes as a forecast file and writes every answer from it: no crash, no minimum for the day of the report, and
 // text that is valid UTF-8.
 func FuzzForecast(f *testing.F) {
 	for _, hour := range []time.Duration{5, 11, 17} {
-		f.Add([]byte(encode(f, madeUpOffices["130000"].issue(moment(f, "2026-04-15 00:00").Add(hour*time.Hour)))), int64(hour))
+		f.Add([]byte(jma.Forecast("130000", moment(f, "2026-04-15 00:00").Add(hour*time.Hour))), int64(hour))
 	}
 	f.Add([]byte(`[{"reportDatetime":"2026-04-15T11:00:00+09:00","timeSeries":[{"timeDefines":["2026-04-15T11:00:00+09:00"],"areas":[{"weatherCodes":[""]}]}]}]`), int64(0))
 	f.Fuzz(func(t *testing.T, data []byte, hours int64) {
@@ -46,7 +48,7 @@ func FuzzForecast(f *testing.F) {
 
 // FuzzAreas holds that the reader of area.json agrees with encoding/json, except in how many U+FFFD stand for bytes that are not UTF-8.
 func FuzzAreas(f *testing.F) {
-	f.Add([]byte(areaJSON(f)))
+	f.Add([]byte(jma.Areas()))
 	f.Add([]byte(`{"class10s":{"1":{"name":"\u3042\"","x":[{"name":"y"},-1.5e3,true,null,"\\"]}}, "class20s" : { "2" : {"parent":null,"name":"z"} },"note":{}}`))
 	f.Add([]byte(`[1,{"a":"}"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
 // TestManifest holds that the manifest is valid, that every answer matches its output schema, and that its permission covers every
@@ -30,7 +31,7 @@ func TestManifest(t *testing.T) {
 	}
 	tool := m.Tools[0]
 	for _, issued := range []string{"2026-04-15 05:00", "2026-04-15 11:00", "2026-04-15 17:00"} {
-		fake := newFakeJMA(t, madeUpFiles(t, moment(t, issued)))
+		fake := newFakeJMA(t, jma.Files(moment(t, issued)))
 		for _, date := range []string{today, tomorrow, week} {
 			for _, in := range []arguments{{"東京", date, "ja", true}, {"Naha", date, "en", false}, {"郡山", date, "", false}, {"青森", date, "en", true}} {
 				checkSchemas(t, &tool, fake.url, in, issued)

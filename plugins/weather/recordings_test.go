@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
 //go:generate go test -run ^TestRecordings$ . -update
@@ -75,7 +75,7 @@ func madeUpRecordings(t *testing.T) *recordings {
 		Note:  "Made up for this project in the format of JMA's files; no forecast that JMA issued. The names and codes of areas are JMA's (出典：気象庁ホームページ).",
 		Clock: clock,
 	}
-	all := madeUpFiles(t, clock.Add(-30*time.Minute))
+	all := jma.Files(clock.Add(-30 * time.Minute))
 	add := func(path string) {
 		var x exchange
 		x.Request.Method, x.Request.URL = "GET", defaultBaseURL+path
@@ -84,14 +84,12 @@ func madeUpRecordings(t *testing.T) *recordings {
 		r.Exchanges = append(r.Exchanges, x)
 	}
 	add(areaPath)
-	for _, office := range slices.Sorted(maps.Keys(madeUpOffices)) {
+	for _, office := range jma.Offices() {
 		if !slices.Contains([]string{"016000", "130000", "270000", "471000"}, office) {
 			continue
 		}
 		add(forecastFile(office))
 		add(overviewPath + office + ".json")
-		week := fmt.Sprintf(`{"publishingOffice":"気象庁","reportDatetime":%q,"headTitle":"週間天気予報","text":"　向こう一週間は、天気は数日の周期で変わるでしょう。"}`, stamp(clock))
-		all[overviewWeekPath+office+".json"] = week
 		add(overviewWeekPath + office + ".json")
 	}
 	return r

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/internal/fakes/jma"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
@@ -42,7 +43,7 @@ func TestAnswers(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fake := newFakeJMA(t, madeUpFiles(t, moment(t, test.issued)))
+			fake := newFakeJMA(t, jma.Files(moment(t, test.issued)))
 			text, _, err := ask(t, fake.url, test.in, moment(t, test.now))
 			if err != nil {
 				t.Fatal(err)
@@ -88,7 +89,7 @@ func TestRequests(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fake := newFakeJMA(t, madeUpFiles(t, moment(t, "2026-04-15 11:00")))
+			fake := newFakeJMA(t, jma.Files(moment(t, "2026-04-15 11:00")))
 			ask(t, fake.url, test.in, moment(t, "2026-04-15 12:00"))
 			if got := fake.asked(); !slices.Equal(got, test.want) {
 				t.Errorf("requests are %q, want %q", got, test.want)
@@ -112,7 +113,7 @@ func TestLanguage(t *testing.T) {
 		{"another language", "Tokyo", "", "fr", "", english},
 		{"configured", "Tokyo", "", "", "en", english},
 	}
-	fake := newFakeJMA(t, madeUpFiles(t, moment(t, "2026-04-15 11:00")))
+	fake := newFakeJMA(t, jma.Files(moment(t, "2026-04-15 11:00")))
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
