@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+
+	"github.com/hako-run/hako/pdk/pdksql"
+)
+
+// kind is a sort of record: how its ids begin, the table that holds it, its names, and the call that shows which there are.
+type kind struct{ prefix, table, en, ja, find string }
+
+var (
+	agents   = kind{"agt", "agents", "agent", "エージェント", "list_agents()"}
+	projects = kind{"proj", "projects", "project", "プロジェクト", "list_projects()"}
+	tasks    = kind{"task", "tasks", "task", "タスク", `list_tasks(project_id="…")`}
+	handoffs = kind{"hnd", "handoffs", "hand-off", "ハンドオフ", "get_pending_handoffs()"}
+	contexts = kind{"ctx", "contexts", "record", "記録", `get_task_context(task_id="…", include_history=true)`}
+)
+
+// unknown is the refusal of an id that no record has.
+func (k kind) unknown(id string) error {
+	for _, other := range []kind{agents, projects, tasks, handoffs, contexts} {
+		if other != k && strings.HasPrefix(id, other.prefix+"_") {
+			return refuse("%[1]q is the id of a %[4]s, and that of a %[6]s begins with %[2]s_: %[3]s shows which there are",
+				"%[1]q は%[5]sの ID です。%[7]sの ID は %[2]s_ で始まります。%[3]s で確認してください",
+				id, k.prefix, k.find, other.en, other.ja, k.en, k.ja)
+		}
+	}
+	return refuse("there is no %[3]s %[1]q: %[2]s shows which there are", "%[4]s %[1]q はありません。%[2]s で確認してください", id, k.find, k.en, k.ja)
+}
+
+// exists refuses an id that no record has. An empty one stands for none and is not looked for.
+func (k kind) exists(ctx context.Context, id string) error {
+	if id == "" {
+		return nil
+	}
+	found, err := k.has(ctx, id)
+	if err == nil && !found {
+		err = k.unknown(id)
+	}
+	return err
+}
+
+func (k kind) has(ctx context.Context, id string) (bool, error) {
+	rows, err := pdksql.Query(ctx, "SELECT 1 FROM "+k.table+" WHERE id = ?", id)
+	return err == nil && len(rows.Values) > 0, err
+}
+
+// one returns the record that query finds for the id, its first argument.
+func one[T any](ctx context.Context, k kind, query, id string) (*T, error) {
+	rows, err := pdksql.Select[T](ctx, query, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, k.unknown(id)
+	}
+	return &rows[0], nil
+}
+
+// random draws the part of an id that is not its prefix: 50 bits.
+var random = func() string { return strings.ToLower(rand.Text()[:10]) }
+
+// maxDraws is how often a new id is drawn when the one before is taken.
+const maxDraws = 5
+
+// add inserts a record with values under id, or under a new one if id is empty, and returns its id. The statement's first parameter
+// is the id, and it does nothing where that is taken.
+func (k kind) add(ctx context.Context, id, statement string, values ...any) (string, error) {
+	for range maxDraws {
+		candidate := id
+		if id == "" {
+			candidate = k.prefix + "_" + random()
+		}
+		result, err := pdksql.Exec(ctx, statement+" ON CONFLICT (id) DO NOTHING", append([]any{candidate}, values...)...)
+		if err != nil || result.Changes > 0 {
+			return candidate, err
+		}
+		if id != "" {
+			return "", refuse("there is a %[2]s %[1]s already: use it, or leave the id out to get a new one",
+				"%[3]s %[1]s は既にあります。それを使うか、ID を省略して新しい ID を割り当ててください", id, k.en, k.ja)
+		}
+	}
+	return "", errors.New("no free id was found: try again")
+}
+
+// startingWith returns the first ids that begin with prefix, one more than a completion may have.
+func (k kind) startingWith(ctx context.Context, prefix string) ([]string, error) {
+	rows, err := pdksql.Query(ctx, "SELECT id FROM "+k.table+" WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT 101", prefix)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(rows.Values))
+	for _, row := range rows.Values {
+		if id, ok := row[0].(string); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

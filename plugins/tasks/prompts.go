@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/hako-run/hako/pdk/pdksql"
+)
+
+// taskStart is the prompt that an agent starts or continues a task with.
+func taskStart(ctx context.Context, d *document, arguments map[string]string) error {
+	t, err := taskByID(ctx, arguments["task_id"])
+	if err != nil {
+		return err
+	}
+	a, err := agentByID(ctx, arguments["agent_id"])
+	if err != nil {
+		return err
+	}
+	stand, err := onRecord(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	d.say("# Task: %s", "# タスク: %s", t.Title)
+	d.heading("Identification", "識別情報")
+	if err := d.task(ctx, t); err != nil {
+		return err
+	}
+	d.say("- Agent ID: %s", "- エージェント ID: %s", a.ID)
+	d.say("- Agent Name: %s", "- エージェント名: %s", a.Name)
+	if a.Role != "" {
+		d.say("- Role: %s", "- 役割: %s", a.Role)
+	}
+	d.heading("Description", "説明")
+	d.quote("What is to be done", "作業内容", cmp.Or(t.Description, t.Title))
+	d.record(stand)
+	d.heading("Instructions", "手順")
+	if latest := stand.Handoffs; len(latest) > 0 && latest[0].open(a.ID) {
+		d.say("- Take the pending hand-off over: accept_handoff(handoff_id=%q, agent_id=%q)",
+			"- 受領待ちのハンドオフを受領する: accept_handoff(handoff_id=%q, agent_id=%q)", latest[0].ID, a.ID)
+	}
+	d.steps(t, a.ID)
+	return nil
+}
+
+// steps says how to work on a task with the tools.
+func (d *document) steps(t *task, agentID string) {
+	if t.Status != inProgress {
+		d.say("- Before you begin: update_task_status(task_id=%q, status=\"in_progress\")",
+			"- 作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\")", t.ID)
+	}
+	d.say("- While you work, record where it stands: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")",
+		"- 作業中は状況を記録する: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")", t.ID)
+	d.say("- When it is done: update_task_status(task_id=%q, status=\"done\")", "- 完了したら: update_task_status(task_id=%q, status=\"done\")", t.ID)
+	d.say("- To hand it over instead: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\"); list_agents() shows to whom",
+		"- 引き継ぐ場合: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\")。引き継げる相手は list_agents() で確認できます", t.ID, agentID)
+}
+
+// maxCandidates is how many agents a hand-off template names.
+const maxCandidates = 20
+
+// handoffTemplate is the prompt that an agent writes a hand-off with.
+func handoffTemplate(ctx context.Context, d *document, arguments map[string]string) error {
+	t, err := taskByID(ctx, arguments["task_id"])
+	if err != nil {
+		return err
+	}
+	from, err := agentByID(ctx, arguments["from_agent_id"])
+	if err != nil {
+		return err
+	}
+	d.say("# Hand over: %s", "# ハンドオフの作成: %s", t.Title)
+	d.say("\nFill in the call below and make it. Write for somebody who knows nothing of this task.\n",
+		"\n次の呼び出しの空欄を埋めて実行してください。このタスクを何も知らない相手に伝わるように書いてください。\n")
+	d.say("    create_handoff(\n        task_id=%q,\n        from_agent_id=%q,\n        to_agent_id=\"…\",       // leave it out if any agent may take over\n"+
+		"        summary=\"…\",           // what is done, what is left\n        context=\"…\",           // decisions, files, branches, what to know\n"+
+		"        recommendations=\"…\")   // how to go on, what to avoid",
+		"    create_handoff(\n        task_id=%q,\n        from_agent_id=%q,\n        to_agent_id=\"…\",       // 誰でもよければ省略\n"+
+			"        summary=\"…\",           // 終わったこと、残っていること\n        context=\"…\",           // 決定事項、ファイル、ブランチなど知っておくべきこと\n"+
+			"        recommendations=\"…\")   // 進め方、避けるべきこと", t.ID, from.ID)
+	if t.PendingHandoffID != "" {
+		d.say("\nIt takes the place of %s, which is pending.", "\n受領待ちの %s は、これに置き換えられます。", t.PendingHandoffID)
+	}
+	if err := d.candidates(ctx, from.ID); err != nil {
+		return err
+	}
+	return d.everything(ctx, t)
+}
+
+// candidates adds the agents that could take over.
+func (d *document) candidates(ctx context.Context, fromAgentID string) error {
+	others, err := pdksql.Select[agent](ctx, selectAgent+"WHERE id <> ? ORDER BY seq LIMIT ?", fromAgentID, maxCandidates)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	d.heading("Who could take over", "引き継ぎ先の候補")
+	for _, a := range others {
+		d.say("- %s: %s, %s (%d open tasks)", "- %s: %s、%s（未完了 %d 件）", a.ID, a.Name, a.Role, a.OpenTasks)
+	}
+	return nil
+}
+
+// contextSummary is the prompt that asks for a summary.
+func contextSummary(ctx context.Context, d *document, arguments map[string]string) error {
+	t, err := taskByID(ctx, arguments["task_id"])
+	if err != nil {
+		return err
+	}
+	d.say("# Where it stands: %s", "# コンテキストの要約: %s", t.Title)
+	d.say("\nSummarize where this task stands, in ten lines at most: what is done, what was found out, what is in the way, what comes next.",
+		"\nこのタスクの現状を 10 行以内で要約してください。終わったこと、分かったこと、障害、次にすることをまとめてください。")
+	return d.everything(ctx, t)
+}
+
+// everything adds a task and all that is on record about it.
+func (d *document) everything(ctx context.Context, t *task) error {
+	stand, err := onRecord(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	d.heading("Task", "タスク")
+	if err := d.task(ctx, t); err != nil {
+		return err
+	}
+	d.WriteString("\n")
+	d.quote("Description", "説明", t.Description)
+	d.record(stand)
+	return nil
+}
