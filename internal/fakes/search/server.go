@@ -1,0 +1,75 @@
+// Package search is a stand-in for a search engine with the JSON interface of SearXNG (docs.searxng.org/dev/search_api.html):
+// GET /search?q=...&format=json.
+package search
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hako-run/hako/internal/fakes/fault"
+)
+
+// Server is an http.Handler that finds in Pages. The zero value finds nothing; its methods are safe for concurrent use.
+type Server struct {
+	// Faults are met before anything else.
+	Faults fault.Plan
+	// Pages is what there is to be found. It must not change while the server is in use.
+	Pages []Page
+
+	mu      sync.Mutex
+	queries []string // guarded by mu
+}
+
+// Page is a page of the web.
+type Page struct {
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Content string `json:"content"`
+}
+
+// Queries returns what was searched for, in order.
+func (s *Server) Queries() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.queries)
+}
+
+// ServeHTTP serves the search.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Faults.Wrap(http.HandlerFunc(s.serve)).ServeHTTP(w, r)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query().Get("q")
+	switch {
+	case r.URL.Path != "/search":
+		http.NotFound(w, r)
+		return
+	case strings.TrimSpace(query) == "":
+		http.Error(w, `{"error":"No query"}`, http.StatusBadRequest)
+		return
+	case r.URL.Query().Get("format") != "json": // the page for people, which an operator may leave as the only format
+		http.Error(w, "403 Forbidden", http.StatusForbidden)
+		return
+	}
+	s.mu.Lock()
+	s.queries = append(s.queries, query)
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"query": query, "results": s.find(query)})
+}
+
+// find returns the pages that hold every word of the query, in any case.
+func (s *Server) find(query string) []Page {
+	found := []Page{}
+	for _, page := range s.Pages {
+		text := strings.ToLower(page.Title + " " + page.Content)
+		if !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), func(word string) bool { return !strings.Contains(text, word) }) {
+			found = append(found, page)
+		}
+	}
+	return found
+}
