@@ -36,6 +36,10 @@ type Options struct {
 	// UserAgent is sent where the guest sets none. Empty means "hako (+https://github.com/hako-run/hako)".
 	UserAgent string
 
+	// Credentials are applied to the requests of rules that name one. Nil means that such a request fails. While recordings are
+	// replayed they are not needed.
+	Credentials Credentials
+
 	// Proxy is an upstream proxy (http, https or socks5) for all requests. Names are then resolved by the proxy, so a rule's
 	// hosts are checked here only as far as they resolve here: the proxy has to keep private addresses away itself.
 	Proxy *url.URL
@@ -93,17 +97,18 @@ type RuleOptions struct {
 
 // Broker sends one plugin's requests. It is safe for concurrent use.
 type Broker struct {
-	rules     []*rule
-	limits    Limits
-	userAgent string
-	proxied   bool
-	now       func() time.Time
-	cache     *cache // nil: none
-	record    func(Exchange)
-	replay    recorded // nil: not replaying
-	observe   func(Observation)
-	log       *slog.Logger
-	slots     chan struct{} // holds one element per request under way
+	rules       []*rule
+	limits      Limits
+	credentials Credentials // nil: none
+	userAgent   string
+	proxied     bool
+	now         func() time.Time
+	cache       *cache // nil: none
+	record      func(Exchange)
+	replay      recorded // nil: not replaying
+	observe     func(Observation)
+	log         *slog.Logger
+	slots       chan struct{} // holds one element per request under way
 }
 
 // New returns a Broker for the requests that rules allow. The rule that says most about a request's host applies to it,
@@ -114,7 +119,7 @@ func New(rules []grant.HTTPRule, options *Options) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{
-		limits: o.Limits, userAgent: o.UserAgent, proxied: o.Proxy != nil, now: o.Now,
+		limits: o.Limits, credentials: o.Credentials, userAgent: o.UserAgent, proxied: o.Proxy != nil, now: o.Now,
 		record: o.Record, observe: o.Observe, log: o.Logger, slots: make(chan struct{}, o.Limits.Concurrent),
 	}
 	if o.CacheBytes > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/list"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -95,11 +96,14 @@ func (c *cache) removeURL(url string) {
 	}
 }
 
-// cacheKey is the URL with all request headers but the cache's own. So two requests share an answer only if they are the
-// same in all that a Vary header could name, and in their credentials.
+// cacheKey is the URL with all request headers but the cache's own, and whose credential goes along. So two requests share an answer
+// only if they are the same in all that a Vary header could name, and in tenant and account.
 func cacheKey(r *request) string {
 	var b strings.Builder
 	b.WriteString(r.target.String())
+	if c := r.credential; c != nil {
+		fmt.Fprintf(&b, "\n%q %q %q", r.tenant, r.rule.credential, c.Account)
+	}
 	names := make([]string, 0, len(r.header))
 	for name := range r.header {
 		if name != "Cache-Control" && name != "Pragma" {
@@ -145,7 +149,7 @@ func (b *Broker) sendCached(ctx context.Context, r *request) (*Response, error) 
 	if e != nil {
 		asked = e.conditional(r)
 	}
-	resp, err := b.sendRetrying(ctx, asked)
+	resp, err := b.sendRenewing(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +165,7 @@ func (b *Broker) sendCached(ctx context.Context, r *request) (*Response, error) 
 
 // sendInvalidating sends r past the cache and forgets what r may have changed (RFC 9111, section 4.4).
 func (b *Broker) sendInvalidating(ctx context.Context, r *request) (*Response, error) {
-	resp, err := b.sendRetrying(ctx, r)
+	resp, err := b.sendRenewing(ctx, r)
 	changes := !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.method)
 	if err == nil && changes && resp.Status < 400 {
 		b.cache.removeURL(r.target.String())

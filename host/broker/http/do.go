@@ -15,7 +15,8 @@ import (
 // body; what is still open when call ends is closed then.
 //
 // Every error holds an *abi.Error: CodeInvalid for a malformed request, CodeNotGranted when no rule allows the URL, a
-// redirect's target or the address behind it, CodeLimit, CodeTimeout (errors.Is also finds context.DeadlineExceeded),
+// redirect's target or the address behind it, CodeLimit, CodeCredential when the
+// rule's credential cannot be used, CodeTimeout (errors.Is also finds context.DeadlineExceeded),
 // CodeCanceled (context.Canceled) and CodeNetwork. ctx bounds the reading of the body too. Do is safe for concurrent use
 // with different calls. It sets call.Replayed when the answer came from a recording.
 func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Response, error) {
@@ -64,6 +65,9 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 	}
 	e.body, e.answer.Body = e.answer.Body, e
 	e.answer.URL = e.request.target.String()
+	if c := e.request.credential; c != nil {
+		e.answer.Credential = c.Public
+	}
 	return e.answer, nil
 }
 
@@ -83,6 +87,9 @@ func (e *exchange) follow(s *session) (*Response, error) {
 		r := e.request
 		var err error
 		if r.rule, err = e.broker.find(e.call.Plugin, r.method, &r.target); err != nil {
+			return nil, err
+		}
+		if err := e.broker.authorize(e.ctx, e.call, r); err != nil {
 			return nil, err
 		}
 		resp, err := e.broker.answer(e.ctx, s, r)
@@ -112,7 +119,7 @@ func (b *Broker) answer(ctx context.Context, s *session, r *request) (*Response,
 	case b.cache != nil:
 		return b.sendCached(ctx, r)
 	}
-	return b.sendRetrying(ctx, r)
+	return b.sendRenewing(ctx, r)
 }
 
 // send sends r once.
@@ -131,7 +138,11 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newResponse(r, h, &b.limits)
+	resp, err := newResponse(r, h, &b.limits)
+	if err != nil {
+		return nil, err
+	}
+	return r.masked(resp)
 }
 
 // Read reads the answer's body. An error ends the exchange and stays.

@@ -50,7 +50,7 @@ func explain(ctx context.Context, r *request, err error) error {
 	case headerTooLarge(err):
 		code, text = abi.CodeLimit, fmt.Sprintf("the answer's header is larger than the limit of %d bytes", r.headerSize)
 	}
-	return &caused{failf(code, "%s %s: %s", r.method, r.target.shown(), text), err}
+	return &caused{failf(code, "%s %s: %s", r.method, r.target.shown(), r.mask.text(text)), err}
 }
 
 // headerTooLarge recognises net/http's errors for Transport.MaxResponseHeaderBytes, which have no type. HTTP/2 gives up with

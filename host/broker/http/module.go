@@ -47,7 +47,7 @@ func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64
 		return call.GiveJSON(abi.HTTPResponse{Error: ownError(err)})
 	}
 	handle := len(b.session(call).exchanges)
-	return call.GiveJSON(abi.HTTPResponse{Handle: int32(handle), Status: resp.Status, Headers: resp.Header, URL: resp.URL})
+	return call.GiveJSON(abi.HTTPResponse{Handle: int32(handle), Status: resp.Status, Headers: resp.Header, URL: resp.URL, Credential: resp.Credential})
 }
 
 func decodeHead(data []byte) (*abi.HTTPRequest, error) {

@@ -18,7 +18,7 @@ const redacted = "REDACTED"
 
 // sendRecorded sends r and records the exchange. The whole body is read first.
 func (b *Broker) sendRecorded(ctx context.Context, r *request) (*Response, error) {
-	resp, err := b.sendRetrying(ctx, r)
+	resp, err := b.sendRenewing(ctx, r)
 	if err != nil {
 		return nil, err
 	}

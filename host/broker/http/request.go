@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -22,6 +23,12 @@ type request struct {
 	header http.Header
 	body   []byte
 	rule   *rule // set once it is found
+
+	// strayed says that a redirect led away from the first origin, back to it or not.
+	strayed    bool
+	tenant     string             // whose credential it is
+	credential *broker.Credential // nil: none
+	mask       *mask              // of the credential
 
 	time       time.Duration // this request's limit
 	headerSize int64         // the answer's limit, for messages
@@ -61,6 +68,9 @@ func (r *request) http(ctx context.Context) *http.Request {
 		h.Body, _ = h.GetBody()
 		h.ContentLength = int64(len(r.body))
 	}
+	if r.credential != nil {
+		h.Header.Set(r.credential.Header, r.credential.Value)
+	}
 	return h.WithContext(ctx)
 }
 
@@ -90,6 +100,7 @@ func (r *request) redirect(resp *Response) (*request, error) {
 	}
 	if next.target.origin() != r.target.origin() {
 		keepHarmless(next.header)
+		next.strayed = true
 	}
 	if resp.Status == 303 && r.method != http.MethodHead || resp.Status < 303 && r.method == http.MethodPost {
 		next.toGet()

@@ -15,6 +15,8 @@ type Response struct {
 	Header http.Header
 	// URL is the one that answered, after redirects, normalised.
 	URL string
+	// Credential are the public facts about the credential that was sent, if one was.
+	Credential map[string]string
 	// Body must be closed. Reading fails with an error that holds an *abi.Error when a limit is passed, the connection breaks
 	// or the request's context ends, at once in each case.
 	Body io.ReadCloser

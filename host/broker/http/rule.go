@@ -37,6 +37,8 @@ type rule struct {
 	literal netip.Addr
 	private bool
 
+	credential string // the name of the one to apply; empty: none
+
 	base    string // decoded path without slash at the end
 	globs   []string
 	methods []string
@@ -59,7 +61,7 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("url %q has a query or fragment: rules end with the path", g.URL)
 	}
-	r := &rule{name: g.Name, scheme: u.Scheme, private: g.Private, methods: g.Methods}
+	r := &rule{name: g.Name, scheme: u.Scheme, private: g.Private, methods: g.Methods, credential: g.Credential}
 	if err := r.setHost(u.Hostname()); err != nil {
 		return nil, err
 	}
@@ -68,6 +70,9 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 	}
 	if err := r.setPaths(u, g.Paths); err != nil {
 		return nil, err
+	}
+	if r.credential != "" && r.hosts != exactHost {
+		return nil, fmt.Errorf("url %q: the credential %s goes to one host alone: name it instead of %q", g.URL, r.credential, u.Hostname())
 	}
 	return r, r.checkMethods()
 }
