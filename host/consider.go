@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -196,6 +198,9 @@ func (h *Host) isShipped(digest string) bool {
 
 // shippedConsent is the yes to everything that a shipped plugin asks for, with the operator's mounts.
 func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) grant.Decision {
+	if pending.Reason = h.lacksCredentials(m); pending.Reason != "" {
+		return pending
+	}
 	mounts := map[string]grant.Mount{}
 	for _, asked := range m.Permissions.Files {
 		dir, ok := h.options.ShippedMounts[asked.Mount]
@@ -211,6 +216,24 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 		mounts[asked.Mount] = grant.Mount{Name: asked.Mount, Path: dir, Write: true}
 	}
 	return grant.Decision{State: grant.Approved, Consent: &grant.Consent{Mounts: mounts}}
+}
+
+// lacksCredentials says what to set where none of the credentials that a plugin asks for is configured for anybody. One is enough:
+// a plugin may know several services, of which an operator has one.
+func (h *Host) lacksCredentials(m *manifest.Manifest) string {
+	var asked []string
+	for _, p := range m.Permissions.HTTP {
+		if p.Credential != "" {
+			asked = append(asked, "credentials."+p.Credential)
+		}
+	}
+	configured := func(key string) bool {
+		return h.options.Credentials != nil && h.options.Credentials.Configured(strings.TrimPrefix(key, "credentials."))
+	}
+	if len(asked) == 0 || h.options.Mock || slices.ContainsFunc(asked, configured) {
+		return ""
+	}
+	return fmt.Sprintf("it needs a credential of yours: set %s in hako.yaml (docs/credentials.md)", strings.Join(asked, " or "))
 }
 
 // waiting keeps a version in service that the operator consented to, also across restarts, while this one waits.

@@ -6,12 +6,14 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
 
+	httpbroker "github.com/hako-run/hako/host/broker/http"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
@@ -43,6 +45,8 @@ type Options struct {
 	Tenants map[string]Tenant
 	// Limits override every manifest's; Settings override them.
 	Limits manifest.Limits
+	// Credentials are applied to the requests of plugins that ask for them. Nil means that there are none. Close closes them.
+	Credentials Credentials
 	// MaxPluginSize is the largest plugin file, in bytes. Zero means 64 MiB.
 	MaxPluginSize int64
 	// Mock answers HTTP requests from the recordings that plugins ship with and never touches the network.
@@ -70,6 +74,15 @@ type Settings struct {
 	Limits manifest.Limits
 	// State, if not empty, replaces the manifest's.
 	State manifest.State
+}
+
+// Credentials are the operator's; *credential.Broker is one.
+type Credentials interface {
+	httpbroker.Credentials
+	// Configured reports whether any tenant has a credential of that name.
+	Configured(name string) bool
+	// Close is called when all plugins are out of service.
+	Close() error
 }
 
 // Tenant is what an operator sets for one tenant.
@@ -167,7 +180,11 @@ func (h *Host) Close() error {
 	}
 	h.mu.Unlock()
 	h.retired.Wait()
-	return h.engine.Close()
+	err := h.engine.Close()
+	if h.options.Credentials != nil {
+		err = errors.Join(err, h.options.Credentials.Close())
+	}
+	return err
 }
 
 // missing explains a tool that exists but waits for consent.

@@ -112,6 +112,9 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbrok
 		return nil, nil
 	}
 	options := &httpbroker.Options{Logger: h.logger}
+	if h.options.Credentials != nil {
+		options.Credentials = h.options.Credentials
+	}
 	if h.options.Mock {
 		options.Replay = p.recordings
 		if options.Replay == nil {

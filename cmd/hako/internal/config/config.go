@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -46,6 +47,13 @@ type Config struct {
 	Limits manifest.Limits
 	// Plugin holds the settings of single plugins, by name.
 	Plugin map[string]host.Settings
+	// Store is the directory of hako's own state.
+	Store string
+	// Credentials are for every tenant; TenantCredentials are for single ones, by tenant.
+	Credentials       map[string]credential.Spec
+	TenantCredentials map[string]map[string]credential.Spec
+	// SecretsKey is where the key of stored credentials comes from; zero means a file in the store.
+	SecretsKey credential.Source
 	// Tenants holds the settings for single tenants, by name.
 	Tenants map[string]host.Tenant
 
@@ -80,7 +88,7 @@ func Load(source Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, Tenants: map[string]host.Tenant{}, origins: map[string]string{}}
+	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, Tenants: map[string]host.Tenant{}, origins: map[string]string{}, TenantCredentials: map[string]map[string]credential.Spec{}}
 	c.settings = c.table()
 	// Relative paths in the file start where it lies, and so do defaults: what belongs together stays together.
 	fileDir := dir

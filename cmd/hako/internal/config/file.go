@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -60,6 +61,8 @@ func (r reader) root(v strictyaml.Value) {
 		"http.auth.oauth.issuers": r.issuers,
 		"plugin":                  r.plugins,
 		"tenants":                 r.tenants,
+		"credentials":             r.credentials("credentials.", &r.config.Credentials),
+		"secrets.key":             r.secretsKey,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {
@@ -189,10 +192,13 @@ func (r reader) tenants(v strictyaml.Value) {
 		key := "tenants." + name
 		r.note(key, "", v)
 		t := host.Tenant{Config: map[string]map[string]any{}}
+		var credentials map[string]credential.Spec
 		v.Object(strictyaml.Fields{
-			"plugin": func(v strictyaml.Value) { r.tenantPlugins(key+".plugin.", t, v) },
+			"plugin":      func(v strictyaml.Value) { r.tenantPlugins(key+".plugin.", t, v) },
+			"credentials": r.credentials(key+".credentials.", &credentials),
 		})
 		r.config.Tenants[name] = t
+		r.config.TenantCredentials[name] = credentials
 	})
 }
 

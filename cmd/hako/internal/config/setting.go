@@ -37,6 +37,7 @@ func (c *Config) table() []setting {
 		{key: "plugins", value: &c.Plugins, path: true},
 		{key: "shipped.enabled", value: &c.ShippedOn},
 		{key: "consents", value: &c.Consents, fallback: "hako.consents.yaml", path: true},
+		{key: "store", value: &c.Store, fallback: "hako.store", path: true},
 		{key: "updates", value: &c.Updates, fallback: "ask", oneOf: []string{"ask", "same-permissions"}},
 		{key: "cache", value: &c.Cache, path: true},
 		{key: "locale", value: &c.Locale, fallback: "en"},

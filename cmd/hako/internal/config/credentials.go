@@ -1,0 +1,77 @@
+package config
+
+import (
+	"cmp"
+	"regexp"
+
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// credentialName is the rule for the names of credentials, which is that of permissions.
+var credentialName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// credentials reads what is below "credentials" into specs, which is made if it is nil. No values of secrets are in the file, so all of
+// it may be shown.
+func (r reader) credentials(prefix string, specs *map[string]credential.Spec) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		v.Map(func(name string, v strictyaml.Value) {
+			if !credentialName.MatchString(name) {
+				v.Problem(`the name of a credential must be 1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+			}
+			if *specs == nil {
+				*specs = map[string]credential.Spec{}
+			}
+			spec := r.credential(v)
+			if err := spec.Check(); err != nil {
+				v.Problem("%v", err)
+			}
+			(*specs)[name] = spec
+			r.note(prefix+name, cmp.Or(spec.Provider, spec.Token.String()), v)
+		})
+	}
+}
+
+func (r reader) credential(v strictyaml.Value) (s credential.Spec) {
+	v.Object(strictyaml.Fields{
+		"provider":     strictyaml.String(&s.Provider),
+		"token":        r.source(&s.Token),
+		"header":       strictyaml.String(&s.Header),
+		"scheme":       strictyaml.String(&s.Scheme),
+		"clientId":     strictyaml.String(&s.ClientID),
+		"clientSecret": r.source(&s.ClientSecret),
+		"scopes":       strictyaml.Strings(&s.Scopes),
+		"authorizeUrl": strictyaml.String(&s.AuthorizeURL),
+		"tokenUrl":     strictyaml.String(&s.TokenURL),
+		"deviceUrl":    strictyaml.String(&s.DeviceURL),
+		"redirectUrl":  strictyaml.String(&s.RedirectURL),
+		"key":          r.source(&s.Key),
+		"subject":      strictyaml.String(&s.Subject),
+	})
+	return s
+}
+
+// source reads where a secret comes from.
+func (r reader) source(dst *credential.Source) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		if v.IsText() {
+			v.Problem("must say where the secret is, not what it is: {env: NAME}, {file: PATH} or {command: [PROGRAM, ARGUMENT]}")
+			return
+		}
+		v.Object(strictyaml.Fields{
+			"env":     strictyaml.String(&dst.Env),
+			"file":    strictyaml.String(&dst.File),
+			"command": strictyaml.Strings(&dst.Command),
+		})
+		dst.File = absolute(dst.File, r.dir)
+	}
+}
+
+// secretsKey reads where the key of the stored connections comes from.
+func (r reader) secretsKey(v strictyaml.Value) {
+	r.source(&r.config.SecretsKey)(v)
+	if err := r.config.SecretsKey.Check(); err != nil {
+		v.Problem("%v", err)
+	}
+	r.note("secrets.key", r.config.SecretsKey.String(), v)
+}

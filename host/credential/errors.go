@@ -1,0 +1,28 @@
+package credential
+
+import (
+	"fmt"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// unusable is why a credential cannot be used: for guests in words that hold nothing of the host's inside, and with the cause for the
+// operator.
+type unusable struct {
+	abi   *abi.Error
+	cause error
+}
+
+func (e *unusable) Error() string {
+	if e.cause == nil {
+		return e.abi.Message
+	}
+	return e.abi.Message + ": " + e.cause.Error()
+}
+
+func (e *unusable) Unwrap() []error { return []error{e.abi, e.cause} }
+
+// unusablef describes a failure for guests; cause, which may be nil, is for the operator alone.
+func unusablef(cause error, format string, args ...any) error {
+	return &unusable{abi: &abi.Error{Code: abi.CodeCredential, Message: fmt.Sprintf(format, args...)}, cause: cause}
+}

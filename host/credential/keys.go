@@ -1,0 +1,137 @@
+package credential
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// keySize is a key's length in bytes: AES-256.
+const keySize = 32
+
+// key encrypts records with AES-256-GCM under a random nonce.
+type key struct {
+	// id tells keys apart; it is a hash of the key and no secret.
+	id   string
+	text string // as in the source
+	aead cipher.AEAD
+}
+
+// parseKey reads a key of 32 bytes in base64, of either alphabet. The error does not hold it.
+func parseKey(text string) (key, error) {
+	plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(text), "=")
+	raw, err := base64.RawStdEncoding.DecodeString(plain)
+	if err != nil || len(raw) != keySize {
+		return key{}, fmt.Errorf("it is not %d bytes in base64, as openssl rand -base64 %d prints them", keySize, keySize)
+	}
+	block, err := aes.NewCipher(raw)
+	if err != nil {
+		return key{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	sum := sha256.Sum256(append([]byte("hako key "), raw...))
+	return key{id: hex.EncodeToString(sum[:6]), text: text, aead: aead}, err
+}
+
+// newKeyText is a new key as it stands in a source.
+func newKeyText() string {
+	raw := make([]byte, keySize)
+	_, _ = rand.Read(raw) // never fails
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// parseKeys reads one key a line.
+func parseKeys(text string) (ring []key, err error) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		k, err := parseKey(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(ring)+1, err)
+		}
+		ring = append(ring, k)
+	}
+	if len(ring) == 0 {
+		return nil, errors.New("there is no key in it")
+	}
+	return ring, nil
+}
+
+// place binds a record to its tenant and name, so that one cannot be put in another's place.
+func (i id) place() []byte {
+	text, _ := json.Marshal([]string{"hako credential", i.tenant, i.name}) // texts always marshal
+	return text
+}
+
+func (k key) seal(i id, plain []byte) string {
+	return base64.StdEncoding.EncodeToString(k.aead.Seal(nil, nil, plain, i.place()))
+}
+
+func (k key) open(i id, sealed string) ([]byte, error) {
+	raw, err := base64.StdEncoding.DecodeString(sealed)
+	if err != nil {
+		return nil, err
+	}
+	return k.aead.Open(nil, nil, raw, i.place())
+}
+
+// keys reads the ring of keys from its source. It is safe for concurrent use.
+type keys struct {
+	source Source
+
+	mu   sync.Mutex // guards ring
+	ring []key
+}
+
+// errNoKey is an error for a key that is in the store and not in the source.
+var errNoKey = errors.New("the key is missing")
+
+// find returns the key with this id. What is not in memory may have come to the source since.
+func (k *keys) find(ctx context.Context, id string) (key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for range 2 {
+		for _, one := range k.ring {
+			if one.id == id {
+				return one, nil
+			}
+		}
+		if err := k.load(ctx); err != nil {
+			return key{}, err
+		}
+	}
+	return key{}, fmt.Errorf("%w: connections are encrypted with the key %s, which is not in %v: put it back as a further line, "+
+		"or remove the connections (hako connect remove) and connect anew", errNoKey, id, k.source)
+}
+
+// all reads the source and returns its keys, the newest first.
+func (k *keys) all(ctx context.Context) ([]key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ring, k.load(ctx)
+}
+
+// load is called with mu held.
+func (k *keys) load(ctx context.Context) error {
+	s := secret{source: k.source}
+	text, err := s.read(ctx)
+	if err != nil {
+		return fmt.Errorf("the key of the connections: %w", err)
+	}
+	ring, err := parseKeys(text)
+	if err != nil {
+		return fmt.Errorf("the key of the connections, %v: %w", k.source, err)
+	}
+	k.ring = ring
+	return nil
+}

@@ -1,0 +1,174 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// renewed returns a newer record than seen. All callers of the process share one attempt, which goes on without them: its answer must
+// not be lost because a call ends.
+func (c *connection) renewed(ctx context.Context, seen *record) (*record, error) {
+	if err := c.pausing(); err != nil {
+		return nil, err
+	}
+	result := c.flight.DoChan(seen.AccessToken, func() (any, error) { return c.attempt(seen) })
+	select {
+	case r := <-result:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*record), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// pausing returns the last failure while it is too early for another attempt.
+func (c *connection) pausing() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.failed) < pause {
+		return c.reason
+	}
+	return nil
+}
+
+// attempt renews under the lock that all processes share.
+func (c *connection) attempt(seen *record) (*record, error) {
+	b := c.broker
+	b.working.Add(1)
+	defer b.working.Done()
+	if b.ending.Err() != nil {
+		return nil, unusablef(errEnding, "the credential %s cannot be renewed", c.id)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	release, err := c.lock(ctx)
+	if err != nil {
+		return nil, c.storeError(context.Background(), err)
+	}
+	r, err := c.exchange(ctx, seen, release)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed, c.reason = time.Time{}, err
+	if err != nil {
+		c.failed = time.Now()
+	}
+	return r, err
+}
+
+func (c *connection) lock(ctx context.Context) (func() error, error) {
+	s, err := c.broker.vault.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Lock(ctx, string(c.id.place()))
+}
+
+// exchange trades the refresh token in for a new pair. The order of its steps is what keeps a connection from being lost: what is
+// about to happen is stored first, which fails while nothing is lost if the disk is full; then the request goes out, once; and the
+// new pair is stored before anybody uses it. It gives the lock back, if need be only when the pair is stored.
+func (c *connection) exchange(ctx context.Context, seen *record, release func() error) (_ *record, err error) {
+	keep := false
+	defer func() {
+		if !keep {
+			err = errors.Join(err, release())
+		}
+	}()
+	r, err := c.load(ctx)
+	if err != nil || r.AccessToken != seen.AccessToken || r.Connection != seen.Connection {
+		return r, err // with a record: another process was faster
+	}
+	if err := c.mayRenew(ctx, r); err != nil {
+		return nil, err
+	}
+	next := *r
+	next.Renewing = time.Now()
+	if err := c.broker.vault.put(ctx, c.id, &next); err != nil {
+		return nil, c.storeError(ctx, err)
+	}
+	reply, err := c.refresh(ctx, r.RefreshToken)
+	c.broker.observe(c.id, err)
+	if err != nil {
+		return nil, c.settle(r, next.Renewing, err)
+	}
+	fresh := c.record(reply, r)
+	if err := c.broker.vault.put(ctx, c.id, fresh); err != nil {
+		keep = true
+		return nil, c.saveLater(fresh, err, release)
+	}
+	c.broker.logger.Info("renewed a credential", "credential", c.id.name, "tenant", c.id.tenant, "expires", fresh.Expires)
+	return fresh, nil
+}
+
+// mayRenew is called with the lock held, so a renewal without an outcome is one whose process has died.
+func (c *connection) mayRenew(ctx context.Context, r *record) error {
+	switch {
+	case r.Ended == "" && !r.Renewing.IsZero():
+		return c.endUnknown(ctx, r)
+	case r.Ended != "":
+		return c.ended(r)
+	case r.RefreshToken == "":
+		return unusablef(nil, "the credential %s has expired and cannot be renewed: the operator runs hako connect %s", c.id, c.id.arguments())
+	}
+	return nil
+}
+
+// endUnknown ends a connection whose refresh token may have been used.
+func (c *connection) endUnknown(ctx context.Context, r *record) error {
+	r.Ended = fmt.Sprintf("hako stopped at %s while it was renewing, before the answer was stored", r.Renewing.UTC().Format(time.RFC3339))
+	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
+		return c.storeError(ctx, err)
+	}
+	return c.ended(r)
+}
+
+func (c *connection) ended(r *record) error {
+	return unusablef(errors.New(r.Ended), "the credential %s has to be connected again: the operator runs hako connect %s", c.id, c.id.arguments())
+}
+
+// refresh asks for a new pair (RFC 6749, section 6).
+func (c *connection) refresh(ctx context.Context, token string) (*tokenReply, error) {
+	form, err := c.client(ctx)
+	if err != nil {
+		return nil, &tokenError{outcome: Unreachable, err: err}
+	}
+	form.Set("grant_type", "refresh_token")
+	form.Set("refresh_token", token)
+	return c.broker.ask(ctx, c.spec.TokenURL, form)
+}
+
+// settle stores what a failed renewal means for the connection.
+func (c *connection) settle(r *record, began time.Time, failure error) error {
+	own := failure.(*tokenError) // of ask
+	r.Renewing = time.Time{}
+	switch own.outcome {
+	case Revoked:
+		r.Ended = own.Error()
+	case Lost:
+		r.Ended = fmt.Sprintf("%v; a refresh token works once, so asking again at %s would not help", own, began.UTC().Format(time.RFC3339))
+	}
+	// The request may have used up ctx.
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
+		failure = errors.Join(failure, err)
+	}
+	if r.Ended == "" {
+		return unusablef(failure, "the credential %s cannot be renewed at the moment: try again later", c.id)
+	}
+	c.broker.logger.Error("a credential has to be connected again: run hako connect "+c.id.arguments(),
+		"credential", c.id.name, "tenant", c.id.tenant, "err", failure)
+	return c.ended(r)
+}
+
+// observe reports an attempt that reached the point of asking.
+func (b *Broker) observe(i id, err error) {
+	outcome := Renewed
+	if own := (*tokenError)(nil); errors.As(err, &own) {
+		outcome = own.outcome
+	}
+	b.options.Observe(Renewal{i.name, outcome})
+}

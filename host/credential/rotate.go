@@ -1,0 +1,129 @@
+package credential
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+// Rotation is what Rotate did.
+type Rotation struct {
+	// Key is the identifier of the key in force, Records how many connections were encrypted anew with it.
+	Key     string `json:"key"`
+	Records int    `json:"records"`
+	// Remedy says what is left to do; empty if nothing is.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Rotate encrypts all connections with a new key, in one transaction. Where the key is in a file, a new one is put in front of the
+// old, and the old is taken out afterwards; a crash in between leaves both there, and the next Rotate finishes the work. From other
+// sources the newest key is taken, which the operator has put in front beforehand. Other processes need no restart, unless their key
+// comes from their environment.
+func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
+	s, err := b.vault.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	release, err := s.Lock(ctx, "credential key")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = release() }()
+	ring, err := b.vault.newestFirst(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rotation{Key: ring[0].id}
+	if r.Records, err = b.vault.reencrypt(ctx, s, ring[0]); err != nil {
+		return nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	r.Remedy = fmt.Sprintf("take the old keys out of %v", b.vault.keys.source)
+	if file := b.vault.keys.source.File; file != "" && writeKeys(file, ring[0].text) == nil {
+		r.Remedy = ""
+	}
+	return r, nil
+}
+
+// newestFirst returns the keys with the one to encrypt with in front: a new one where there is none that waits to be used.
+func (v *vault) newestFirst(ctx context.Context) ([]key, error) {
+	ring, err := v.keys.all(ctx)
+	if err != nil || len(ring) > 1 {
+		return ring, err
+	}
+	if v.keys.source.File == "" {
+		return nil, fmt.Errorf("%v holds one key only: put a new one in front of it, on a line of its own "+
+			"(openssl rand -base64 32 prints one), and run this again", v.keys.source)
+	}
+	if err := writeKeys(v.keys.source.File, newKeyText(), ring[0].text); err != nil {
+		return nil, fmt.Errorf("put a new key into the file: %w", err)
+	}
+	return v.keys.all(ctx)
+}
+
+// reencrypt makes k the key of all records, at once.
+func (v *vault) reencrypt(ctx context.Context, s *store.Store, k key) (n int, err error) {
+	err = s.Update(ctx, func(tx *sql.Tx) error {
+		all, err := listed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		n = len(all)
+		for _, i := range all {
+			if err := v.reencryptOne(ctx, tx, i, k); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO credential_key (single, key_id) VALUES (1, $1)
+			ON CONFLICT (single) DO UPDATE SET key_id = excluded.key_id`, k.id)
+		return err
+	})
+	return n, err
+}
+
+func (v *vault) reencryptOne(ctx context.Context, tx *sql.Tx, i id, k key) error {
+	var keyID, sealed string
+	err := tx.QueryRowContext(ctx, "SELECT key_id, sealed FROM credential WHERE tenant = $1 AND name = $2", i.tenant, i.name).Scan(&keyID, &sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // removed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	old, err := v.keys.find(ctx, keyID)
+	if err != nil {
+		return err
+	}
+	plain, err := old.open(i, sealed)
+	if err != nil {
+		return fmt.Errorf("the stored connection of %s cannot be decrypted: hako connect remove %s", i, i.arguments())
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE credential SET key_id = $1, sealed = $2 WHERE tenant = $3 AND name = $4", k.id, k.seal(i, plain), i.tenant, i.name)
+	return err
+}
+
+// writeKeys makes the file hold these keys, in one step that is on the disk when it returns.
+func writeKeys(path string, texts ...string) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	_, err = temp.WriteString(strings.Join(texts, "\n") + "\n")
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

@@ -1,0 +1,176 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxSecret is the most that is read of a source, in bytes.
+	maxSecret = 64 << 10
+	// commandTime bounds a source's command.
+	commandTime = 30 * time.Second
+)
+
+// Source says where a secret is read from. One of its fields is set.
+type Source struct {
+	// Env is the name of an environment variable.
+	Env string
+	// File is a path. The file is read again when it has changed.
+	File string
+	// Command is a program and its arguments, run without a shell, whose standard output is the secret. It runs at the first use
+	// and again after a server has refused what it gave.
+	Command []string
+}
+
+// IsZero reports that nothing is set.
+func (s Source) IsZero() bool { return s.Env == "" && s.File == "" && len(s.Command) == 0 }
+
+// String names the source, without the command's arguments.
+func (s Source) String() string {
+	switch {
+	case s.Env != "":
+		return "the environment variable " + s.Env
+	case s.File != "":
+		return "the file " + s.File
+	case len(s.Command) > 0:
+		return "the command " + s.Command[0]
+	}
+	return "nothing"
+}
+
+// Check returns an error unless one field is set.
+func (s Source) Check() error {
+	set := 0
+	for _, is := range []bool{s.Env != "", s.File != "", len(s.Command) > 0} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return errors.New("needs one of env, file and command")
+	}
+	return nil
+}
+
+// secret reads a source and remembers what it gave. It is safe for concurrent use.
+type secret struct {
+	source Source
+
+	mu    sync.Mutex // guards what follows
+	known bool
+	text  string
+	info  os.FileInfo // the file as it was read
+}
+
+// read returns the secret, from memory where the source cannot have changed.
+func (s *secret) read(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known && !s.changed() {
+		return s.text, nil
+	}
+	text, err := s.fetch(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%v: %w", s.source, err)
+	}
+	s.text, s.known = text, true
+	return text, nil
+}
+
+// forget makes the next read ask the source.
+func (s *secret) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = false
+}
+
+func (s *secret) changed() bool {
+	if s.source.File == "" {
+		return false
+	}
+	info, err := os.Stat(s.source.File)
+	return err != nil || !os.SameFile(info, s.info) || info.ModTime() != s.info.ModTime() || info.Size() != s.info.Size()
+}
+
+// fetch asks the source. White space around the secret is no part of it.
+func (s *secret) fetch(ctx context.Context) (string, error) {
+	var data []byte
+	var err error
+	switch {
+	case s.source.File != "":
+		data, err = s.readFile()
+	case s.source.Env != "":
+		data = []byte(os.Getenv(s.source.Env))
+	default:
+		data, err = run(ctx, s.source.Command)
+	}
+	text := strings.TrimSpace(string(data))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > maxSecret:
+		return "", fmt.Errorf("holds more than %d bytes", maxSecret)
+	case text == "":
+		return "", errors.New("is empty or not set")
+	}
+	return text, nil
+}
+
+func (s *secret) readFile() ([]byte, error) {
+	file, err := os.Open(s.source.File)
+	if err != nil {
+		return nil, unwrapPath(err)
+	}
+	defer file.Close()
+	if s.info, err = file.Stat(); err != nil {
+		return nil, unwrapPath(err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	return data, unwrapPath(err)
+}
+
+// unwrapPath takes off the path, which the caller names already.
+func unwrapPath(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// run runs a command and returns what it printed. Neither its output nor its arguments go into the error: they may be secrets.
+func run(ctx context.Context, command []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	out := limitedBuffer{left: maxSecret + 1}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("it did not end in time: %w", ctx.Err())
+	}
+	return out.Bytes(), err
+}
+
+// limitedBuffer keeps the first bytes and drops the rest.
+type limitedBuffer struct {
+	bytes.Buffer
+	left int
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	kept := p[:min(len(p), b.left)]
+	b.left -= len(kept)
+	b.Buffer.Write(kept)
+	return len(p), nil
+}

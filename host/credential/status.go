@@ -1,0 +1,81 @@
+package credential
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// States of a credential.
+const (
+	Ready        = "ready"
+	NotConnected = "not connected" // the operator has not given consent yet
+	Reconnect    = "reconnect"     // the consent has ended: the operator has to give it again
+	Unusable     = "unusable"      // something is wrong with it; Remedy says what
+)
+
+// Status is what may be told of one credential. It holds no secrets.
+type Status struct {
+	Credential string `json:"credential"`
+	// Tenant is empty for what is shared, or belongs to callers without a tenant.
+	Tenant string `json:"tenant,omitempty"`
+	// Provider is empty for a static token.
+	Provider string `json:"provider,omitempty"`
+	State    string `json:"state"`
+	// Public are the facts that guests may know too.
+	Public map[string]string `json:"public,omitempty"`
+	// Expires is when the access token does; it is renewed before. Zero means never, or not known.
+	Expires time.Time `json:"expires,omitzero"`
+	// Renewed is when the access token was issued.
+	Renewed time.Time `json:"renewed,omitzero"`
+	// Remedy says what to do where State is not Ready.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func (s *Status) fail(remedy string) { s.State, s.Remedy = Unusable, remedy }
+
+// Status lists what is configured, and connections of tenants to what is shared, by name and tenant. It fetches no tokens and runs
+// no commands. The error is the store's.
+func (b *Broker) Status(ctx context.Context) ([]Status, error) {
+	all := b.configured()
+	if b.hasConnections() {
+		stored, err := b.vault.list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stored...)
+	}
+	slices.SortFunc(all, func(x, y id) int { return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.tenant, y.tenant)) })
+	var list []Status
+	for _, i := range slices.Compact(all) {
+		list = append(list, b.statusOf(ctx, i))
+	}
+	return list, nil
+}
+
+func (b *Broker) hasConnections() bool {
+	return slices.ContainsFunc(b.configured(), func(i id) bool {
+		spec, _ := b.spec(i)
+		return spec.connects()
+	})
+}
+
+func (b *Broker) statusOf(ctx context.Context, i id) Status {
+	status := Status{State: Unusable, Remedy: "it is no longer configured: hako connect remove " + i.arguments()}
+	if spec, ok := b.spec(i); ok {
+		s, _ := b.slot(i)
+		status = s.status(ctx)
+		status.Provider = spec.Provider
+	}
+	status.Credential, status.Tenant = i.name, i.tenant
+	return status
+}
+
+// arguments are i on the command line.
+func (i id) arguments() string {
+	if i.tenant == "" {
+		return i.name
+	}
+	return i.name + " --tenant " + i.tenant
+}

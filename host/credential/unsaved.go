@@ -1,0 +1,44 @@
+package credential
+
+import (
+	"context"
+	"time"
+)
+
+// saveLater keeps trying to store a new pair that the disk does not take, for as long as this process lives. The lock keeps other
+// processes from the old refresh token, and nobody uses the new pair before it is stored.
+func (c *connection) saveLater(r *record, failure error, release func() error) error {
+	b := c.broker
+	c.setUnsaved(failure)
+	b.options.Observe(Renewal{c.id.name, Unsaved})
+	b.logger.Error("a renewed credential cannot be stored: repair that while hako runs, or it has to be connected again",
+		"credential", c.id.name, "tenant", c.id.tenant, "err", failure)
+	b.working.Go(func() {
+		for done := false; !done; {
+			select {
+			case <-b.ending.Done():
+				done = true
+			case <-time.After(time.Second):
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
+			err := b.vault.put(ctx, c.id, r)
+			cancel()
+			c.setUnsaved(err)
+			done = done || err == nil
+		}
+		_ = release()
+	})
+	return unusablef(failure, "the renewed credential %s cannot be stored: the operator finds the cause in hako's log", c.id)
+}
+
+func (c *connection) setUnsaved(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unsaved = err
+}
+
+func (c *connection) notStored() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unsaved
+}

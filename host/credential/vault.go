@@ -1,0 +1,234 @@
+package credential
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+// migrations of the store. The row of credential_key says which key new records are encrypted with.
+var migrations = []string{
+	`CREATE TABLE credential (
+		tenant TEXT NOT NULL, name TEXT NOT NULL, key_id TEXT NOT NULL, sealed TEXT NOT NULL, changed BIGINT NOT NULL,
+		PRIMARY KEY (tenant, name));
+	CREATE TABLE credential_key (single BIGINT PRIMARY KEY CHECK (single = 1), key_id TEXT NOT NULL)`,
+}
+
+// record is one connection as it is kept, encrypted.
+type record struct {
+	// Connection changes with every consent.
+	Connection string `json:"connection"`
+
+	AccessToken  string            `json:"accessToken"`
+	RefreshToken string            `json:"refreshToken,omitempty"`
+	Issued       time.Time         `json:"issued"`
+	Expires      time.Time         `json:"expires,omitzero"`
+	Public       map[string]string `json:"public,omitempty"`
+
+	// Renewing is when a renewal began whose outcome is not stored.
+	Renewing time.Time `json:"renewing,omitzero"`
+	// Ended says why there can be no further renewal; empty if there can.
+	Ended string `json:"ended,omitempty"`
+}
+
+// vault keeps records in the store, encrypted. It is safe for concurrent use.
+type vault struct {
+	open   func(context.Context) (*store.Store, error)
+	keys   keys
+	logger *slog.Logger
+
+	mu    sync.Mutex // guards store, and the making of the key
+	store *store.Store
+}
+
+// ready returns the store, opened and up to date.
+func (v *vault) ready(ctx context.Context) (*store.Store, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.store != nil {
+		return v.store, nil
+	}
+	if v.open == nil {
+		return nil, errors.New("there is no store")
+	}
+	s, err := v.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Migrate(ctx, "credentials", migrations...); err != nil {
+		return nil, err
+	}
+	if v.keys.source.IsZero() {
+		if v.keys.source.File, err = v.ownKey(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	v.store = s
+	return s, nil
+}
+
+func (v *vault) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.store == nil {
+		return nil
+	}
+	return v.store.Close()
+}
+
+// get returns the record of i, or nil.
+func (v *vault) get(ctx context.Context, i id) (*record, error) {
+	s, err := v.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var keyID, sealed string
+	err = s.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, "SELECT key_id, sealed FROM credential WHERE tenant = $1 AND name = $2", i.tenant, i.name).Scan(&keyID, &sealed)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.decrypt(ctx, i, keyID, sealed)
+}
+
+func (v *vault) decrypt(ctx context.Context, i id, keyID, sealed string) (*record, error) {
+	k, err := v.keys.find(ctx, keyID)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := k.open(i, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("the stored connection of %s was changed, or belongs to another: remove it and connect anew", i)
+	}
+	r := new(record)
+	if err := json.Unmarshal(plain, r); err != nil {
+		return nil, fmt.Errorf("the stored connection of %s: %w", i, err)
+	}
+	return r, nil
+}
+
+// put stores the record of i. When it returns nil, the record is on the disk.
+func (v *vault) put(ctx context.Context, i id, r *record) error {
+	s, err := v.ready(ctx)
+	if err != nil {
+		return err
+	}
+	plain, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, func(tx *sql.Tx) error {
+		k, err := v.writingKey(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO credential (tenant, name, key_id, sealed, changed) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (tenant, name) DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, changed = excluded.changed`,
+			i.tenant, i.name, k.id, k.seal(i, plain), time.Now().Unix())
+		return err
+	})
+}
+
+// writingKey is the key that the store names for writing; a new store takes the newest.
+func (v *vault) writingKey(ctx context.Context, tx *sql.Tx) (key, error) {
+	var current string
+	err := tx.QueryRowContext(ctx, "SELECT key_id FROM credential_key").Scan(&current)
+	if err == nil {
+		return v.keys.find(ctx, current)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return key{}, err
+	}
+	ring, err := v.keys.all(ctx)
+	if err != nil {
+		return key{}, err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO credential_key (single, key_id) VALUES (1, $1)", ring[0].id)
+	return ring[0], err
+}
+
+// remove forgets the record of i, and reports whether there was one.
+func (v *vault) remove(ctx context.Context, i id) (found bool, err error) {
+	s, err := v.ready(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = s.Update(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, "DELETE FROM credential WHERE tenant = $1 AND name = $2", i.tenant, i.name)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		found = n > 0
+		return err
+	})
+	return found, err
+}
+
+// list returns what there are records of.
+func (v *vault) list(ctx context.Context) (all []id, err error) {
+	s, err := v.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.View(ctx, func(tx *sql.Tx) error {
+		all, err = listed(ctx, tx)
+		return err
+	})
+	return all, err
+}
+
+func listed(ctx context.Context, tx *sql.Tx) (all []id, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT tenant, name FROM credential")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var i id
+		if err := rows.Scan(&i.tenant, &i.name); err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, rows.Err()
+}
+
+// ownKey returns the file of hako's own key, which is made if the store has never had one.
+func (v *vault) ownKey(ctx context.Context, s *store.Store) (string, error) {
+	path := filepath.Join(s.Dir(), "secrets.key")
+	release, err := s.Lock(ctx, "credential key")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = release() }()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	used := 0
+	err = s.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, "SELECT count(*) FROM credential_key").Scan(&used)
+	})
+	if err != nil || used > 0 {
+		return path, err // reading the key says what is missing
+	}
+	if err := writeKeys(path, newKeyText()); err != nil {
+		return "", fmt.Errorf("make the key of the connections: %w", err)
+	}
+	v.logger.Warn("made a key that encrypts the connections: keep a copy of it, apart from backups of the store", "file", path)
+	return path, nil
+}
