@@ -27,6 +27,9 @@ type HTTPResponse struct {
 	Body   []byte
 	// URL is the one that answered, after redirects.
 	URL string
+	// Credential are public facts about the operator's credential that the host sent along, such as "company_id" of freee's. It is
+	// empty if none was sent, and while recordings are replayed.
+	Credential map[string]string
 }
 
 // Fetch sends a request through the host, which holds it against the plugin's grants. An error is an *abi.Error whose code
@@ -45,7 +48,7 @@ func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 		return nil, err
 	}
 	defer body.Close()
-	response := &HTTPResponse{Status: answer.Status, URL: answer.URL, Header: map[string]string{}}
+	response := &HTTPResponse{Status: answer.Status, URL: answer.URL, Header: map[string]string{}, Credential: answer.Credential}
 	for name, values := range answer.Headers {
 		if len(values) > 0 {
 			response.Header[name] = values[0]

@@ -182,6 +182,7 @@ const (
 	CodeNetwork    = "network"     // the other side could not be reached or broke off
 	CodeConflict   = "conflict"    // a rule of the database forbids the change
 	CodeBusy       = "busy"        // somebody else holds the database; the same call may work later
+	CodeCredential = "credential"  // the operator has to set, connect or renew a credential
 	CodeInternal   = "internal"    // the host failed
 )
 
@@ -216,8 +217,10 @@ type HTTPResponse struct {
 	Status  int                 `json:"status,omitempty"`
 	Headers map[string][]string `json:"headers,omitempty"`
 	// URL is the one that answered, after redirects.
-	URL   string `json:"url,omitempty"`
-	Error *Error `json:"error,omitempty"`
+	URL string `json:"url,omitempty"`
+	// Credential are public facts about the credential that the host sent along, such as freee's company_id; never the secret.
+	Credential map[string]string `json:"credential,omitempty"`
+	Error      *Error            `json:"error,omitempty"`
 }
 
 // LogLevel orders log records; the numbers are those of log/slog.
