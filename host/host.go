@@ -14,6 +14,7 @@ import (
 	"time"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
@@ -39,6 +40,9 @@ type Options struct {
 	MemoryBudget int64
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
 	CacheDir string
+	// DataDir keeps the databases of plugins, one file for each plugin and tenant; package sqlbroker has the layout. Empty keeps plugins
+	// that ask for one from working.
+	DataDir string
 	// Settings are the operator's for single plugins, by name.
 	Settings map[string]Settings
 	// Tenants are the operator's for callers of single tenants, by name. Callers of others get what is set for all.
@@ -58,10 +62,15 @@ type Options struct {
 	Clock func() time.Time
 	// Locale is for callers without one, a BCP 47 tag. Empty means "en".
 	Locale string
-	// Observer sees every call. It may be nil.
+	// Observer sees every call, and every statement if it is a StatementObserver. It may be nil.
 	Observer pipeline.Observer
 	// Logger receives what happens. Nil discards it.
 	Logger *slog.Logger
+}
+
+// StatementObserver is a pipeline.Observer that also sees the statements of plugins. Its method is called from many goroutines at once.
+type StatementObserver interface {
+	StatementEnded(plugin string, o sqlbroker.Observation)
 }
 
 // Settings are what an operator sets for one plugin.

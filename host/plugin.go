@@ -7,15 +7,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
@@ -97,7 +98,12 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 			return nil, err
 		}
 	case client != nil:
-		spec.Modules = []broker.Module{client.Module()}
+		spec.Modules = append(spec.Modules, client.Module())
+	}
+	if database, err := h.database(s, grants); err != nil {
+		return nil, err
+	} else if database != nil {
+		spec.Modules = append(spec.Modules, database.Module())
 	}
 	for _, tool := range s.manifest.Tools {
 		s.tools = append(s.tools, settings.Prefix+tool.Name)
@@ -135,6 +141,23 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbrok
 	}
 	s.closers = append(s.closers, client)
 	return client, nil
+}
+
+// database makes what runs the plugin's SQL; nil if it asks for none.
+func (h *Host) database(s *service, grants grant.Grants) (*sqlbroker.Broker, error) {
+	if grants.SQL == nil {
+		return nil, nil
+	}
+	if h.options.DataDir == "" {
+		return nil, fmt.Errorf("plugin %s: there is no directory for its database: set DataDir", s.name)
+	}
+	options := sqlbroker.Options{Dir: filepath.Join(h.options.DataDir, sqlbroker.Folder, s.name), Logger: h.logger}
+	if observer, ok := h.options.Observer.(StatementObserver); ok {
+		options.Observe = func(o sqlbroker.Observation) { observer.StatementEnded(s.name, o) }
+	}
+	database := sqlbroker.New(grants.SQL, options)
+	s.closers = append(s.closers, database)
+	return database, nil
 }
 
 // clock is the wall clock for a plugin: the operator's, or that of the recordings that it lives in.

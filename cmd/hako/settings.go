@@ -64,6 +64,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Consents:      c.Consents,
 		Updates:       grant.UpdateRule(c.Updates),
 		CacheDir:      c.Cache,
+		DataDir:       c.Store,
 		Settings:      c.Plugin,
 		Tenants:       c.Tenants,
 		Limits:        c.Limits,

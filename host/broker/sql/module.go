@@ -1,0 +1,115 @@
+package sqlbroker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/internal/database"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// maxRequest is the most bytes of a statement's head and blobs.
+const maxRequest = 8 << 20
+
+// Module returns the import module "hako:sql/1" on this Broker; docs/abi.md describes it.
+func (b *Broker) Module() broker.Module {
+	i32 := broker.I32
+	statement := []broker.Type{i32, i32, i32, i32}
+	return broker.Module{Name: abi.SQLModule, Functions: []broker.Function{
+		{Name: "query", Params: statement, Result: &i32, Do: b.query},
+		{Name: "exec", Params: statement, Result: &i32, Do: b.exec},
+		{Name: "blobs", Result: &i32, Do: b.blobs},
+		{Name: "begin", Params: []broker.Type{i32}, Result: &i32, Do: b.begin},
+		{Name: "commit", Result: &i32, Do: b.commit},
+		{Name: "rollback", Result: &i32, Do: b.rollback},
+	}}
+}
+
+func (b *Broker) query(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	return b.statement(ctx, call, "query", params, (*database.Session).Query)
+}
+
+func (b *Broker) exec(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	return b.statement(ctx, call, "exec", params, (*database.Session).Exec)
+}
+
+type runFunc func(*database.Session, context.Context, *abi.SQLStatement) *abi.SQLResult
+
+// statement takes a statement from the guest and gives the answer back.
+func (b *Broker) statement(ctx context.Context, call *broker.Call, function string, params []uint64, run runFunc) uint64 {
+	s := b.session(call)
+	s.blobs = nil
+	var result *abi.SQLResult
+	s.observed(function, func() *abi.Error {
+		result = s.statement(ctx, function, params, run)
+		return result.Error
+	})
+	head, blobs, err := result.Encode()
+	if err != nil {
+		head, _, _ = (&abi.SQLResult{Error: invalid(err)}).Encode()
+	}
+	s.blobs = blobs
+	return call.Give(head)
+}
+
+func (s *session) statement(ctx context.Context, function string, params []uint64, run runFunc) *abi.SQLResult {
+	if params[1]+params[3] > maxRequest {
+		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeLimit, Message: "a statement with its parameters has at most 8 MiB"}}
+	}
+	head, blobs := s.call.Bytes(function, params[0], params[1]), s.call.Bytes(function, params[2], params[3])
+	statement, err := abi.DecodeSQLStatement(head, blobs)
+	if err != nil {
+		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeInvalid, Message: "the statement is not the JSON of docs/abi.md: " + err.Error()}}
+	}
+	open, failure := s.open(ctx)
+	if failure != nil {
+		return &abi.SQLResult{Error: failure}
+	}
+	return run(open, ctx, statement)
+}
+
+// invalid is the error that err holds, or one for a value that cannot cross.
+func invalid(err error) *abi.Error {
+	var own *abi.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	return &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
+}
+
+func (b *Broker) blobs(_ context.Context, call *broker.Call, _ []uint64) uint64 {
+	s := b.session(call)
+	blobs := s.blobs
+	s.blobs = nil
+	return call.Give(blobs)
+}
+
+func (b *Broker) begin(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	return b.transaction(ctx, call, "begin", func(s *database.Session) *abi.Error { return s.Begin(ctx, params[0] != 0) })
+}
+
+func (b *Broker) commit(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
+	return b.transaction(ctx, call, "commit", func(s *database.Session) *abi.Error { return s.Commit(ctx) })
+}
+
+func (b *Broker) rollback(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
+	return b.transaction(ctx, call, "rollback", func(s *database.Session) *abi.Error { return s.Rollback(ctx) })
+}
+
+// transaction returns 0, or the length of the error that is given to the guest.
+func (b *Broker) transaction(ctx context.Context, call *broker.Call, function string, do func(*database.Session) *abi.Error) uint64 {
+	s := b.session(call)
+	err := s.observed(function, func() *abi.Error {
+		open, failure := s.open(ctx)
+		if failure != nil {
+			return failure
+		}
+		return do(open)
+	})
+	if err == nil {
+		return 0
+	}
+	head, _, _ := (&abi.SQLResult{Error: err}).Encode() // an error always encodes
+	return call.Give(head)
+}
