@@ -12,7 +12,9 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -126,10 +128,12 @@ func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, web.Close()) }()
+	database := sqlbroker.New(new(grant.SQL), sqlbroker.Options{})
+	defer func() { err = errors.Join(err, database.Close()) }()
 	plugin := engine.Load(sandbox.Spec{
 		Name:    name,
 		Wasm:    func() ([]byte, error) { return wasm, nil },
-		Modules: []broker.Module{web.Module()},
+		Modules: []broker.Module{web.Module(), database.Module()},
 	})
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	response, err := plugin.Call(ctx, &catalog.Invocation{

@@ -30,7 +30,7 @@ const (
 
 // Options configures a Broker.
 type Options struct {
-	// Dir is the directory for the plugin's databases, made when it is needed.
+	// Dir is the directory for the plugin's databases, made when it is needed. Without one every statement is refused.
 	Dir string
 	// Observe, if set, is called once for every statement when it is over, from many goroutines at once.
 	Observe func(Observation)
@@ -81,6 +81,8 @@ type tenant struct {
 
 var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the plugin has been removed"}
 
+var errNoDir = &abi.Error{Code: abi.CodeNotGranted, Message: "there is no database here"}
+
 // use returns a tenant's database, opened and migrated. The caller calls leave afterwards.
 func (b *Broker) use(ctx context.Context, name string) (*tenant, error) {
 	t, err := b.enter(name)
@@ -106,6 +108,9 @@ func (b *Broker) enter(name string) (*tenant, error) {
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, errClosed
+	}
+	if b.dir == "" {
+		return nil, errNoDir
 	}
 	t, ok := b.open[name]
 	if !ok {
