@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// employee is one person, in terms that all vendors share. Nothing else about a person is ever shown.
+type employee struct {
+	ID         string  `json:"id"`
+	Code       *string `json:"code"`
+	Name       string  `json:"name"`
+	Department *string `json:"department"`
+	Position   *string `json:"position"`
+	Type       string  `json:"employment_type"`
+	TypeRaw    *string `json:"employment_type_raw"`
+	Status     string  `json:"status"`
+	StatusRaw  *string `json:"status_raw"`
+	HireDate   *date   `json:"hire_date"`
+	RetireDate *date   `json:"retire_date"`
+
+	departments []string // every one that the person belongs to, for the filter
+}
+
+// Kinds of employment.
+const (
+	fullTime  = "full_time"
+	partTime  = "part_time"
+	contract  = "contract"
+	executive = "executive"
+	otherType = "other"
+)
+
+// unknown stands for a value of the vendor's that has no counterpart; the value itself is beside it.
+const unknown = "unknown"
+
+// Statuses.
+const (
+	active  = "active"
+	onLeave = "on_leave"
+	retired = "retired"
+)
+
+// roster is what a vendor knows of its company's people.
+type roster struct {
+	company string // the id of the company, where the vendor has one
+	people  []employee
+	notes   []string
+}
+
+// employeesQuery are the arguments of list_employees; the manifest says what they mean.
+type employeesQuery struct {
+	CompanyID  string `json:"company_id,omitempty"`
+	Department string `json:"department,omitempty"`
+	Status     string `json:"status,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Limit      int    `json:"limit,omitempty"`
+	Offset     int    `json:"offset,omitempty"`
+}
+
+// employeesAnswer is the structured content of list_employees.
+type employeesAnswer struct {
+	Vendor     string     `json:"vendor"`
+	CompanyID  string     `json:"company_id,omitempty"`
+	AsOf       date       `json:"as_of"`
+	Employees  []employee `json:"employees"`
+	TotalCount int        `json:"total_count"`
+	NextOffset *int       `json:"next_offset"`
+	Notes      []string   `json:"notes"`
+}
+
+func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, error) {
+	lister, ok := s.vendor.(employeeLister)
+	if !ok {
+		return nil, s.unsupported("list_employees")
+	}
+	if err := s.chooseCompany(in.CompanyID); err != nil {
+		return nil, err
+	}
+	if in.Status != "" && !slices.Contains(lister.statuses(), in.Status) {
+		return nil, s.lang.errorf("%sは在籍ステータス %s を公開していないため、絞り込めません。使えるのは %s です。",
+			"%s does not expose the status %s, so it cannot be filtered by. It has: %s", s.vendor.title(), clip(in.Status), s.lang.list(lister.statuses()))
+	}
+	all, err := lister.employees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &employeesAnswer{Vendor: s.Vendor, CompanyID: all.company, AsOf: dateOf(s.now), Notes: orEmpty(all.notes)}
+	matching := in.filter(all.people)
+	if len(matching) == 0 && in.Department != "" {
+		out.Notes = append(out.Notes, s.noDepartment(in.Department, all.people))
+	}
+	out.page(in, matching)
+	return out, nil
+}
+
+// filter returns the people that the query asks for, in the order of their codes.
+func (q employeesQuery) filter(people []employee) []employee {
+	matching := slices.DeleteFunc(slices.Clone(people), func(e employee) bool {
+		return q.Status != "" && e.Status != q.Status ||
+			q.Department != "" && !slices.ContainsFunc(e.departments, func(name string) bool { return fold(name) == fold(q.Department) }) ||
+			q.Name != "" && !strings.Contains(fold(e.Name), fold(q.Name))
+	})
+	slices.SortStableFunc(matching, func(a, b employee) int {
+		return cmp.Or(compareCodes(a.Code, b.Code), cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
+	})
+	return matching
+}
+
+// fold makes names comparable: without spaces, and in one case.
+func fold(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), "")) }
+
+// compareCodes orders employee numbers, those without one last; numbers of digits alone are compared as numbers.
+func compareCodes(a, b *string) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	case digits(*a) && digits(*b):
+		return cmp.Or(cmp.Compare(len(*a), len(*b)), strings.Compare(*a, *b))
+	}
+	return strings.Compare(*a, *b)
+}
+
+// sortedKeys lists the members of a set.
+func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+
+// page fills in the part of the matching people that the query asks for; without a limit that is all of them.
+func (a *employeesAnswer) page(q employeesQuery, matching []employee) {
+	a.TotalCount = len(matching)
+	from := min(q.Offset, len(matching))
+	to := len(matching)
+	if q.Limit > 0 && q.Limit < to-from {
+		to = from + q.Limit
+		a.NextOffset = &to
+	}
+	a.Employees = orEmpty(matching[from:to])
+}
+
+// maxNames bounds the names that a note lists.
+const maxNames = 50
+
+// noDepartment says which departments there are, for a caller that named none of them.
+func (s *session) noDepartment(asked string, people []employee) string {
+	var names []string
+	for _, e := range people {
+		names = append(names, e.departments...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return s.lang.sprintf("部署「%s」に該当する従業員はいません。登録されている部署: %s", "nobody is in a department called %q. There are: %s",
+		clip(asked), s.lang.list(names[:min(len(names), maxNames)]))
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+)
+
+// overtime gives freee's own figures where a pay period is the calendar month. Otherwise it adds up days, and gives freee's figures for
+// the periods beside: overtime that only shows over a week or a period, as with flexible hours, is in those alone.
+func (f *freee) overtime(ctx context.Context, employee string, m month) (*overtime, error) {
+	months, err := f.worked(ctx, employee, m)
+	if err != nil {
+		return nil, err
+	}
+	out := &overtime{CompanyID: f.company, Basis: vendorSummary}
+	all, notes := f.covered(months, m)
+	out.Notes = notes
+	var days []record
+	for _, p := range months {
+		days = append(days, daysIn(p.days, m.days())...)
+		out.Unreadable = append(out.Unreadable, p.unreadable...)
+	}
+	if len(months) == 1 && months[0].period == m.days() {
+		out.totals = months[0].totals()
+		out.VendorValues = freeeFigures(months[0].figures)
+		return out, months[0].figures.err
+	}
+	out.Basis = dailyRecords
+	out.totals = sumDays(all, days)
+	out.Notes = append(out.Notes, f.lang.pick("締め日が月末ではないため、日次の勤怠を合計しました。週や清算期間の単位で決まる残業は含まれません。freeeの集計値は pay_periods にあります。",
+		"The pay periods are not calendar months, so days were added up. Overtime that is decided over a week or a longer period is not in the sums; freee's own figures are in pay_periods."))
+	for _, p := range months {
+		out.PayPeriods = append(out.PayPeriods, p.totals())
+		if p.figures.err != nil {
+			return nil, p.figures.err
+		}
+	}
+	return out, nil
+}
+
+// totals are freee's figures for the period. The night's overtime is in the days alone.
+func (p payMonth) totals() totals {
+	o := p.figures
+	t := totals{
+		Period:          p.period,
+		TotalWork:       monthWork.of(o),
+		TotalOvertime:   monthOvertime.of(o) + monthOvertimeInNormal.of(o),
+		WithinStatutory: monthWithinLegal.of(o),
+		WorkingDays:     o.number("work_days"),
+		AbsenceDays:     o.optionalNumber("num_absences"),
+		PaidLeaveDays:   o.optionalNumber("num_paid_holidays"),
+	}
+	prescribed, night := monthPrescribedHoliday.of(o), monthNight.of(o)
+	t.Breakdown = breakdown{LegalHoliday: monthLegalHoliday.of(o), PrescribedHoliday: &prescribed, LateNightWork: &night}
+	if p.complete {
+		t.setLateNight(*sumDays(p.period, p.days).Breakdown.LateNight)
+	}
+	return t
+}
+
+// freeeFigures are the lengths of a month under freee's names.
+func freeeFigures(o object) map[string]float64 {
+	values := map[string]float64{}
+	for _, m := range []freeeMinutes{monthWork, monthOvertime, monthOvertimeInNormal, monthWithinLegal, monthNight, monthLegalHoliday, monthPrescribedHoliday} {
+		if _, name := o.find(m); name != "" {
+			values[name] = float64(m.of(o))
+		}
+	}
+	return values
+}
