@@ -18,6 +18,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
+	// browse opens a page in a browser. Nil means the system's.
+	browse func(url string) error
+
 	// dir and file are the flags --directory and --config.
 	dir, file string
 }
@@ -50,7 +53,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
 		a.serveCommand(), a.callCommand(), a.toolsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
-		a.tokenCommand(), a.schemaCommand(), a.versionCommand(),
+		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -3,7 +3,9 @@ package credential
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,5 +79,11 @@ func (i id) arguments() string {
 	if i.tenant == "" {
 		return i.name
 	}
+	if !plainWord.MatchString(i.tenant) {
+		return i.name + " --tenant '" + strings.ReplaceAll(i.tenant, "'", `'\''`) + "'"
+	}
 	return i.name + " --tenant " + i.tenant
 }
+
+// plainWord is what a shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9._@:-]+$`)

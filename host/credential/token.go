@@ -33,7 +33,7 @@ func newClient() *http.Client {
 	}
 }
 
-// tokenReply is what an authorization server answers (RFC 6749, sections 5.1 and 5.2; RFC 8628, section 3.2).
+// tokenReply is a token (RFC 6749, section 5.1).
 type tokenReply struct {
 	AccessToken  string   `json:"access_token"`
 	TokenType    string   `json:"token_type"`
@@ -41,9 +41,6 @@ type tokenReply struct {
 	RefreshToken string   `json:"refresh_token"`
 	// CreatedAt is freee's: when the token was issued, in seconds since 1970.
 	CreatedAt flexible `json:"created_at"`
-
-	Error       string `json:"error"`
-	Description string `json:"error_description"`
 
 	// all members, for those that are public.
 	all map[string]json.RawMessage
@@ -88,8 +85,27 @@ func (e *tokenError) Error() string {
 
 func (e *tokenError) Unwrap() error { return e.err }
 
-// ask sends a form to an authorization server, once. Every error is a *tokenError. Values of the form are not in it.
+// ask asks for a token, once. Every error is a *tokenError. An answer that is no token is lost: the server may well have made one.
 func (b *Broker) ask(ctx context.Context, address string, form url.Values) (*tokenReply, error) {
+	answer, err := b.post(ctx, address, form)
+	if err != nil {
+		return nil, err
+	}
+	reply := new(tokenReply)
+	if errors.Join(json.Unmarshal(answer, reply), json.Unmarshal(answer, &reply.all)) != nil {
+		err = errors.New("it is not the JSON of RFC 6749")
+	} else {
+		err = reply.check()
+	}
+	if err != nil {
+		return nil, &tokenError{outcome: Lost, err: err}
+	}
+	return reply, nil
+}
+
+// post sends a form to an authorization server, once, and returns the body of its answer. Every error is a *tokenError: an answer that
+// says that it is one is an error too. Values of the form are not in it.
+func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTime)
 	defer cancel()
 	outcome := Unreachable
@@ -110,7 +126,10 @@ func (b *Broker) ask(ctx context.Context, address string, form url.Values) (*tok
 	if err != nil && response.StatusCode == http.StatusOK {
 		return nil, &tokenError{outcome: Lost, err: err}
 	}
-	return parseReply(response, body, form)
+	if err := refusal(response, body, form); err != nil {
+		return nil, err
+	}
+	return body, nil
 }
 
 // withoutURL takes the URL off, which says nothing to whoever reads it.
@@ -122,27 +141,22 @@ func withoutURL(err error) error {
 	return err
 }
 
-// parseReply takes a complete answer apart. One with status 200 that holds no token is lost: the server may well have made one.
-func parseReply(response *http.Response, body []byte, sent url.Values) (*tokenReply, error) {
-	reply := new(tokenReply)
-	err := errors.Join(json.Unmarshal(body, reply), json.Unmarshal(body, &reply.all))
-	if response.StatusCode != http.StatusOK || err == nil && reply.Error != "" {
-		failure := &tokenError{outcome: Refused, code: clean(reply.Error, sent), description: clean(reply.Description, sent),
-			status: response.StatusCode, skew: skew(response.Header)}
-		if reply.Error == "invalid_grant" {
-			failure.outcome = Revoked
-		}
-		return nil, failure
+// refusal is the error that a complete answer means, or nil.
+func refusal(response *http.Response, body []byte, sent url.Values) error {
+	var said struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
 	}
-	if err == nil {
-		err = reply.check()
-	} else {
-		err = errors.New("it is not the JSON of RFC 6749")
+	_ = json.Unmarshal(body, &said) // what is no JSON says nothing
+	if response.StatusCode == http.StatusOK && said.Error == "" {
+		return nil
 	}
-	if err != nil {
-		return nil, &tokenError{outcome: Lost, err: err, status: response.StatusCode}
+	failure := &tokenError{outcome: Refused, code: clean(said.Error, sent), description: clean(said.Description, sent),
+		status: response.StatusCode, skew: skew(response.Header)}
+	if said.Error == "invalid_grant" {
+		failure.outcome = Revoked
 	}
-	return reply, nil
+	return failure
 }
 
 // check holds that the reply is a token that can be sent.

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/credential"
+)
+
+// consentTime is how long "hako connect" waits for the operator.
+const consentTime = 10 * time.Minute
+
+// connectFlags are those of "hako connect NAME".
+type connectFlags struct {
+	tenant            string
+	noBrowser, device bool
+}
+
+func (a *app) connectCommand() *cobra.Command {
+	var flags connectFlags
+	cmd := &cobra.Command{
+		Use:   "connect NAME",
+		Short: "Connect a credential that needs your consent at its provider",
+		Long: `Connect a credential of hako.yaml that needs your consent at its provider, such as freee: the provider's page opens in a browser, and
+what you consent to there is sent back to hako on this machine. With --no-browser you open the page anywhere and paste the code. With
+--device, or where the provider has nothing else, you enter a short code on another device.
+
+The connection is stored encrypted, for one tenant, and renewed without you. Plugins never see it.`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withCredentials(cmd, func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
+		},
+	}
+	cmd.Flags().StringVar(&flags.tenant, "tenant", "", "connect it for this tenant")
+	cmd.Flags().BoolVar(&flags.noBrowser, "no-browser", false, "open no browser and listen to nothing: paste the code")
+	cmd.Flags().BoolVar(&flags.device, "device", false, "enter a code on another device")
+	cmd.AddCommand(a.connectStatusCommand(), a.connectRemoveCommand())
+	return cmd
+}
+
+// withCredentials calls do with the credentials of the configuration.
+func (a *app) withCredentials(cmd *cobra.Command, do func(*credential.Broker) error) (err error) {
+	c, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	b, err := newCredentials(c, a.logger(c, logLevels["warn"]), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	return do(b)
+}
+
+func (a *app) connect(ctx context.Context, b *credential.Broker, name string, flags connectFlags) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, consentTime, errors.New("nobody gave the consent in time: run the command again"))
+	defer cancel()
+	var status *credential.Status
+	var err error
+	switch {
+	case flags.device || b.OnlyDevice(flags.tenant, name):
+		status, err = b.ConnectDevice(ctx, flags.tenant, name, a.showDeviceCode)
+	case flags.noBrowser:
+		status, err = a.connectByPasting(ctx, b, flags.tenant, name)
+	default:
+		status, err = b.Connect(ctx, flags.tenant, name, a.openPage)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = cmp.Or(context.Cause(ctx), err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is connected%s\n", name, facts(status))
+	return err
+}
+
+// facts says what there is to know of a connection.
+func facts(s *credential.Status) string {
+	var b strings.Builder
+	if s.Tenant != "" {
+		fmt.Fprintf(&b, " for tenant %s", s.Tenant)
+	}
+	for _, fact := range publicFacts(s) {
+		fmt.Fprintf(&b, ", %s", fact)
+	}
+	return b.String()
+}
+
+func (a *app) showDeviceCode(code credential.DeviceCode) {
+	fmt.Fprintf(a.stderr, "Open %s on any device and enter the code\n\n  %s\n\nbefore %s. Waiting ...\n",
+		printable(code.URL), printable(code.UserCode), code.Expires.Format(time.TimeOnly))
+	if code.CompleteURL != "" {
+		fmt.Fprintf(a.stderr, "Or open %s\n", printable(code.CompleteURL))
+	}
+}
+
+func (a *app) openPage(url string) {
+	fmt.Fprintf(a.stderr, "Give your consent on this page:\n\n  %s\n\n", url)
+	browse := a.browse
+	if browse == nil {
+		browse = systemBrowser
+	}
+	if err := browse(url); err != nil {
+		fmt.Fprintf(a.stderr, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n", err)
+	}
+	fmt.Fprintln(a.stderr, "Waiting ...")
+}
+
+// systemBrowser opens a page in the user's browser.
+func systemBrowser(url string) error {
+	switch runtime.GOOS {
+	case "windows":
+		return exec.Command("rundll32", "url.dll,FileProtocolHandler", url).Start()
+	case "darwin":
+		return exec.Command("open", url).Start()
+	}
+	return exec.Command("xdg-open", url).Start()
+}
+
+// connectByPasting takes the code from standard input.
+func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant, name string) (*credential.Status, error) {
+	consent, err := b.Consent(tenant, name, "")
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.stderr, "Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ", consent.URL)
+	pasted, err := a.line(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return consent.Exchange(ctx, pasted)
+}
+
+// line reads one line of standard input, until ctx ends.
+func (a *app) line(ctx context.Context) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() { // ends with the process: nothing interrupts a read
+		text, err := bufio.NewReader(a.stdin).ReadString('\n')
+		read <- result{text, err}
+	}()
+	select {
+	case r := <-read:
+		if r.text != "" {
+			return r.text, nil
+		}
+		return "", fmt.Errorf("nothing was pasted: %w", r.err)
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

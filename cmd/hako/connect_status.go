@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/credential"
+)
+
+func (a *app) connectStatusCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how the credentials stand, without secrets",
+		Long: `Show how the credentials stand: whether each can be used, since when and until when, and what to do about those that cannot. No
+secrets are shown, no tokens are fetched, and no commands of the configuration are run.
+
+Exit codes: 0 all can be used, 1 one cannot.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withCredentials(cmd, func(b *credential.Broker) error {
+				list, err := b.Status(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					err = a.printJSON(append([]credential.Status{}, list...))
+				} else {
+					err = a.printCredentials(list)
+				}
+				if err == nil && slices.ContainsFunc(list, func(s credential.Status) bool { return s.State != credential.Ready }) {
+					err = &exitError{code: exitFailed}
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) printCredentials(list []credential.Status) error {
+	if len(list) == 0 {
+		fmt.Fprintln(a.stderr, "no credentials are configured (docs/credentials.md)")
+		return nil
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CREDENTIAL\tTENANT\tPROVIDER\tSTATE\tEXPIRES\tABOUT")
+	for _, s := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(printable(s.Tenant)), dash(s.Provider), s.State, dash(moment(s.Expires)), dash(about(&s)))
+	}
+	return table.Flush()
+}
+
+// about is the remedy if there is one, else the public facts.
+func about(s *credential.Status) string {
+	if s.Remedy != "" {
+		return printable(s.Remedy)
+	}
+	text := ""
+	for i, fact := range publicFacts(s) {
+		if i > 0 {
+			text += ", "
+		}
+		text += fact
+	}
+	return text
+}
+
+// publicFacts are the facts that may be known, in a stable order.
+func publicFacts(s *credential.Status) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(s.Public)) {
+		list = append(list, printable(name+" "+s.Public[name]))
+	}
+	return list
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (a *app) connectRemoveCommand() *cobra.Command {
+	tenant := ""
+	cmd := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Forget a connection",
+		Long: `Forget a connection: plugins cannot use it from now on. The provider is not told; take the application's access back there
+if it is not to be used any more.`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withCredentials(cmd, func(b *credential.Broker) error {
+				found, err := b.Remove(cmd.Context(), tenant, args[0])
+				if err == nil && !found {
+					err = fmt.Errorf("there is no such connection: hako connect status lists them")
+				}
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(a.stdout, "%s is forgotten here; take its access back at the provider too\n", args[0])
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant whose connection it is")
+	return cmd
+}

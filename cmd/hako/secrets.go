@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/credential"
+)
+
+func (a *app) secretsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secrets",
+		Short: "Look after the key that encrypts connections",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.secretsRotateCommand())
+	return cmd
+}
+
+func (a *app) secretsRotateCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Encrypt all connections with a new key",
+		Long: `Encrypt all connections with a new key, at once. Where the key is in a file, hako makes the new one and takes the old one out when all
+is done; a crash in between leaves both there, and the next run finishes. Where it comes from the environment or a command, put the new
+key in front of the old one first, on a line of its own, and take the old one out afterwards.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withCredentials(cmd, func(b *credential.Broker) error {
+				r, err := b.Rotate(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(r)
+				}
+				fmt.Fprintf(a.stdout, "connections encrypted with the new key %s: %d\n", r.Key, r.Records)
+				if r.Remedy != "" {
+					fmt.Fprintf(a.stderr, "now %s\n", r.Remedy)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,114 @@
+package credential
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// callbackPath is where a redirect arrives unless another path is configured.
+const callbackPath = "/callback"
+
+// Connect has the operator consent in a browser on this machine: it listens on a loopback address for the redirect (RFC 8252, section
+// 7.3), calls open with the URL to visit, waits, and stores the connection. What does not carry the state of this consent is refused,
+// and does not end the waiting. The errors are those of Consent and Exchange, that the operator declined, that the address of
+// redirectUrl cannot be listened on, or ctx's.
+func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url string)) (*Status, error) {
+	c, err := b.connection(tenant, name)
+	if err != nil {
+		return nil, err
+	}
+	listener, redirect, err := listen(ctx, c.spec.RedirectURL)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the redirect: %w", err)
+	}
+	defer listener.Close()
+	consent, err := b.Consent(tenant, name, redirect.String())
+	if err != nil {
+		return nil, err
+	}
+	code := make(chan callback, 1)
+	mux := http.NewServeMux()
+	mux.Handle("GET "+redirect.Path, consent.handler(code))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+	go func() { _ = server.Serve(listener) }() // ends with Shutdown
+	defer shutdown(ctx, server)
+	open(consent.URL)
+	select {
+	case answer := <-code:
+		if answer.err != nil {
+			return nil, answer.err
+		}
+		return consent.exchange(ctx, answer.code)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// shutdown lets the page be delivered that the operator is to see.
+func shutdown(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = server.Shutdown(ctx)
+}
+
+// listen listens where the redirect is to arrive: at the configured address, or at any free port of 127.0.0.1.
+func listen(ctx context.Context, configured string) (net.Listener, *url.URL, error) {
+	u, err := url.Parse(cmp.Or(configured, "http://127.0.0.1:0"+callbackPath))
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return nil, nil, err
+	}
+	if configured == "" {
+		u.Host = listener.Addr().String()
+	}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return listener, u, nil
+}
+
+// callback is what a redirect brings: a code, or why there is none.
+type callback struct {
+	code string
+	err  error
+}
+
+// handler takes the redirect.
+func (c *Consent) handler(out chan<- callback) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if err := c.claim(query.Get("state")); err != nil {
+			page(w, http.StatusBadRequest, "This link is not valid, or was used already.", "このリンクは無効か、すでに使用されています。")
+			return
+		}
+		answer := callback{code: query.Get("code")}
+		if answer.code == "" {
+			answer.err = fmt.Errorf("no consent was given: %s", cmp.Or(clean(query.Get("error"), nil), "the redirect has no code"))
+			page(w, http.StatusOK, "No consent was given. You can close this page.", "許可されませんでした。このページを閉じてください。")
+		} else {
+			page(w, http.StatusOK, "Thank you. You can close this page and go back to the terminal.", "ありがとうございます。このページを閉じて、ターミナルに戻ってください。")
+		}
+		out <- answer
+	})
+}
+
+// page shows a text in English and Japanese. Nothing of the request is in it.
+func page(w http.ResponseWriter, status int, english, japanese string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Connection", "close")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "<!doctype html><title>hako</title><p>"+english+"</p><p lang=ja>"+japanese+"</p>\n")
+}
