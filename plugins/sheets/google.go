@@ -92,7 +92,7 @@ func unreached(err error) error {
 	own := &abi.Error{Code: abi.CodeNetwork, Message: err.Error()}
 	errors.As(err, &own)
 	switch own.Code {
-	case abi.CodeNotGranted, abi.CodeInvalid:
+	case abi.CodeNotGranted, abi.CodeInvalid, abi.CodeCredential:
 		return err
 	case abi.CodeLimit:
 		return &uncertain{fail("Google Sheets: %s: ask for fewer rows or columns at once, such as 'Sheet1'!A1:Z500",

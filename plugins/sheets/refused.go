@@ -28,7 +28,7 @@ func (s *spreadsheet) refused(ctx context.Context, response *pdk.HTTPResponse) e
 		return fail("Google does not accept the credential (401: %s): ask the operator to check the service account's key for the credential of this plugin",
 			"Google が認証情報を受け付けません (401: %s)。このプラグインの認証情報に設定したサービスアカウントの鍵を確かめるよう、管理者に伝えてください", said)
 	case status == 403:
-		return forbidden(said, "")
+		return forbidden(said, response.Credential["client_email"])
 	case status == 404:
 		return fail("there is no spreadsheet with this ID (404: %s): check spreadsheet_id, the part after /d/ in its URL",
 			"この ID のスプレッドシートがありません (404: %s)。URL の /d/ の後の部分を確かめてください", said)

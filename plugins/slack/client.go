@@ -127,7 +127,7 @@ func (c *client) call(ctx context.Context, method string, arguments map[string]a
 func unreached(err error) error {
 	own := &abi.Error{Code: abi.CodeNetwork, Message: err.Error()}
 	errors.As(err, &own)
-	if own.Code == abi.CodeNotGranted || own.Code == abi.CodeInvalid {
+	if own.Code == abi.CodeNotGranted || own.Code == abi.CodeInvalid || own.Code == abi.CodeCredential {
 		return err
 	}
 	return &uncertain{fail("no answer from Slack (%s)", "Slack から応答がありません (%s)", own.Message)}

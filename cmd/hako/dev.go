@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/internal/fakes"
+)
+
+func (a *app) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "For those who write tools",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.devFakesCommand())
+	return cmd
+}
+
+func (a *app) devFakesCommand() *cobra.Command {
+	var address, dir string
+	cmd := &cobra.Command{
+		Use:   "fakes",
+		Short: "Serve stand-ins for the services that tools talk to",
+		Long: `Serve stand-ins for freee, KING OF TIME, SmartHR, Google Sheets, Slack, GitHub, a search engine and the Japan Meteorological
+Agency, filled with made-up data, and write a configuration with which hako uses them: nothing leaves the machine, and no account is
+needed. Without --write-config it is in a directory that is removed at the end. POST /_faults makes them fail. SIGINT or SIGTERM ends it.`,
+		Example: `  hako dev fakes --write-config fakes
+  hako call send_slack_dm '{"user_id":"` + fakes.SlackUser + `","message":"hello"}' --config fakes/hako.yaml`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				return fmt.Errorf("--address: %w", listenError("--address", address, err))
+			}
+			if !isLoopback(listener.Addr().String()) {
+				return errors.Join(fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, so give a loopback address", address), listener.Close())
+			}
+			if dir != "" {
+				return a.serveFakes(cmd.Context(), listener, a.path(dir))
+			}
+			temporary, err := os.MkdirTemp("", "hako-fakes-")
+			if err != nil {
+				return errors.Join(err, listener.Close())
+			}
+			return errors.Join(a.serveFakes(cmd.Context(), listener, temporary), os.RemoveAll(temporary))
+		},
+	}
+	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8431", "loopback address to listen on")
+	cmd.Flags().StringVar(&dir, "write-config", "", "directory for hako.yaml and the secrets that it names")
+	return cmd
+}
+
+// serveFakes writes the configuration into dir and serves until ctx ends. It closes the listener.
+func (a *app) serveFakes(ctx context.Context, listener net.Listener, dir string) error {
+	f := fakes.New()
+	url := "http://" + listener.Addr().String()
+	text, err := f.WriteConfig(dir, url)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if err := a.printFakes(url, filepath.Join(dir, "hako.yaml"), text); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
+	group, ended := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ended.Done()
+		return server.Close()
+	})
+	return group.Wait()
+}
+
+// printFakes prints the configuration to standard output and what to do with it to standard error.
+func (a *app) printFakes(url, path, text string) error {
+	_, err := io.WriteString(a.stdout, text)
+	fmt.Fprintf(a.stderr, "\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n  hako serve --config %[2]s\n", url, path)
+	return err
+}

@@ -1,0 +1,109 @@
+// Package fakes puts the stand-ins for vendors on one address, filled with made-up data, and writes the configuration with which
+// hako uses them. "hako dev fakes" serves it, so that every tool can be tried without a network and without an account.
+package fakes
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/internal/fakes/freee"
+	"github.com/hako-run/hako/internal/fakes/github"
+	"github.com/hako-run/hako/internal/fakes/google"
+	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/internal/fakes/search"
+	"github.com/hako-run/hako/internal/fakes/slack"
+)
+
+// What the stand-ins know of.
+const (
+	// Spreadsheet is shared with ServiceAccount, PrivateSpreadsheet with nobody.
+	Spreadsheet        = "1HAKO-stand-in-spreadsheet-that-is-shared"
+	PrivateSpreadsheet = "1HAKO-stand-in-spreadsheet-that-is-private"
+	ServiceAccount     = "hako@example.iam.gserviceaccount.com"
+	// SlackUser is a member of the workspace, SlackGone one who has left.
+	SlackUser = "U0000000A1"
+	SlackGone = "U0000000G1"
+	// Repository is at GitHub.
+	Repository = "hako-run/demo"
+)
+
+// The secrets that the stand-ins accept. They are worthless anywhere else.
+const (
+	slackToken  = "xoxb-made-up-for-the-stand-in"
+	githubToken = "github-made-up-for-the-stand-in"
+)
+
+// Fakes is all of them, each below /NAME. It is an http.Handler; POST /_faults plans failures (faults.go).
+type Fakes struct {
+	Freee  *freee.Server
+	Google *google.Server
+	Slack  *slack.Server
+	GitHub *github.Server
+	Search *search.Server
+	JMA    *jma.Server
+
+	mux   *http.ServeMux
+	plans map[string]*fault.Plan
+}
+
+// New returns the stand-ins with their made-up data.
+func New() *Fakes {
+	f := &Fakes{
+		Freee: freee.New(nil), Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
+		mux: http.NewServeMux(), plans: map[string]*fault.Plan{},
+	}
+	f.add("freee", f.Freee, &f.Freee.Faults)
+	f.add("google", f.Google, &f.Google.Faults)
+	f.add("slack", f.Slack, &f.Slack.Faults)
+	f.add("github", f.GitHub, &f.GitHub.Faults)
+	f.add("search", f.Search, &f.Search.Faults)
+	f.add("jma", f.JMA, &f.JMA.Faults)
+	f.mux.HandleFunc("POST /_faults", f.plan)
+	f.mux.HandleFunc("DELETE /_faults", f.forget)
+	return f
+}
+
+func (f *Fakes) add(name string, handler http.Handler, plan *fault.Plan) {
+	f.mux.Handle("/"+name+"/", http.StripPrefix("/"+name, handler))
+	f.plans[name] = plan
+}
+
+// Names are those of the stand-ins.
+func (f *Fakes) Names() []string { return slices.Sorted(maps.Keys(f.plans)) }
+
+// ServeHTTP serves all of them.
+func (f *Fakes) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+
+func newGoogle() *google.Server {
+	s := google.New()
+	s.AddSpreadsheet(Spreadsheet, "Stand-in", "Sheet1", "勤怠 2026")
+	s.Share(Spreadsheet, ServiceAccount, "writer")
+	s.AddSpreadsheet(PrivateSpreadsheet, "Private", "Sheet1")
+	return s
+}
+
+func newSlack() *slack.Server {
+	s := slack.New()
+	s.AddToken(slackToken, "U00000HAKO", "im:write", "chat:write", "users:read", "users:read.email")
+	s.AddUser(slack.User{ID: SlackUser, Name: "aki", Real: "見本 あき", Email: "aki@example.com"})
+	s.AddUser(slack.User{ID: "U0000000K1", Name: "ken", Real: "見本 健", Email: "ken@example.com"})
+	s.AddUser(slack.User{ID: SlackGone, Name: "gone", Real: "見本 太郎", Deleted: true})
+	return s
+}
+
+func newGitHub() *github.Server {
+	s := github.New()
+	s.AddToken(githubToken, true)
+	s.AddRepository(Repository)
+	return s
+}
+
+func newSearch() *search.Server {
+	return &search.Server{Pages: []search.Page{
+		{Title: "Bento boxes", URL: "https://bento.example/", Content: "A box for lunch, with room for rice."},
+		{Title: "Sandboxes", URL: "https://sandbox.example/", Content: "A box for programs that nobody has to trust."},
+		{Title: "箱の作り方", URL: "https://hako.example/", Content: "木の箱を作る手順。"},
+	}}
+}
