@@ -273,6 +273,60 @@ func alternating(values ...string) func(func(string) bool) {
 	}
 }
 
+// TestTenants holds that a tenant has a board of its own, in everything that names records.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	h := serving(t)
+	as := func(tenant string, request abi.Request) (*abi.Response, error) {
+		result, err := h.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant}, Request: request})
+		if err != nil {
+			return nil, err
+		}
+		return result.Response, nil
+	}
+	created, err := as("acme", abi.Request{Method: abi.CallTool, Name: "register_agent", Arguments: json.RawMessage(`{"name":"n","agent_id":"agt_secret"}`)})
+	if err != nil || created.IsError {
+		t.Fatal(created, err)
+	}
+	for _, tenant := range []string{"acme", "zeta", ""} {
+		profile, err := as(tenant, abi.Request{Method: abi.CallTool, Name: "get_agent_profile", Arguments: json.RawMessage(`{"agent_id":"agt_secret"}`)})
+		must(t, err)
+		_, readErr := as(tenant, abi.Request{Method: abi.ReadResource, URI: "agent://agt_secret"})
+		completed, err := as(tenant, abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "agent://{id}"}, Argument: &abi.Argument{Name: "id"}})
+		must(t, err)
+		own := tenant == "acme"
+		if profile.IsError == own || (readErr == nil) != own || len(completed.Completion.Values) > 0 != own {
+			t.Errorf("%q: profile %+v, resource %v, completion %+v", tenant, profile, readErr, completed.Completion)
+		}
+	}
+}
+
+// TestLargestPages holds that the largest pages of the longest texts are within the limit of a result.
+func TestLargestPages(t *testing.T) {
+	t.Parallel()
+	b := newBoard(t)
+	c := b.connect(eras[1], nil)
+	c.prepare()
+	long := strings.Repeat("\x01", 3999) // six bytes each in JSON
+	summary := long + "x"
+	for i := range 50 {
+		id := fmt.Sprintf("task_%d", i)
+		ask[taskDetail](t, c.call, "create_task", args{"project_id": "proj_login", "task_id": id, "title": "t"})
+		ask[createdHandoff](t, c.call, "create_handoff", args{"task_id": id, "from_agent_id": "agt_ann", "summary": summary, "context": long, "recommendations": long})
+	}
+	for range 20 {
+		ask[savedContext](t, c.call, "save_context", args{"task_id": "task_0", "progress": long, "findings": long, "blockers": long, "next_steps": long})
+		ask[createdHandoff](t, c.call, "create_handoff", args{"task_id": "task_0", "from_agent_id": "agt_ann", "summary": summary, "context": long, "recommendations": long})
+	}
+	if page := ask[handoffPage](t, c.call, "get_pending_handoffs", args{"limit": 50}); len(page.Handoffs) != 50 {
+		t.Errorf("%d hand-offs", len(page.Handoffs))
+	}
+	page := ask[taskContext](t, c.call, "get_task_context", args{"task_id": "task_0", "include_history": true, "limit": 20})
+	if len(page.History) != 20 || len(page.Handoffs) != 20 {
+		t.Errorf("%d records, %d hand-offs", len(page.History), len(page.Handoffs))
+	}
+}
+
 // BenchmarkAgents measures calls of eight agents at once, through the pipeline and into the sandbox, each agent on a task of its own.
 func BenchmarkAgents(b *testing.B) {
 	h := serving(b)
