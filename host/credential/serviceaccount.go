@@ -72,7 +72,9 @@ func (s *serviceAccount) credential(ctx context.Context) (*broker.Credential, er
 }
 
 func (s *serviceAccount) header(token *record) *broker.Credential {
-	return header(s.spec, token.AccessToken, token.Connection)
+	h := header(s.spec, token.AccessToken, token.Connection)
+	h.Public = token.Public
+	return h
 }
 
 // renew drops a token that was refused, unless it is new.
@@ -113,7 +115,10 @@ func (s *serviceAccount) fetch() (*record, error) {
 	if err != nil {
 		return nil, explainSkew(err)
 	}
-	token := &record{AccessToken: reply.AccessToken, Issued: reply.issued(now), Expires: reply.expires(now), Connection: accountOf(key.ClientEmail)}
+	token := &record{
+		AccessToken: reply.AccessToken, Issued: reply.issued(now), Expires: reply.expires(now), Connection: accountOf(key.ClientEmail),
+		Public: map[string]string{"client_email": key.ClientEmail},
+	}
 	s.mu.Lock()
 	s.token = token
 	s.mu.Unlock()
