@@ -34,14 +34,14 @@ var allowed = []sqlite3.AuthorizerActionCode{
 }
 
 // authorize decides about one action of a statement while SQLite compiles it (sqlite.org/c3ref/set_authorizer.html).
-func authorize(action sqlite3.AuthorizerActionCode, first, second, schema, _ string) sqlite3.AuthorizerReturnCode {
+func authorize(action sqlite3.AuthorizerActionCode, first, second, _, _ string) sqlite3.AuthorizerReturnCode {
 	ok := false
 	switch {
 	case action == sqlite3.AUTH_PRAGMA:
 		name := strings.ToLower(first)
 		ok = slices.Contains(pragmas, name) || name == "defer_foreign_keys"
 	case slices.Contains(writes, action):
-		ok = !strings.EqualFold(first, migrationTable) && !strings.EqualFold(schema, "temp")
+		ok = !strings.EqualFold(first, migrationTable)
 	case slices.Contains(tableSecond, action):
 		ok = !strings.EqualFold(second, migrationTable)
 	default:

@@ -53,11 +53,13 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 
 // source is SQLite's name for the file in the connection's file system.
 func (c *conn) source(path string) string {
-	path = filepath.ToSlash(path)
-	if path[0] != '/' {
-		path = "/" + path // C:/...
+	slashed := filepath.ToSlash(path)
+	if slashed[0] != '/' {
+		slashed = "/" + slashed // C:/...
 	}
-	return (&url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"vfs": {c.files.name}, "modeof": {path}}.Encode()}).String()
+	query := url.Values{"vfs": {c.files.name}, "modeof": {path}}.Encode()
+	query = strings.ReplaceAll(query, "+", "%20") // SQLite takes a plus sign for itself
+	return (&url.URL{Scheme: "file", Path: slashed, RawQuery: query}).String()
 }
 
 // limits are SQLite's own (sqlite.org/c3ref/limit.html), where its defaults are wider.
@@ -201,6 +203,14 @@ func (c *conn) statement(ctx context.Context, s *abi.SQLStatement, rows bool) (*
 		return nil, err
 	}
 	return result, nil
+}
+
+// checkpoint puts into the database what is in the log, as far as nobody reads what was before.
+func (c *conn) checkpoint(ctx context.Context) error {
+	return c.run(ctx, func() error {
+		_, _, err := c.db.WALCheckpoint("", sqlite3.CHECKPOINT_PASSIVE)
+		return err
+	})
 }
 
 // over reports that no transaction is open, or none that could go on.

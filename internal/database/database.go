@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ncruces/go-sqlite3/vfs"
+
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -40,6 +42,9 @@ type Options struct {
 	Migrations []string
 	// Quota is the most bytes of the file. While a transaction runs, the write-ahead log beside it may grow as large and 16 MiB more.
 	Quota int64
+
+	// system, if not nil, takes the place of the operating system's files, in tests.
+	system vfs.VFSFilename
 }
 
 // DB is one database. It is safe for concurrent use, also by several processes on one file.
@@ -59,13 +64,25 @@ type DB struct {
 // An error matches *abi.Error, which may be shown to the plugin's callers, or *Fault.
 func Open(ctx context.Context, options Options) (*DB, error) {
 	db := &DB{options: options, slots: make(chan struct{}, maxConns), writer: make(chan struct{}, 1)}
-	if err := os.MkdirAll(filepath.Dir(options.Path), 0o700); err != nil {
+	if err := makeFile(options.Path); err != nil {
 		return nil, db.fault(errReadOnly, err)
 	}
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// makeFile makes a file that nobody else may read, which SQLite takes for an empty database.
+func makeFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // Close waits for the statements that run and closes all connections. It may be called twice. Sessions get errors from then on.
@@ -162,8 +179,13 @@ func (db *DB) release(c *conn) {
 		}()
 		return
 	}
+	full := c.files.full
 	if err := c.rollback(); err != nil {
 		c.broken = true
+	}
+	if errors.Is(full, errLog) && !c.broken {
+		// Makes room for the next statement as far as can be; that one tells if it does not.
+		_ = c.checkpoint(context.Background())
 	}
 	write := c.write
 	db.mu.Lock()

@@ -117,8 +117,10 @@ func (db *DB) full(c *conn) *abi.Error {
 	switch {
 	case c == nil || c.files.full == nil:
 		return failf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the operator for more", db.options.Quota)
-	case errors.Is(c.files.full, errTooLarge):
-		return failf(abi.CodeLimit, "the statement or its transaction handles more at once than the quota of %d bytes allows: do it in parts", db.options.Quota)
+	case errors.Is(c.files.full, errTemporary):
+		return failf(abi.CodeLimit, "the statement sorts or groups more at once than the quota of %d bytes allows: do it in parts", db.options.Quota)
+	case errors.Is(c.files.full, errLog):
+		return failf(abi.CodeBusy, "what was written cannot be put in its place while somebody has been reading for long: try again")
 	}
 	return failf(abi.CodeLimit, "the host's disk is full")
 }

@@ -52,20 +52,25 @@ func (s *Session) execute(ctx context.Context, statement *abi.SQLStatement, rows
 // alone runs a statement outside of a transaction. A query may turn out to write: then it waits for its turn first, without keeping a
 // connection from those who read.
 func (s *Session) alone(ctx context.Context, statement *abi.SQLStatement, rows bool) (*abi.SQLResult, *abi.Error) {
-	for write := !rows; ; write = true {
-		c, err := s.db.acquire(ctx, write)
-		if err != nil {
-			return nil, s.explain(ctx, nil, err, "")
-		}
-		result, err := c.statement(ctx, statement, rows)
-		if errors.Is(err, errMustWrite) {
-			s.db.release(c)
-			continue
-		}
-		explained := s.explain(ctx, c, err, statement.SQL)
-		s.db.release(c)
-		return result, explained
+	result, explained, err := s.attempt(ctx, statement, rows, !rows)
+	if errors.Is(err, errMustWrite) || errors.Is(err, errLog) {
+		result, explained, _ = s.attempt(ctx, statement, rows, true)
 	}
+	return result, explained
+}
+
+// attempt runs a statement on a connection of its own. err is why another attempt may do better.
+func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows, write bool) (_ *abi.SQLResult, _ *abi.Error, err error) {
+	c, err := s.db.acquire(ctx, write)
+	if err != nil {
+		return nil, s.explain(ctx, nil, err, ""), nil
+	}
+	defer s.db.release(c)
+	result, err := c.statement(ctx, statement, rows)
+	if errors.Is(err, errMustWrite) {
+		return nil, nil, err
+	}
+	return result, s.explain(ctx, c, err, statement.SQL), c.files.full
 }
 
 // within runs a statement in the open transaction.

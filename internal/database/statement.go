@@ -91,9 +91,12 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 			return nil, err
 		}
 		for i, value := range row {
-			n, err := check(value)
+			n, err := measure(value)
 			if err != nil {
 				return nil, failf(abi.CodeInvalid, "row %d, column %s %v", len(result.Rows)+1, result.Columns[i], err)
+			}
+			if blob, ok := value.([]byte); ok && blob == nil {
+				row[i] = []byte{} // nil would be taken for NULL
 			}
 			size += n
 		}
@@ -107,8 +110,8 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 
 var errNotUTF8 = errors.New("is text but not UTF-8: select it as CAST(... AS BLOB)")
 
-// check returns about how many bytes a value takes.
-func check(value any) (int, error) {
+// measure returns about how many bytes a value takes, if it can cross.
+func measure(value any) (int, error) {
 	switch v := value.(type) {
 	case string:
 		if !utf8.ValidString(v) {

@@ -32,8 +32,12 @@ var filesNumber atomic.Uint64
 
 // newFiles makes a file system and registers it under its name, until close.
 func newFiles(o *Options) *files {
+	system := o.system
+	if system == nil {
+		system = vfs.Find("os").(vfs.VFSFilename)
+	}
 	f := &files{
-		VFSFilename: vfs.Find("os").(vfs.VFSFilename),
+		VFSFilename: system,
 		name:        fmt.Sprintf("hako-%d", filesNumber.Add(1)),
 		dir:         filepath.Dir(o.Path),
 		log:         o.Quota + 16<<20,
@@ -63,10 +67,16 @@ func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, 
 	return file, flags, err
 }
 
-// write writes to a file that must not grow beyond limit.
-func (f *files) write(file io.WriterAt, limit int64, p []byte, offset int64) (int, error) {
+// Why a file of a bounded size finds no room.
+var (
+	errLog       = errors.New("the write-ahead log is full")
+	errTemporary = errors.New("a temporary file is full")
+)
+
+// write writes to a file that must not grow beyond limit, for which full is the reason.
+func (f *files) write(file io.WriterAt, limit int64, full error, p []byte, offset int64) (int, error) {
 	if offset+int64(len(p)) > limit {
-		f.full = errTooLarge
+		f.full = full
 		return 0, sqlite3.FULL
 	}
 	n, err := file.WriteAt(p, offset)
@@ -77,8 +87,6 @@ func (f *files) write(file io.WriterAt, limit int64, p []byte, offset int64) (in
 	return n, err
 }
 
-var errTooLarge = errors.New("beyond the limit of the file")
-
 // logFile is the write-ahead log. All that a statement changes is written there first.
 type logFile struct {
 	vfs.File
@@ -86,7 +94,7 @@ type logFile struct {
 }
 
 func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
-	return f.files.write(f.File, f.files.log, p, offset)
+	return f.files.write(f.File, f.files.log, errLog, p, offset)
 }
 
 // temporaryFile is what SQLite sorts and groups in. No other connection sees it, so it needs no locks.
@@ -101,7 +109,7 @@ func (f *temporaryFile) WriteAt(p []byte, offset int64) (int, error) {
 	if f.files.ctx.Err() != nil {
 		return 0, sqlite3.INTERRUPT
 	}
-	return f.files.write(f.File, f.files.temporary, p, offset)
+	return f.files.write(f.File, f.files.temporary, errTemporary, p, offset)
 }
 
 func (f *temporaryFile) ReadAt(p []byte, offset int64) (int, error) {
