@@ -34,9 +34,11 @@ var allowed = []sqlite3.AuthorizerActionCode{
 }
 
 // authorize decides about one action of a statement while SQLite compiles it (sqlite.org/c3ref/set_authorizer.html).
-func authorize(action sqlite3.AuthorizerActionCode, first, second, _, _ string) sqlite3.AuthorizerReturnCode {
+func authorize(action sqlite3.AuthorizerActionCode, first, second, schema, _ string) sqlite3.AuthorizerReturnCode {
 	ok := false
 	switch {
+	case strings.EqualFold(schema, "temp"):
+		ok = action == sqlite3.AUTH_UPDATE || action == sqlite3.AUTH_READ // as ALTER TABLE does, where there is nothing
 	case action == sqlite3.AUTH_PRAGMA:
 		name := strings.ToLower(first)
 		ok = slices.Contains(pragmas, name) || name == "defer_foreign_keys"

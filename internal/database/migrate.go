@@ -21,23 +21,35 @@ func (db *DB) migrate(ctx context.Context) error {
 	if n, err := db.applied(ctx, c); err != nil || n == len(db.options.Migrations) {
 		return err // in most cases nothing is missing, and nobody has to wait
 	}
-	if err := c.host(ctx, "BEGIN IMMEDIATE"); err != nil {
+	// Within a transaction nothing turns foreign keys off, and with them a table cannot be rebuilt. So they are off, and checked at the
+	// end; the connection is not used again.
+	c.broken = true
+	if err := c.host(ctx, "PRAGMA foreign_keys = off; BEGIN IMMEDIATE"); err != nil {
 		return db.told(ctx, c, err, "")
 	}
+	if err := db.applyMissing(ctx, c); err != nil {
+		return err
+	}
+	return db.told(ctx, c, c.host(ctx, "COMMIT"), "")
+}
+
+func (db *DB) applyMissing(ctx context.Context, c *conn) error {
 	applied, err := db.applied(ctx, c)
 	if err != nil {
 		return err
 	}
 	for i, migration := range db.options.Migrations[applied:] {
-		if err := c.apply(ctx, applied+i+1, migration); err != nil {
-			failure, fault := db.explain(ctx, c, err, migration)
-			if fault {
-				return db.fault(failure, err)
-			}
-			return failf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s", applied+i+1, failure.Message)
+		err := c.apply(ctx, applied+i+1, migration)
+		if err == nil {
+			continue
 		}
+		failure, fault := db.explain(ctx, c, err, migration)
+		if fault {
+			return db.fault(failure, err)
+		}
+		return failf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s", applied+i+1, failure.Message)
 	}
-	return db.told(ctx, c, c.host(ctx, "COMMIT"), "")
+	return nil
 }
 
 const createMigrations = `CREATE TABLE IF NOT EXISTS ` + migrationTable + ` (
@@ -84,6 +96,13 @@ func (c *conn) checksums(ctx context.Context) (sums []string, err error) {
 func (c *conn) apply(ctx context.Context, step int, migration string) error {
 	if err := c.run(ctx, func() error { return c.script(migration) }); err != nil {
 		return err
+	}
+	dangling, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT \"table\", parent FROM pragma_foreign_key_check LIMIT 1"}, true)
+	if err != nil {
+		return err
+	}
+	if len(dangling.Rows) > 0 {
+		return failf(abi.CodeConflict, "FOREIGN KEY constraint failed: rows of %v refer to rows of %v that there are not", dangling.Rows[0]...)
 	}
 	record := fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s', %d)", migrationTable, step, checksum(migration), time.Now().Unix())
 	return c.host(ctx, createMigrations+";"+record)

@@ -30,6 +30,7 @@ func TestMigrate(t *testing.T) {
 		"another order":         {migrations: []string{second, first}, want: "migration 1 of the plugin is not the one", rows: int64(1)},
 		"an error in the last":  {migrations: []string{first, second, "DELETE FROM a", "INSERT INTO a VALUES (NULL, 1)"}, want: "migration 4 of the plugin's database fails, so nothing was changed: NOT NULL constraint failed: a.x", rows: int64(1)},
 		"an error halfway":      {migrations: []string{first, second, "DELETE FROM a;\nINSRT INTO a"}, want: `near "INSRT": syntax error, at line 2, column 1`, rows: int64(1)},
+		"a dangling reference":  {migrations: []string{first, second, "CREATE TABLE b (a INTEGER REFERENCES p); CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO b VALUES (7)"}, want: "rows of b refer to rows of p that there are not", rows: int64(1)},
 		"one that commits":      {migrations: []string{first, second, "DELETE FROM a; COMMIT; nonsense"}, want: "nothing else", rows: int64(1)},
 		"one that attaches":     {migrations: []string{first, second, "ATTACH '/tmp/x' AS x"}, want: "nothing else", rows: int64(1)},
 		"one that hides itself": {migrations: []string{first, second, "DELETE FROM hako_migration"}, want: "nothing else", rows: int64(1)},
@@ -90,7 +91,7 @@ func TestMigrationRespectsForeignKeys(t *testing.T) {
 	o := options(t,
 		"CREATE TABLE p (id INTEGER PRIMARY KEY, x); CREATE TABLE c (p INTEGER NOT NULL REFERENCES p); INSERT INTO p VALUES (1, 2); INSERT INTO c VALUES (1)",
 		// How SQLite advises to change a table in ways that ALTER TABLE does not know.
-		"PRAGMA defer_foreign_keys = ON; CREATE TABLE n (id INTEGER PRIMARY KEY, x TEXT NOT NULL); INSERT INTO n SELECT * FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p",
+		"CREATE TABLE n (id INTEGER PRIMARY KEY, x TEXT NOT NULL); INSERT INTO n SELECT * FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p",
 	)
 	s := session(t, openTest(t, o))
 	if n := s.value(t, "SELECT count(*) FROM c JOIN p ON p.id = c.p AND p.x = '2'"); n != int64(1) {
