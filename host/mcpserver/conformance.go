@@ -21,9 +21,6 @@ const watchedResource = "test://watched-resource"
 // conformanceOptions adds what the fixtures need of the SDK's server.
 func conformanceOptions(options *mcp.ServerOptions) {
 	options.Capabilities.Logging = &mcp.LoggingCapabilities{}
-	options.Capabilities.Resources.Subscribe = true
-	options.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
-	options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
 }
 
 func (s *Server) addFixtures() {

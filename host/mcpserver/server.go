@@ -34,6 +34,8 @@ type Server struct {
 	mirror  *mirror
 	guard   *guard
 	limiter *limiter
+	// subscriptions are those to resources.
+	subscriptions *subscriptions
 	// sessions are those over HTTP.
 	sessions *sessions
 	// info is the name and version of the server, as results of 2026-07-28 carry it.
@@ -74,7 +76,9 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 		return nil, err
 	}
 	s.sdk = mcp.NewServer(implementation, s.sdkOptions())
-	s.sdk.AddReceivingMiddleware(s.receive)
+	s.subscriptions = newSubscriptions(s)
+	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive)
+	s.sdk.AddSendingMiddleware(s.subscriptions.send)
 	s.mirror = newMirror(s)
 	if filled.Conformance {
 		s.addFixtures()
@@ -93,11 +97,14 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 		CompletionHandler: s.complete,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:       &mcp.ToolCapabilities{ListChanged: true},
-			Resources:   &mcp.ResourceCapabilities{ListChanged: true},
+			Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
 			Completions: &mcp.CompletionCapabilities{},
 		},
 		SetCacheable: s.setCacheable,
+		// What there is to decide is decided in subscriptions.receive.
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	}
 	if s.options.Conformance {
 		conformanceOptions(options)
@@ -132,6 +139,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	closed := make(chan struct{})
 	go func() {
 		closing.Wait()
+		s.subscriptions.close()
 		close(closed)
 	}()
 	select {

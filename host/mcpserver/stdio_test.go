@@ -112,7 +112,7 @@ func TestMalformedLines(t *testing.T) {
 			> {"jsonrpc":"2.0","id":1,"method":"no/such"}
 			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"method \"no/such\" is invalid during session initialization"}}
 			> ` + initialize(withSessions) + `
-			< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"completions":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}},"serverInfo":{"name":"hako","version":"dev"}}}
+			< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"completions":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}},"serverInfo":{"name":"hako","version":"dev"}}}
 			> {"jsonrpc":"2.0","id":1,"method":"no/such"}
 			< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: \"no/such\""}}`,
 		"control characters in a URI": `

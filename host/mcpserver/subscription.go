@@ -1,0 +1,232 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of resource subscriptions: how many one session (up to MCP 2025-11-25) or one stream (from 2026-07-28) may have, the bytes of a
+// URI, and how many changes wait to be told.
+const (
+	maxSubscriptions = 256
+	maxURI           = 2 << 10
+	maxPending       = 4096
+)
+
+// subscriptions let clients subscribe to resources and tell them of changes, in both eras.
+//
+// The SDK keeps who has subscribed to what, by URI. What it gets to see is a topic, which holds the tenant too, so that nobody is told
+// of what happens at another tenant's. The middlewares of both directions put topics in and take them out.
+type subscriptions struct {
+	server *Server
+	// stop ends the taking in of changes.
+	stop func()
+	done sync.WaitGroup
+
+	// mu guards what follows.
+	mu sync.Mutex
+	// topics are those of sessions that have asked with resources/subscribe.
+	topics map[*mcp.ServerSession]map[string]bool
+	// pending are topics whose subscribers are still to be told, in order and each once; dropping says that there were too many.
+	pending  []string
+	queued   map[string]bool
+	dropping bool
+	telling  bool
+	closed   bool
+}
+
+// updater is what a Caller may also be: it tells which resources its calls change.
+type updater interface {
+	WatchUpdates(updated func(tenant, uri string)) (stop func())
+}
+
+// newSubscriptions starts to watch what calls change. close ends that.
+func newSubscriptions(s *Server) *subscriptions {
+	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{}, queued: map[string]bool{}}
+	if calls, ok := s.calls.(updater); ok {
+		t.stop = calls.WatchUpdates(t.updated)
+	}
+	return t
+}
+
+// topic names a tenant's resource. No resource that is on offer has a NUL in its URI.
+func topic(tenant, uri string) string { return tenant + "\x00" + uri }
+
+func uriOf(topic string) string { return topic[strings.LastIndexByte(topic, 0)+1:] }
+
+// tenantOf is the tenant of who sent a message.
+func tenantOf(extra *mcp.RequestExtra) string {
+	if over := exchangeOf(extra); over != nil && over.identity != nil {
+		return over.identity.Tenant
+	}
+	return ""
+}
+
+// accepts reports whether there is a resource with this URI to subscribe to.
+func (t *subscriptions) accepts(uri string) bool {
+	return len(uri) <= maxURI && (t.server.hasResource(uri) || t.server.fixtures[uri])
+}
+
+// receive takes requests about subscriptions on their way to the SDK.
+func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch req := req.(type) {
+		case *mcp.SubscribeRequest:
+			uri := req.Params.URI
+			if !t.accepts(uri) {
+				return nil, unknownResource(uri)
+			}
+			req.Params.URI = topic(tenantOf(req.Extra), uri)
+			if err := t.add(req.Session, req.Params.URI, next); err != nil {
+				return nil, err
+			}
+		case *mcp.UnsubscribeRequest:
+			req.Params.URI = topic(tenantOf(req.Extra), req.Params.URI)
+			t.remove(req.Session, req.Params.URI)
+		case *mcp.SubscriptionsListenRequest:
+			if wanted := req.Params.Notifications; wanted != nil {
+				wanted.ResourceSubscriptions = t.agreed(tenantOf(req.Extra), wanted.ResourceSubscriptions)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// agreed are the topics of those URIs that can be subscribed to. The client learns from the acknowledgement which these are (MCP
+// 2026-07-28, subscriptions).
+func (t *subscriptions) agreed(tenant string, uris []string) []string {
+	var topics []string
+	for _, uri := range uris {
+		if name := topic(tenant, uri); len(topics) < maxSubscriptions && t.accepts(uri) && !slices.Contains(topics, name) {
+			topics = append(topics, name)
+		}
+	}
+	return topics
+}
+
+func unknownResource(uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": uri})
+	if err != nil {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such resource to subscribe to", Data: data}
+}
+
+// add notes a subscription of a session. What the SDK notes of it is undone when the session ends; unsubscribe leads there.
+func (t *subscriptions) add(session *mcp.ServerSession, topic string, unsubscribe mcp.MethodHandler) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	topics := t.topics[session]
+	if t.closed || len(topics) >= maxSubscriptions && !topics[topic] {
+		return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("at most %d subscriptions are kept for a session: unsubscribe from some", maxSubscriptions)}
+	}
+	if topics == nil {
+		topics = map[string]bool{}
+		t.topics[session] = topics
+		t.done.Go(func() {
+			_ = session.Wait() // how it ended is not of interest
+			t.forget(session, unsubscribe)
+		})
+	}
+	topics[topic] = true
+	return nil
+}
+
+func (t *subscriptions) remove(session *mcp.ServerSession, topic string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.topics[session], topic)
+}
+
+// forget removes what is left of a session that has ended: the SDK keeps a topic that nobody unsubscribes from.
+func (t *subscriptions) forget(session *mcp.ServerSession, unsubscribe mcp.MethodHandler) {
+	t.mu.Lock()
+	topics := t.topics[session]
+	delete(t.topics, session)
+	t.mu.Unlock()
+	for topic := range topics {
+		req := &mcp.UnsubscribeRequest{Session: session, Params: &mcp.UnsubscribeParams{URI: topic}}
+		_, _ = unsubscribe(context.Background(), "resources/unsubscribe", req) // it cannot fail
+	}
+}
+
+// updated takes in that a resource has changed. It does not wait for those who are told.
+func (t *subscriptions) updated(tenant, uri string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := topic(tenant, uri)
+	switch {
+	case t.closed || t.queued[name]:
+		return
+	case len(t.pending) >= maxPending:
+		if !t.dropping {
+			t.dropping = true
+			t.server.options.Logger.Warn("clients are not told of all resources that change: they read too slowly")
+		}
+		return
+	}
+	t.pending = append(t.pending, name)
+	t.queued[name] = true
+	if !t.telling {
+		t.telling = true
+		t.done.Go(t.tell)
+	}
+}
+
+// tell tells of changes until there are no more.
+func (t *subscriptions) tell() {
+	for {
+		t.mu.Lock()
+		pending := t.pending
+		t.pending, t.dropping = nil, false
+		clear(t.queued)
+		if len(pending) == 0 || t.closed {
+			t.telling = false
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Unlock()
+		for _, topic := range pending {
+			// A client that cannot be told has gone, or is about to.
+			_ = t.server.sdk.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: topic})
+		}
+	}
+}
+
+// send takes topics out of what the SDK sends.
+func (t *subscriptions) send(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		session, _ := req.GetSession().(*mcp.ServerSession)
+		switch params := req.GetParams().(type) {
+		case *mcp.ResourceUpdatedNotificationParams:
+			sent := *params // sessions share one
+			sent.URI = uriOf(params.URI)
+			req = &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: session, Params: &sent}
+		case *mcp.SubscriptionsAcknowledgedParams:
+			sent := *params
+			sent.Notifications.ResourceSubscriptions = nil
+			for _, topic := range params.Notifications.ResourceSubscriptions {
+				sent.Notifications.ResourceSubscriptions = append(sent.Notifications.ResourceSubscriptions, uriOf(topic))
+			}
+			req = &mcp.ServerRequest[*mcp.SubscriptionsAcknowledgedParams]{Session: session, Params: &sent}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// close takes in no more changes. It waits for those who are being told, and for sessions with subscriptions to end: they must be closed
+// before.
+func (t *subscriptions) close() {
+	t.stop()
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.done.Wait()
+}
