@@ -2,34 +2,64 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	asJSON := false
+	var asJSON bool
+	var format, tenant string
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools that can be called",
-		Args:  arguments(0, 0),
+		Long: `List the tools that can be called: as a table, or for the prompt of a model, as a text with one line for each tool or as a JSON list of
+their names, descriptions and parameters.
+
+With --tenant the list is without the tools of plugins that need a credential which neither the tenant nor everybody has.`,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			print, ok := toolFormats[format]
+			if !ok {
+				return usageError(cmd, errors.New(strictyaml.Unknown("format", format, slices.Collect(maps.Keys(toolFormats)))))
+			}
+			if asJSON {
+				print = (*app).printToolsAsMCP
+			}
 			return a.withPlugins(cmd, func(v *view) error {
-				if asJSON {
-					return a.printJSON(toolList(v))
+				if err := checkTenant(v.config, tenant); err != nil {
+					return err
 				}
-				return a.printTools(v)
+				return print(a, v, toolsFor(v, tenant))
 			})
 		},
 	}
+	cmd.Flags().StringVar(&format, "format", "table", "table, text or json")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole list as MCP has it")
+	cmd.MarkFlagsMutuallyExclusive("format", "json")
+	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
+	config.Flag(cmd.Flags(), "locale", "locale")
+	a.tenantFlag(cmd, &tenant)
 	return cmd
 }
+
+// toolFormats print tools.
+var toolFormats = map[string]func(*app, *view, []tool) error{
+	"table": (*app).printTools,
+	"text":  (*app).printToolText,
+	"json":  (*app).printToolSchemas,
+}
+
+func (a *app) printToolsAsMCP(_ *view, list []tool) error { return a.printJSON(list) }
 
 // tool is one tool as MCP has it, with the plugin that it is from.
 type tool struct {
@@ -54,9 +84,9 @@ func toolList(v *view) []tool {
 }
 
 // printTools lists the tools, and says on standard error what else there would be.
-func (a *app) printTools(v *view) error {
+func (a *app) printTools(v *view, list []tool) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, t := range toolList(v) {
+	for _, t := range list {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", t.Name, t.Plugin, summary(t.Description))
 	}
 	if err := table.Flush(); err != nil {
@@ -74,13 +104,19 @@ func (a *app) printTools(v *view) error {
 func summary(description string) string {
 	const most = 80
 	text, _, _ := strings.Cut(strings.TrimSpace(printable(description)), "\n")
+	text = sentence(text)
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+// sentence is the first sentence of text.
+func sentence(text string) string {
 	for _, end := range []string{". ", "。"} {
 		if first, _, ok := strings.Cut(text, end); ok {
 			text = first + strings.TrimSpace(end)
 		}
-	}
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
 	}
 	return text
 }
