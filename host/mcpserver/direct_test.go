@@ -525,9 +525,10 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 	sendTwoWays(t, func(t *testing.T, send func(*http.Request) *http.Request) {
 		aki, akiHash := NewToken()
 		bo, boHash := NewToken()
-		h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
+		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{
 			{Name: "a", Hash: akiHash, User: "aki"}, {Name: "b", Hash: boHash, User: "bo"},
-		}})}).Handler()
+		}})})
+		h := s.Handler()
 		id := openSession(t, h, "Authorization", "Bearer "+aki)
 		call := func(token string) int {
 			return do(h, send(post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), "Authorization", "Bearer "+token, "Mcp-Session-Id", id))).Code
@@ -543,6 +544,7 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 		}{
 			{"a stranger's call", call(bo), http.StatusForbidden},
 			{"a stranger's end", end(bo), http.StatusForbidden},
+			{"sessions after that", s.sessions.count(), 1},
 			{"the owner's call", call(aki), http.StatusOK},
 			{"the owner's end", end(aki), http.StatusNoContent},
 			{"a call after it", call(aki), http.StatusNotFound},
