@@ -14,6 +14,7 @@ import (
 type freeeError struct {
 	status int
 	code   string // of developer.freee.co.jp/reference/40x-checkpoint; often empty
+	said   string // freee's own words
 	text   string
 }
 
@@ -51,14 +52,15 @@ func (f *freee) explainStatus(r *pdk.HTTPResponse) error {
 	var p freeeProblem
 	_ = json.Unmarshal(r.Body, &p)
 	text := f.lang.sprintf("freeeがHTTP %dを返しました。", "freee answered with HTTP %d.", r.Status)
-	if said := p.messages(); said != "" {
+	said := p.messages()
+	if said != "" {
 		text += f.lang.sprintf("「%s」", " It says: %s", said)
 	}
 	text += f.lang.pick("", " ") + f.remedy(r, &p)
 	if id := r.Header["X-Request-Id"]; id != "" {
 		text += " (X-Request-Id: " + clip(id) + ")"
 	}
-	return &freeeError{r.Status, p.Code, text}
+	return &freeeError{r.Status, p.Code, said, text}
 }
 
 // remedy says what to do. The host has refreshed the token and repeated the request where that could help.

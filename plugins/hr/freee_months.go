@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func (s *paySearch) addDays(ctx context.Context, p *payMonth) error {
 		var answer *freeeError
 		switch {
 		case errors.As(err, &answer) && (answer.status == statusBadRequest || answer.status == statusNotFound):
-			p.unreadable = append(p.unreadable, unreadable{day, err.Error()})
+			p.unreadable = append(p.unreadable, unreadable{day, cmp.Or(answer.said, answer.text)})
 			continue
 		case err != nil:
 			return err

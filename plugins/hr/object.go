@@ -175,7 +175,7 @@ const maxMinutes = 100_000
 func (o object) minutes(names ...string) int {
 	raw, name := o.require(names)
 	n := read[float64](o, raw, name, "a number of minutes")
-	if n != math.Trunc(n) || math.Abs(n) > maxMinutes {
+	if n != math.Trunc(n) || n < 0 || n > maxMinutes {
 		o.malformed(o.place(name), "a number of minutes")
 		return 0
 	}

@@ -109,7 +109,10 @@ func (s *Server) choose(id string) *Company {
 			return c
 		}
 	}
-	return s.options.Companies[0]
+	if len(s.options.Companies) > 0 {
+		return s.options.Companies[0]
+	}
+	return &Company{} // of a user who belongs to none
 }
 
 // authorize is the page on which a person consents. A browser chooses between several companies; anything else, and a browser
