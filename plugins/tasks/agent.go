@@ -36,7 +36,7 @@ type agentPage struct {
 
 func listAgents(ctx context.Context, in paging) (out agentPage, err error) {
 	out.Agents, out.NextCursor, err = page(ctx, agents, in, 50, func(a *agent) string { return a.ID },
-		selectAgent+"WHERE ?1 = '' OR seq > (SELECT seq FROM agents WHERE id = ?1) ORDER BY seq LIMIT ?2")
+		selectAgent+"WHERE "+agents.after()+" ORDER BY seq LIMIT ?2")
 	return out, err
 }
 

@@ -43,11 +43,12 @@ func saveContext(ctx context.Context, in saveArgs) (*savedContext, error) {
 		return nil, refuse("there is nothing to save: give at least one of progress, findings, blockers and next_steps",
 			"保存する内容がありません。progress、findings、blockers、next_steps のうち少なくとも 1 つを指定してください")
 	}
-	if err := tasks.exists(ctx, in.TaskID); err != nil {
+	if err := tasks.check(ctx, in.TaskID); err != nil {
 		return nil, err
 	}
 	at := now()
-	id, err := contexts.add(ctx, "", "INSERT INTO contexts (id, task_id, progress, findings, blockers, next_steps, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	id, err := contexts.add(ctx, "", `INSERT INTO contexts (id, task_id, progress, findings, blockers, next_steps, saved_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		in.TaskID, in.Progress, in.Findings, in.Blockers, in.NextSteps, at)
 	if err != nil {
 		return nil, err
@@ -73,8 +74,8 @@ func currentContext(ctx context.Context, taskID string) (*current, error) {
 		return "ifnull((SELECT " + column + " FROM contexts WHERE task_id = tasks.id AND " + column +
 			" IS NOT NULL ORDER BY seq DESC LIMIT 1), '') AS " + column + ", "
 	}
-	return one[current](ctx, tasks, "SELECT "+latest("progress")+latest("findings")+latest("blockers")+latest("next_steps")+latest("saved_at")+
-		"(SELECT count(*) FROM contexts WHERE task_id = tasks.id) AS records FROM tasks WHERE id = ?", taskID)
+	return one[current](ctx, tasks, "SELECT "+latest("progress")+latest("findings")+latest("blockers")+latest("next_steps")+
+		latest("saved_at")+"(SELECT count(*) FROM contexts WHERE task_id = tasks.id) AS records FROM tasks WHERE id = ?", taskID)
 }
 
 // recordColumns leave out what a record says nothing about.
@@ -122,8 +123,7 @@ func readContext(ctx context.Context, in contextArgs) (*taskContext, error) {
 		return out, nil
 	}
 	out.History, out.NextCursor, err = page(ctx, contexts, in.paging, standardHistory, func(r *record) string { return r.ID },
-		"SELECT "+recordColumns+` FROM contexts
-		WHERE task_id = ?3 AND (?1 = '' OR seq < (SELECT seq FROM contexts WHERE id = ?1)) ORDER BY seq DESC LIMIT ?2`, in.TaskID)
+		"SELECT "+recordColumns+" FROM contexts WHERE task_id = ?3 AND "+contexts.before()+" ORDER BY seq DESC LIMIT ?2", in.TaskID)
 	if err != nil {
 		return nil, err
 	}

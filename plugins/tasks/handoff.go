@@ -51,10 +51,11 @@ func latestHandoff(ctx context.Context, taskID string) (*handoff, error) {
 	if len(list) > 0 {
 		return &list[0], nil
 	}
-	if err := tasks.exists(ctx, taskID); err != nil {
+	if err := tasks.check(ctx, taskID); err != nil {
 		return nil, err
 	}
-	return nil, refuse("task %s has no hand-off yet: create_handoff makes one", "タスク %s にはまだハンドオフがありません。create_handoff で作成できます", taskID)
+	return nil, refuse("task %s has no hand-off yet: create_handoff makes one",
+		"タスク %s にはまだハンドオフがありません。create_handoff で作成できます", taskID)
 }
 
 type newHandoff struct {
@@ -75,18 +76,18 @@ func createHandoff(ctx context.Context, in newHandoff) (*createdHandoff, error) 
 	var out createdHandoff
 	err := pdksql.Transaction(ctx, func(ctx context.Context) error {
 		t, err := taskByID(ctx, in.TaskID)
-		if err == nil {
-			err = in.check(ctx, t)
-		}
 		if err != nil {
 			return err
 		}
-		out.Replaces = t.PendingHandoffID
-		created, err := in.add(ctx, t)
-		if err == nil {
-			out.handoff = *created
+		if err := in.check(ctx, t); err != nil {
+			return err
 		}
-		return err
+		created, err := in.add(ctx)
+		if err != nil {
+			return err
+		}
+		out = createdHandoff{*created, t.PendingHandoffID}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -102,18 +103,19 @@ func (in *newHandoff) check(ctx context.Context, t *task) error {
 			"タスク %[1]s は %[2]s なので引き継ぐ作業がありません。作業が残っている場合は、先に update_task_status(task_id=%[1]q, status=%[3]q) を呼び出してください",
 			t.ID, t.Status, next[t.Status][0])
 	}
-	if err := agents.exists(ctx, in.FromAgentID); err != nil {
+	if err := agents.check(ctx, in.FromAgentID); err != nil {
 		return err
 	}
-	return agents.exists(ctx, in.ToAgentID)
+	return agents.check(ctx, in.ToAgentID)
 }
 
-// add stores the hand-off in place of the one that is pending for t.
-func (in *newHandoff) add(ctx context.Context, t *task) (*handoff, error) {
-	if _, err := pdksql.Exec(ctx, "UPDATE handoffs SET state = 'replaced' WHERE id = ?", t.PendingHandoffID); err != nil {
+// add stores the hand-off in place of the one that is pending.
+func (in *newHandoff) add(ctx context.Context) (*handoff, error) {
+	if _, err := pdksql.Exec(ctx, "UPDATE handoffs SET state = 'replaced' WHERE task_id = ? AND state = 'pending'", in.TaskID); err != nil {
 		return nil, err
 	}
-	id, err := handoffs.add(ctx, "", `INSERT INTO handoffs (id, task_id, from_agent_id, to_agent_id, summary, context, recommendations, state, created_at)
+	id, err := handoffs.add(ctx, "", `INSERT INTO handoffs
+		(id, task_id, from_agent_id, to_agent_id, summary, context, recommendations, state, created_at)
 		VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, 'pending', ?)`,
 		in.TaskID, in.FromAgentID, in.ToAgentID, in.Summary, in.Context, in.Recommendations, now())
 	if err != nil {
@@ -138,7 +140,7 @@ func acceptHandoff(ctx context.Context, in acceptArgs) (*acceptance, error) {
 		before, after *task
 	)
 	err := pdksql.Transaction(ctx, func(ctx context.Context) (err error) {
-		if err = agents.exists(ctx, in.AgentID); err != nil {
+		if err = agents.check(ctx, in.AgentID); err != nil {
 			return err
 		}
 		if h, err = claim(ctx, in); err != nil {
@@ -204,10 +206,10 @@ type handoffFilter struct {
 
 func getPendingHandoffs(ctx context.Context, in handoffFilter) (out handoffPage, err error) {
 	out.Handoffs, out.NextCursor, err = page(ctx, handoffs, in.paging, 20, func(h *handoff) string { return h.ID },
-		selectHandoff+`WHERE state = 'pending' AND (?1 = '' OR handoffs.seq > (SELECT seq FROM handoffs WHERE id = ?1))
-		AND (?3 = '' OR to_agent_id IS NULL OR to_agent_id = ?3) ORDER BY handoffs.seq LIMIT ?2`, in.AgentID)
+		selectHandoff+"WHERE state = 'pending' AND "+handoffs.after()+
+			" AND (?3 = '' OR to_agent_id IS NULL OR to_agent_id = ?3) ORDER BY handoffs.seq LIMIT ?2", in.AgentID)
 	if err != nil || len(out.Handoffs) > 0 {
 		return out, err
 	}
-	return out, agents.exists(ctx, in.AgentID)
+	return out, agents.check(ctx, in.AgentID)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"strings"
 
 	"github.com/hako-run/hako/pdk/pdksql"
@@ -24,16 +23,17 @@ var (
 func (k kind) unknown(id string) error {
 	for _, other := range []kind{agents, projects, tasks, handoffs, contexts} {
 		if other != k && strings.HasPrefix(id, other.prefix+"_") {
-			return refuse("%[1]q is the id of a %[4]s, and that of a %[6]s begins with %[2]s_: %[3]s shows which there are",
-				"%[1]q は%[5]sの ID です。%[7]sの ID は %[2]s_ で始まります。%[3]s で確認してください",
+			return refuse("%[1]q begins like the ids of %[4]ss, and those of %[6]ss begin with %[2]s_: %[3]s shows which there are",
+				"%[1]q は%[5]sの ID の形をしています。%[7]sの ID は %[2]s_ で始まります。%[3]s で確認してください",
 				id, k.prefix, k.find, other.en, other.ja, k.en, k.ja)
 		}
 	}
-	return refuse("there is no %[3]s %[1]q: %[2]s shows which there are", "%[4]s %[1]q はありません。%[2]s で確認してください", id, k.find, k.en, k.ja)
+	return refuse("there is no %[3]s %[1]q: %[2]s shows which there are", "%[4]s %[1]q はありません。%[2]s で確認してください",
+		id, k.find, k.en, k.ja)
 }
 
-// exists refuses an id that no record has. An empty one stands for none and is not looked for.
-func (k kind) exists(ctx context.Context, id string) error {
+// check refuses an id that no record has. An empty one stands for none and is not looked for.
+func (k kind) check(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
 	}
@@ -80,11 +80,11 @@ func (k kind) add(ctx context.Context, id, statement string, values ...any) (str
 			return candidate, err
 		}
 		if id != "" {
-			return "", refuse("there is a %[2]s %[1]s already: use it, or leave the id out to get a new one",
+			return "", refuse("%[2]s %[1]s is there already: use it, or leave the id out to get a new one",
 				"%[3]s %[1]s は既にあります。それを使うか、ID を省略して新しい ID を割り当ててください", id, k.en, k.ja)
 		}
 	}
-	return "", errors.New("no free id was found: try again")
+	return "", refuse("no free id was found for the %[1]s: try again", "%[2]sの新しい ID を割り当てられませんでした。もう一度試してください", k.en, k.ja)
 }
 
 // startingWith returns the first ids that begin with prefix, one more than a completion may have.

@@ -13,6 +13,16 @@ type paging struct {
 	Cursor string `json:"cursor"`
 }
 
+// after is the condition that a record comes after the cursor, ?1; without one all do.
+func (k kind) after() string {
+	return k.table + ".seq > CASE ?1 WHEN '' THEN 0 ELSE (SELECT seq FROM " + k.table + " WHERE id = ?1) END"
+}
+
+// before is after for lists that start with the newest.
+func (k kind) before() string {
+	return k.table + ".seq < CASE ?1 WHEN '' THEN 9223372036854775807 ELSE (SELECT seq FROM " + k.table + " WHERE id = ?1) END"
+}
+
 // page reads a part of a list of k's records. The query sees the cursor as ?1 and the limit as ?2, its own arguments from ?3 on. The
 // second result is the cursor of the next part, empty if there is none; id gives a record's.
 func page[T any](ctx context.Context, k kind, p paging, standard int, id func(*T) string, query string, args ...any) ([]T, string, error) {

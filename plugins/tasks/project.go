@@ -56,7 +56,7 @@ type projectPage struct {
 
 func listProjects(ctx context.Context, in paging) (out projectPage, err error) {
 	out.Projects, out.NextCursor, err = page(ctx, projects, in, 50, func(p *project) string { return p.ID },
-		selectProject+"WHERE ?1 = '' OR seq > (SELECT seq FROM projects WHERE id = ?1) ORDER BY seq LIMIT ?2")
+		selectProject+"WHERE "+projects.after()+" ORDER BY seq LIMIT ?2")
 	return out, err
 }
 

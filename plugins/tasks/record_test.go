@@ -195,3 +195,30 @@ func TestLists(t *testing.T) {
 		t.Errorf("project %+v", p)
 	}
 }
+
+// TestLargestPages holds that the largest pages of the longest texts are within the host's limit on a result.
+func TestLargestPages(t *testing.T) {
+	t.Parallel()
+	office(t)
+	long := strings.Repeat("\x01", 3999) // six bytes each in JSON
+	handOff := func(id string) {
+		result[createdHandoff](t, "create_handoff", args{"task_id": id, "from_agent_id": "agt_ann", "summary": long + "x", "context": long, "recommendations": long})
+	}
+	for i := range 50 {
+		id := fmt.Sprintf("task_%d", i)
+		result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": id, "title": "t"})
+		handOff(id)
+	}
+	for range 20 {
+		result[savedContext](t, "save_context", args{"task_id": "task_0", "progress": long, "findings": long, "blockers": long, "next_steps": long})
+		handOff("task_0")
+	}
+	for tool, in := range map[string]args{
+		"get_pending_handoffs": {"limit": 50},
+		"get_task_context":     {"task_id": "task_0", "include_history": true, "limit": 20},
+	} {
+		if n := len(call(t, "en", tool, in).StructuredContent); n < 1<<20 || int64(n) > manifest.DefaultLimits.Output {
+			t.Errorf("%s gives %d bytes", tool, n)
+		}
+	}
+}

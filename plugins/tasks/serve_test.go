@@ -57,8 +57,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// design is what the design of the project-management server lists: tools with their arguments, "?" for optional ones.
-const design = `get_agent_profile agent_id
+// promised are the tools that prompts of agents rely on, with their arguments, "?" for optional ones.
+const promised = `get_agent_profile agent_id
 list_agents
 list_projects
 get_project project_id
@@ -72,10 +72,10 @@ create_handoff task_id from_agent_id to_agent_id? summary context? recommendatio
 accept_handoff handoff_id agent_id
 get_pending_handoffs agent_id?`
 
-// TestDesign holds that the design's tools are there with its arguments, and need no others.
-func TestDesign(t *testing.T) {
+// TestPromised holds that these tools are there with these arguments, and need no others.
+func TestPromised(t *testing.T) {
 	t.Parallel()
-	for line := range strings.Lines(design) {
+	for line := range strings.Lines(promised) {
 		words := strings.Fields(line)
 		i := slices.IndexFunc(shipped.Tools, func(x manifest.Tool) bool { return x.Name == words[0] })
 		if i < 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/hako-run/hako/pdk/pdksql"
@@ -61,16 +62,27 @@ type taskFilter struct {
 	AssigneeID string `json:"assignee_id"`
 }
 
+// where returns the conditions that are asked for and their values, numbered as page wants them. One statement with optional
+// conditions would use no index.
+func (f *taskFilter) where() (conditions string, values []any) {
+	for _, c := range []struct{ column, value string }{{"project_id", f.ProjectID}, {"status", f.Status}, {"assignee_id", f.AssigneeID}} {
+		if c.value != "" {
+			values = append(values, c.value)
+			conditions += fmt.Sprintf(" AND %s = ?%d", c.column, len(values)+2)
+		}
+	}
+	return conditions, values
+}
+
 type taskPage struct {
 	Tasks      []task `json:"tasks"`
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
 func listTasks(ctx context.Context, in taskFilter) (out taskPage, err error) {
+	where, values := in.where()
 	out.Tasks, out.NextCursor, err = page(ctx, tasks, in.paging, 50, func(t *task) string { return t.ID },
-		"SELECT "+taskColumns+` FROM tasks WHERE (?1 = '' OR seq > (SELECT seq FROM tasks WHERE id = ?1))
-		AND (?3 = '' OR project_id = ?3) AND (?4 = '' OR status = ?4) AND (?5 = '' OR assignee_id = ?5)
-		ORDER BY seq LIMIT ?2`, in.ProjectID, in.Status, in.AssigneeID)
+		"SELECT "+taskColumns+" FROM tasks WHERE "+tasks.after()+where+" ORDER BY seq LIMIT ?2", values...)
 	if err != nil || len(out.Tasks) > 0 {
 		return out, err
 	}
@@ -91,8 +103,10 @@ func createTask(ctx context.Context, in newTask) (*taskDetail, error) {
 		return nil, err
 	}
 	at := now()
-	id, err := tasks.add(ctx, in.ID, `INSERT INTO tasks (id, project_id, title, description, status, assignee_id, version, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, nullif(?, ''), 1, ?, ?)`, in.ProjectID, in.Title, in.Description, cmp.Or(in.Status, todo), in.AssigneeID, at, at)
+	id, err := tasks.add(ctx, in.ID, `INSERT INTO tasks
+		(id, project_id, title, description, status, assignee_id, version, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, nullif(?, ''), 1, ?, ?)`,
+		in.ProjectID, in.Title, in.Description, cmp.Or(in.Status, todo), in.AssigneeID, at, at)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +120,10 @@ func createTask(ctx context.Context, in newTask) (*taskDetail, error) {
 
 // assignable refuses a project or an agent that is not known.
 func assignable(ctx context.Context, projectID, agentID string) error {
-	if err := projects.exists(ctx, projectID); err != nil {
+	if err := projects.check(ctx, projectID); err != nil {
 		return err
 	}
-	return agents.exists(ctx, agentID)
+	return agents.check(ctx, agentID)
 }
 
 // changeTask changes a task in the transaction of ctx: change sees it as it is and may set status and assignee. A version that is not
@@ -119,7 +133,8 @@ func changeTask(ctx context.Context, id string, version int, change func(context
 		return nil, nil, err
 	}
 	if version != 0 && version != before.Version {
-		return nil, nil, refuse("task %[1]s has changed: it is at version %[2]d now, not %[3]d. Look at it with get_task(task_id=%[1]q) and decide again",
+		return nil, nil, refuse(
+			"task %[1]s has changed: it is at version %[2]d now, not %[3]d. Look at it with get_task(task_id=%[1]q) and decide again",
 			"タスク %[1]s は変更されています（現在のバージョンは %[2]d、指定は %[3]d）。get_task(task_id=%[1]q) で確認し、判断し直してください",
 			id, before.Version, version)
 	}
@@ -188,7 +203,7 @@ type assignment struct {
 func assignTask(ctx context.Context, in assignArgs) (*assignment, error) {
 	before, after, err := editTask(ctx, in.TaskID, in.Version, func(ctx context.Context, t *task) error {
 		t.AssigneeID = in.AssigneeID
-		return agents.exists(ctx, in.AssigneeID)
+		return agents.check(ctx, in.AssigneeID)
 	})
 	if err != nil {
 		return nil, err
