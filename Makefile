@@ -12,7 +12,7 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS      = -s -w -X main.version=$(VERSION)
 
-.PHONY: run build plugins test race check clients conformance bench fuzz clean
+.PHONY: run build plugins examples test race check clients conformance bench fuzz clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
@@ -22,6 +22,9 @@ build: plugins ## bin/hako and dist/plugins/*.wasm
 
 plugins: ## the shipped plugins, with their manifests inside
 	$(GO) run ./scripts/plugins
+
+examples: build ## the example plugins, into dist/examples
+	for dir in examples/*/; do ./bin/hako plugin build "$$dir" -o "dist/examples/$$(basename "$$dir").wasm" || exit 1; done
 
 test: plugins ## all tests
 	$(GO) test ./...

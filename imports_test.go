@@ -51,7 +51,7 @@ func forbidden(name, imported string) string {
 	own, isOwn := strings.CutPrefix(imported, module+"/")
 	switch {
 	case !isOwn:
-	case under(name, "plugins") && !under(own, "pdk") && !under(own, name):
+	case (under(name, "plugins") || under(name, "examples")) && !under(own, "pdk") && !under(own, name):
 		return "a plugin imports only pdk"
 	case under(name, "pdk/pdksqltest") && under(own, "internal"):
 		return "" // no guest code: it is the database that the host has
@@ -64,7 +64,7 @@ func forbidden(name, imported string) string {
 	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
 		return "the host does not know its doors"
 	}
-	if (under(name, "plugins") || under(name, "pdk")) && !isOwn && strings.Contains(strings.Split(imported, "/")[0], ".") {
+	if (under(name, "plugins") || under(name, "examples") || under(name, "pdk")) && !isOwn && strings.Contains(strings.Split(imported, "/")[0], ".") {
 		return "guest code needs nothing but the standard library"
 	}
 	for dependency, allowed := range wrapped {
@@ -107,6 +107,7 @@ func TestForbidden(t *testing.T) {
 		{"plugins/weather", module + "/host", true},
 		{"plugins/weather", "net/http", false},
 		{"plugins/weather", "golang.org/x/text", true},
+		{"examples/web-search", module + "/internal/fakes/search", true},
 		{"host/pipeline", "github.com/tetratelabs/wazero/api", true},
 		{"host/sandbox", "github.com/tetratelabs/wazero/api", false},
 		{"host/catalog", module + "/host/mcpserver", true},

@@ -19,7 +19,7 @@ for os in darwin windows; do
 	GOOS=$os go vet ./... || fail=1
 done
 
-GOOS=wasip1 GOARCH=wasm go vet ./pdk/... ./plugins/... || fail=1
+GOOS=wasip1 GOARCH=wasm go vet ./pdk/... ./plugins/... ./examples/... || fail=1
 
 step staticcheck
 go run "$staticcheck" ./... || fail=1
