@@ -12,7 +12,7 @@ import (
 )
 
 // offering is a manifest with one tool, prompt, resource and template, named after what it is given.
-func offering(t *testing.T, plugin string, names ...string) *manifest.Manifest {
+func offering(t testing.TB, plugin string, names ...string) *manifest.Manifest {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\nversion: 1.0.0\ndescription: d\n", plugin)
@@ -183,6 +183,58 @@ func TestWatch(t *testing.T) {
 	}
 	if changes != 2 {
 		t.Errorf("%d changes seen, want 2", changes)
+	}
+}
+
+// many are sources with a tool, a prompt, a resource and a template each.
+func many(t testing.TB, n int) (sources []catalog.Source, manifests []*manifest.Manifest) {
+	t.Helper()
+	for i := range n {
+		plugin := fmt.Sprintf("p%d", i)
+		sources, manifests = append(sources, catalog.Source{Name: plugin}), append(manifests, offering(t, plugin, plugin))
+	}
+	return sources, manifests
+}
+
+func fill(t testing.TB, sources []catalog.Source, manifests []*manifest.Manifest) *catalog.Catalog {
+	t.Helper()
+	c := new(catalog.Catalog)
+	for i := range sources {
+		if err := c.Put(sources[i], manifests[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// TestPutCostsTheSame holds that one more source costs the same however many there are.
+func TestPutCostsTheSame(t *testing.T) {
+	allocations := func(n int) float64 {
+		sources, manifests := many(t, n)
+		c := fill(t, sources, manifests)
+		return testing.AllocsPerRun(10, func() {
+			if err := c.Put(sources[0], manifests[0]); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, most := allocations(2), allocations(500); most > few+2 {
+		t.Errorf("%v allocations with 2 sources, %v with 500", few, most)
+	}
+}
+
+// BenchmarkFill fills a catalog and looks at it once, as a start does: the time for each source is the same for any number of them.
+func BenchmarkFill(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			sources, manifests := many(b, n)
+			for b.Loop() {
+				if view := fill(b, sources, manifests).View(); len(view.Tools) != n {
+					b.Fatalf("%d tools", len(view.Tools))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/source")
+		})
 	}
 }
 

@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Backend serves what a source offers. *sandbox.Plugin is one.
+type Backend interface {
+	// Call serves one request. It neither changes nor keeps the Invocation.
+	Call(ctx context.Context, invocation *Invocation) (*abi.Response, error)
+}
+
+// Invocation is one request on its way to a Backend, and on whose behalf.
+type Invocation struct {
+	// Request has the source's own Name.
+	Request *abi.Request
+	// Limits override the backend's; what is zero leaves them in force.
+	Limits manifest.Limits
+	// Progress receives reports during the call, one at a time. It may be nil.
+	Progress func(abi.Progress)
+	// Updated receives, after the call and however that ended, the URIs of resources that have changed, each once, as the backend has
+	// them: nothing about them is checked. It may be nil.
+	Updated func(uri string)
+	// Tenant is the caller's; "" is that of callers without one. Nothing of one tenant may reach another.
+	Tenant string
+	// Session tells the caller's session from all others of the tenant. Empty means that there is none.
+	Session string
+}
+
+// Source is who offers something: a plugin, or later an upstream server.
+type Source struct {
+	// Name is unique among the sources.
+	Name string
+	// Prefix is put in front of the names of tools and prompts at the doors. It may be empty.
+	Prefix string
+	// Config is passed along with every request, as JSON.
+	Config []byte
+	// Tenants hold what is passed instead of Config for callers of a tenant, by tenant.
+	Tenants map[string][]byte
+	Backend Backend
+}
+
+// ConfigFor returns the configuration for callers of the tenant.
+func (s *Source) ConfigFor(tenant string) []byte {
+	if config, ok := s.Tenants[tenant]; ok {
+		return config
+	}
+	return s.Config
+}

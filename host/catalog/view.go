@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/yosida95/uritemplate/v3"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Tool is one tool on offer.
+type Tool struct {
+	Source *Source
+	// Name is the one at the doors: the source's prefix and the tool's own name, which is in Spec.
+	Name string
+	Spec *manifest.Tool
+}
+
+// Resource is one resource on offer.
+type Resource struct {
+	Source *Source
+	Spec   *manifest.Resource
+}
+
+// Template is one resource template on offer.
+type Template struct {
+	Source *Source
+	Spec   *manifest.ResourceTemplate
+	uri    *uritemplate.Template
+}
+
+// Prompt is one prompt on offer.
+type Prompt struct {
+	Source *Source
+	// Name is the one at the doors.
+	Name string
+	Spec *manifest.Prompt
+}
+
+// View is the catalog at one moment. It does not change; lists are sorted by name or URI.
+type View struct {
+	Tools     []*Tool
+	Resources []*Resource
+	Templates []*Template
+	Prompts   []*Prompt
+
+	retired   map[entry]*retired
+	tools     map[string]*Tool
+	resources map[string]*Resource
+	prompts   map[string]*Prompt
+}
+
+// Tool returns the tool with this name at the doors.
+func (v *View) Tool(name string) (*Tool, bool) { return lookup(v.tools, name) }
+
+// Prompt returns the prompt with this name at the doors.
+func (v *View) Prompt(name string) (*Prompt, bool) { return lookup(v.prompts, name) }
+
+// Resource returns the resource with this URI.
+func (v *View) Resource(uri string) (*Resource, bool) { return lookup(v.resources, uri) }
+
+// Template returns the first template, by its text, that uri matches, and the values of its variables. A URI that the template's
+// source has retired does not count.
+func (v *View) Template(uri string) (*Template, map[string]string, bool) {
+	old := v.retired[entry{"resource", uri}]
+	for _, template := range v.Templates {
+		values := template.uri.Match(uri)
+		if values == nil || old != nil && old.source == template.Source {
+			continue
+		}
+		variables := map[string]string{}
+		for name, value := range values {
+			variables[name] = value.String()
+		}
+		return template, variables, true
+	}
+	return nil, nil, false
+}
+
+// Serves reports whether the source serves the resource with this URI, by itself or by a template.
+func (v *View) Serves(source, uri string) bool {
+	if resource, ok := v.Resource(uri); ok {
+		return resource.Source.Name == source
+	}
+	return slices.ContainsFunc(v.Templates, func(t *Template) bool {
+		return t.Source.Name == source && t.uri.Match(uri) != nil
+	})
+}
+
+// Instead returns what a source says to use instead of a name that it has retired. kind is "tool", "prompt" or "resource". Names on
+// offer come first: ask for those that are not.
+func (v *View) Instead(kind, name string) (manifest.Text, bool) {
+	old, ok := v.retired[entry{kind, name}]
+	if !ok {
+		return nil, false
+	}
+	return old.instead, true
+}
+
+// entry is a kind as in ConflictError, and a name at the doors or a URI.
+type entry struct{ kind, name string }
+
+type retired struct {
+	source  *Source
+	instead manifest.Text
+}
+
+func lookup[T any](table map[string]T, name string) (T, bool) {
+	found, ok := table[name]
+	return found, ok
+}
+
+func newView(offers map[string]*offer) *View {
+	v := &View{retired: map[entry]*retired{}, tools: map[string]*Tool{}, resources: map[string]*Resource{}, prompts: map[string]*Prompt{}}
+	for _, name := range slices.Sorted(maps.Keys(offers)) { // the order decides who answers for a name that several have retired
+		o := offers[name]
+		for _, tool := range o.tools {
+			v.tools[tool.Name] = tool
+		}
+		for _, resource := range o.resources {
+			v.resources[resource.Spec.URI] = resource
+		}
+		for _, prompt := range o.prompts {
+			v.prompts[prompt.Name] = prompt
+		}
+		v.Templates = append(v.Templates, o.templates...)
+		for name, old := range o.retired {
+			if _, taken := v.retired[name]; !taken {
+				v.retired[name] = old
+			}
+		}
+	}
+	v.Tools = sorted(v.tools)
+	v.Resources = sorted(v.resources)
+	v.Prompts = sorted(v.prompts)
+	slices.SortFunc(v.Templates, func(a, b *Template) int { return cmp.Compare(a.Spec.URITemplate, b.Spec.URITemplate) })
+	return v
+}
+
+func sorted[T any](table map[string]T) []T {
+	list := make([]T, 0, len(table))
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		list = append(list, table[name])
+	}
+	return list
+}
