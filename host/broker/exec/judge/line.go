@@ -162,7 +162,8 @@ var loaders = []string{
 	"SHELL", "TMPDIR", "HOME", "XDG_*", "CDPATH", "TAR_OPTIONS", "RSYNC_*", "GREP_OPTIONS", "MAKEFLAGS", "GOFLAGS", "CC", "CXX",
 }
 
-func isLoader(name string) bool {
+// IsLoader reports whether name is a variable by which a command line would change what other programs do, or which ones are found.
+func IsLoader(name string) bool {
 	return slices.ContainsFunc(loaders, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
 		return name == pattern || open && strings.HasPrefix(name, prefix)
@@ -202,7 +203,7 @@ func checkAssignment(assign *syntax.Assign) error {
 }
 
 func checkVariable(name string) error {
-	if isLoader(name) {
+	if IsLoader(name) {
 		return &LineError{fmt.Sprintf("%s cannot be set here, because it changes which programs run or how: the operator sets the environment", name)}
 	}
 	return nil

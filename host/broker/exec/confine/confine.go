@@ -1,0 +1,237 @@
+// Package confine runs a command in a child process that the kernel holds to what was granted.
+//
+// The child is this program started again (see Main), on Linux in namespaces of its own (users, network, System V IPC). It gives up its
+// rights, for good and for all that it starts: Landlock rules hold it to paths and TCP ports, resource limits to its share. Then it
+// starts itself once more, in a namespace of processes, and that second process watches over the command: it interprets lines for a
+// shell, and judges each program with its final arguments when it starts. When it ends, by itself or at the deadline, the kernel ends
+// all that it has started. Check says what this machine can do.
+package confine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+)
+
+// Spec says what to run and what it may do. Paths are absolute and of the host.
+type Spec struct {
+	// Argv is a program with its arguments; Line is a line for a shell. Exactly one of them is set.
+	Argv []string
+	Line string
+	Dir  string
+	// Env is the environment, "NAME=value". Lines cannot change the variables in it that say which programs run (judge.IsLoader).
+	Env []string
+	// Programs may start, besides shells, whose lines and scripts are interpreted here.
+	Programs []Program
+	// Rules come before judge's own.
+	Rules []judge.Rule
+	// Approved are commands that a person has agreed to already.
+	Approved [][]string
+
+	// Read and Write are files and directories with all that is below them.
+	Read, Write []string
+	// Execute are files, or directories below which anything, may be executed by programs, for example their helpers.
+	Execute []string
+	// Ports are TCP ports that may be connected to. Empty means no network at all.
+	Ports  []uint16
+	Limits Limits
+	// Loose runs the command even where the kernel cannot hold it.
+	Loose bool
+}
+
+// Program is one that may start.
+type Program struct {
+	// Name is what it is called by; Path is the file that is meant, with links resolved.
+	Name, Path string
+}
+
+// Limits bound what a command uses. Zero means no limit.
+type Limits struct {
+	// CPU is computing time of each process, in whole seconds; Memory its private memory, in bytes.
+	CPU    time.Duration
+	Memory uint64
+	// Processes is how many there may be at once; Files how many each holds open; FileSize the size of a file it writes, in bytes.
+	Processes, Files, FileSize uint64
+}
+
+// Question is a command that a rule wants a person to agree to.
+type Question struct {
+	Command string `json:"command"`
+	Rule    string `json:"rule"`
+	Reason  string `json:"reason"`
+}
+
+// Exit says how a command ended.
+type Exit struct {
+	// Code is the exit status; -1 if a signal ended it, which Signal then names ("killed").
+	Code   int    `json:"code"`
+	Signal string `json:"signal,omitempty"`
+}
+
+// Options are the host's side of a command.
+type Options struct {
+	// Stdout and Stderr get the output. Each is written to by one goroutine.
+	Stdout, Stderr io.Writer
+	// Ask is called when a command has to be agreed to, one question at a time. Nil answers no.
+	Ask func(ctx context.Context, q Question) error
+}
+
+// Errors of Run, besides ctx's own.
+var (
+	// ErrCannotConfine: the kernel lacks what Spec asks for, and Spec.Loose is not set.
+	ErrCannotConfine = errors.New("this machine cannot confine commands")
+	// ErrSupervisor: the child ended without saying how the command ended.
+	ErrSupervisor = errors.New("the process that watches over the command has ended")
+)
+
+// outputGrace is how long output is read on after the child has ended: only where the kernel cannot end what it started is there
+// anybody left to write.
+const outputGrace = 200 * time.Millisecond
+
+// Run runs the command until it ends or ctx does, and returns how it ended. All processes that it started are gone then. If ctx ends
+// first the error matches ctx.Err(). It is safe for concurrent use.
+func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
+	if !spec.Loose {
+		if s := Check(); !s.Confines() {
+			return nil, fmt.Errorf("%w: %s", ErrCannotConfine, s.Missing())
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c, err := start(ctx, self, spec, options)
+	if err != nil {
+		return nil, fmt.Errorf("start the command: %w", err)
+	}
+	exit, err := c.converse(ctx, options.Ask)
+	c.end()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return exit, err
+}
+
+// child is the process that confines itself, as the host sees it.
+type child struct {
+	command *exec.Cmd
+	// control leads to the process that watches over the command. The child ends when lifeline is closed, as the kernel does if this
+	// process is killed.
+	control, lifeline *os.File
+}
+
+// What the child finds as its own name and as open files.
+const (
+	confineName = "hako-confine"
+	watchName   = "hako-watch"
+	probeName   = "hako-probe"
+
+	controlFD, specFD, lifelineFD = 3, 4, 5
+)
+
+func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *child, err error) {
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	c := &child{command: exec.CommandContext(ctx, self)}
+	theirs, err := c.open(encoded)
+	defer func() {
+		for _, file := range theirs {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	c.command.Args = []string{confineName}
+	c.command.Env = []string{}
+	c.command.Dir = "/"
+	c.command.Stdout, c.command.Stderr = options.Stdout, options.Stderr
+	c.command.ExtraFiles = theirs
+	c.command.Cancel = func() error { return kill(c.command.Process) }
+	c.command.WaitDelay = outputGrace
+	separate(c.command, spec)
+	if err := c.command.Start(); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// open makes the child's open files, in their order, and this side of them.
+func (c *child) open(spec []byte) (theirs []*os.File, err error) {
+	var control, described, life *os.File
+	if c.control, control, err = controlPair(); err == nil {
+		theirs = append(theirs, control)
+		described, err = memoryFile(spec)
+	}
+	if err == nil {
+		theirs = append(theirs, described)
+		life, c.lifeline, err = os.Pipe()
+	}
+	if err == nil {
+		theirs = append(theirs, life)
+	}
+	return theirs, err
+}
+
+func (c *child) close() error { return errors.Join(c.control.Close(), c.lifeline.Close()) }
+
+// message is what the child says: a question, or how the command ended.
+type message struct {
+	Ask    *Question `json:"ask,omitempty"`
+	Exit   *Exit     `json:"exit,omitempty"`
+	Failed string    `json:"failed,omitempty"`
+}
+
+// answer is what it is told.
+type answer struct {
+	// No is why not; empty means yes.
+	No string `json:"no,omitempty"`
+}
+
+// converse answers the child's questions until it says how the command ended.
+func (c *child) converse(ctx context.Context, ask func(context.Context, Question) error) (*Exit, error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.control.Close() })
+	defer stop()
+	messages, answers := json.NewDecoder(c.control), json.NewEncoder(c.control)
+	for {
+		var m message
+		err := messages.Decode(&m)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %v", ErrSupervisor, c.command.Wait())
+		case m.Exit != nil:
+			return m.Exit, nil
+		case m.Ask == nil:
+			return nil, errors.New(m.Failed)
+		}
+		if err := answers.Encode(reply(ctx, ask, *m.Ask)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func reply(ctx context.Context, ask func(context.Context, Question) error, q Question) answer {
+	if ask == nil {
+		return answer{No: "nobody can be asked"}
+	}
+	if err := ask(ctx, q); err != nil {
+		return answer{No: err.Error()}
+	}
+	return answer{}
+}
+
+// end kills what is left and waits for it.
+func (c *child) end() {
+	_ = kill(c.command.Process)
+	_ = c.command.Wait()
+	_ = c.close()
+}

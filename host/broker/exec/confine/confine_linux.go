@@ -1,0 +1,212 @@
+package confine
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
+)
+
+// namespaces are those that the child gets at its start. What watches over the command has one of processes besides. That of the
+// network is left out where ports are granted.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+
+// Support is what this machine's kernel can do to hold a command.
+type Support struct {
+	// Landlock is the version of Landlock's interface: 0 without it, 4 and more with rules for TCP ports.
+	Landlock int
+	// Namespaces says that processes can have namespaces of their own without privileges.
+	Namespaces bool
+}
+
+// Check finds out what this machine can do, once.
+func Check() Support { return check() }
+
+var check = sync.OnceValue(func() Support {
+	s := Support{Namespaces: tryNamespaces()}
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno == 0 {
+		s.Landlock = int(version)
+	}
+	return s
+})
+
+// tryNamespaces starts a process as the child does.
+func tryNamespaces() bool {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	command := exec.Command(self)
+	command.Args, command.Env = []string{probeName}, []string{}
+	command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWNET | unix.CLONE_NEWPID)
+	return command.Run() == nil
+}
+
+// Confines reports whether a command can be held to its paths and to no network.
+func (s Support) Confines() bool {
+	return s.Landlock > 0 && (s.Namespaces || s.Landlock >= 4)
+}
+
+// Missing says what the machine lacks, and what to do.
+func (s Support) Missing() string {
+	var missing []string
+	if s.Landlock == 0 {
+		missing = append(missing, "the kernel has no Landlock (Linux 5.13, with landlock among the lsm= modules)")
+	}
+	if !s.Namespaces {
+		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, or AppArmor's restriction of them)")
+	}
+	return strings.Join(missing, "; ")
+}
+
+// attributes are those of a process in namespaces of its own, in which it may make further ones.
+func attributes(flags uintptr) *syscall.SysProcAttr {
+	uid, gid := os.Getuid(), os.Getgid()
+	return &syscall.SysProcAttr{
+		Setpgid:     true,
+		Cloneflags:  flags,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+	}
+}
+
+// separate makes the child the first of a group of processes and puts it into namespaces of its own, as far as the machine has them.
+func separate(command *exec.Cmd, spec *Spec) {
+	switch {
+	case !Check().Namespaces:
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	case len(spec.Ports) == 0:
+		command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWNET)
+	default:
+		command.SysProcAttr = attributes(namespaces)
+	}
+}
+
+// isolate puts the process that watches over the command into a namespace of processes, in which it is the first: all others end with
+// it. It is to be started by this goroutine, which is locked to its thread, and will have no rights in the other namespaces.
+func isolate(command *exec.Cmd) {
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if set, err := unix.PrctlRetInt(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_IS_SET, unix.CAP_SYS_ADMIN, 0, 0); err != nil || set != 1 {
+		return // not in a namespace of users of its own
+	}
+	command.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // root alone could get it back
+	}
+}
+
+// kill ends the child and its group of processes. In a namespace the kernel ends all that is in it.
+func kill(p *os.Process) error {
+	if err := syscall.Kill(-p.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		return err
+	}
+	return nil
+}
+
+// controlPair is a connection between host and child.
+func controlPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), nil
+}
+
+// memoryFile returns a file without a name that holds data.
+func memoryFile(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	file := os.NewFile(uintptr(fd), "spec")
+	if _, err := file.WriteAt(data, 0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// confineSelf gives up all rights but those of spec, for this process and all that it starts.
+func confineSelf(spec *Spec) error {
+	if err := limitSelf(&spec.Limits); err != nil {
+		return err
+	}
+	self, err := os.Executable() // to start itself once more
+	if err != nil {
+		return err
+	}
+	// The newest version of the rules that the kernel has; with Loose none is fine too.
+	return landlock.V7.BestEffort().Restrict(append(rules(spec), access(self, readFile|execute))...)
+}
+
+// limitProcesses bounds the processes in this process's namespace. Outside of one all processes of the user would count.
+func limitProcesses(l *Limits) error {
+	if l.Processes == 0 || os.Getpid() != 1 {
+		return nil
+	}
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: l.Processes, Max: l.Processes}))
+}
+
+// Rights of Landlock's.
+const (
+	execute  = unix.LANDLOCK_ACCESS_FS_EXECUTE
+	readFile = unix.LANDLOCK_ACCESS_FS_READ_FILE
+	readDir  = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	// change is everything but executing and making devices.
+	change = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | readDir | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+)
+
+// rules are Landlock's for spec.
+func rules(spec *Spec) []landlock.Rule {
+	rules := []landlock.Rule{landlock.RWFiles("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full").IgnoreIfMissing()}
+	for _, path := range spec.Read {
+		rules = append(rules, access(path, readFile))
+	}
+	for _, path := range spec.Execute {
+		rules = append(rules, access(path, readFile|execute))
+	}
+	for _, program := range spec.Programs {
+		rules = append(rules, access(program.Path, readFile|execute))
+	}
+	for _, path := range spec.Write {
+		rules = append(rules, landlock.PathAccess(change, path).IgnoreIfMissing())
+	}
+	for _, port := range spec.Ports {
+		rules = append(rules, landlock.ConnectTCP(port))
+	}
+	return rules
+}
+
+// access gives rights on a file, or on a directory and what is below it.
+func access(path string, rights landlock.AccessFSSet) landlock.Rule {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		rights |= readDir
+	}
+	return landlock.PathAccess(rights, path).IgnoreIfMissing()
+}
+
+func limitSelf(l *Limits) error {
+	for resource, value := range map[int]uint64{
+		unix.RLIMIT_CPU:    uint64(l.CPU.Seconds()),
+		unix.RLIMIT_DATA:   l.Memory,
+		unix.RLIMIT_NOFILE: l.Files,
+		unix.RLIMIT_FSIZE:  l.FileSize,
+	} {
+		if value == 0 {
+			continue
+		}
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+			return os.NewSyscallError("setrlimit", err)
+		}
+	}
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
+}

@@ -1,0 +1,87 @@
+//go:build linux
+
+package confine_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// probe does something and says how that went.
+func probe(operation string, arguments []string) int {
+	operations := map[string]func([]string) error{
+		"read": func(a []string) error {
+			text, err := os.ReadFile(a[0])
+			fmt.Print(string(text))
+			return err
+		},
+		"write":  func(a []string) error { return os.WriteFile(a[0], []byte("written"), 0o644) },
+		"remove": func(a []string) error { return os.Remove(a[0]) },
+		"list": func(a []string) error {
+			list, err := os.ReadDir(a[0])
+			fmt.Println(list)
+			return err
+		},
+		"symlink": func(a []string) error {
+			_, err := os.ReadFile(a[1])
+			return errors.Join(os.Symlink(a[0], a[1]), err, second(os.ReadFile(a[1])))
+		},
+		"link":   func(a []string) error { return os.Link(a[0], a[1]) },
+		"rename": func(a []string) error { return os.Rename(a[0], a[1]) },
+		"exec":   func(a []string) error { return syscall.Exec(a[0], a, nil) },
+		"own": func([]string) error {
+			self, err := os.ReadFile("/bin/ls")
+			if err != nil {
+				self = []byte("#!/bin/sh\n")
+			}
+			return errors.Join(os.WriteFile("own", self, 0o755), syscall.Exec("own", []string{"own"}, nil))
+		},
+		"dial": func(a []string) error {
+			conn, err := net.DialTimeout(a[0], a[1], time.Second)
+			if err != nil {
+				return err
+			}
+			return second(conn.Write([]byte("x")))
+		},
+		"signal": func(a []string) error {
+			var pid int
+			if _, err := fmt.Sscan(a[0], &pid); err != nil {
+				return err
+			}
+			err := syscall.Kill(pid, syscall.SIGKILL)
+			time.Sleep(50 * time.Millisecond)
+			fmt.Println("alive")
+			return err
+		},
+		"mount":  func([]string) error { return syscall.Mount("none", "/tmp", "tmpfs", 0, "") },
+		"setuid": func([]string) error { return syscall.Setuid(12345) },
+		"grow":   func([]string) error { return os.Truncate("inside", 1<<40) },
+		"memory": func([]string) error {
+			eaten := make([]byte, 8<<30)
+			for i := range eaten {
+				eaten[i] = 1
+			}
+			return nil
+		},
+		"files": func([]string) error {
+			for range 10_000 {
+				if _, err := os.Open(os.DevNull); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"suicide": func([]string) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+	}
+	if err := operations[operation](arguments); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func second[T any](_ T, err error) error { return err }

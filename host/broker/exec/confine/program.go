@@ -1,0 +1,156 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+)
+
+// place is where and how a program starts.
+type place struct {
+	dir            string
+	env            []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// Exit statuses of a shell: for a command that may not run, and for one that is not there.
+const (
+	statusRefused  = 126
+	statusNotFound = 127
+)
+
+// statusError is the end of a program that did not succeed.
+type statusError struct{ exit Exit }
+
+func (e *statusError) Error() string { return fmt.Sprintf("exit status %d", e.exit.Code) }
+
+// refuse ends a command before it starts, and says why where its own errors go.
+func (p *place) refuse(status int, format string, args ...any) error {
+	fmt.Fprintf(p.stderr, "hako: "+format+"\n", args...)
+	return &statusError{Exit{Code: status}}
+}
+
+// exec judges a program with its final arguments and runs it. Shells are interpreted.
+func (w *watcher) exec(ctx context.Context, at place, argv []string) error {
+	if judge.IsShell(filepath.Base(argv[0])) {
+		return w.shell(ctx, at, argv)
+	}
+	path, err := w.resolve(at.dir, argv[0])
+	if err != nil {
+		return at.refuse(statusNotFound, "%v", err)
+	}
+	if err := w.permit(at.dir, path, argv); err != nil {
+		return at.refuse(statusRefused, "%v", err)
+	}
+	command := exec.CommandContext(ctx, path)
+	command.Args = argv
+	command.Dir, command.Env = at.dir, at.env
+	command.Stdin, command.Stdout, command.Stderr = at.stdin, at.stdout, at.stderr
+	return ended(at, argv[0], command.Run())
+}
+
+func ended(at place, name string, err error) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exit):
+		return at.refuse(statusRefused, "%s: %v", name, err)
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return &statusError{Exit{Code: -1, Signal: status.Signal().String()}}
+	}
+	return &statusError{Exit{Code: exit.ExitCode()}}
+}
+
+// resolve returns the file that a program's name means, if it was granted.
+func (w *watcher) resolve(dir, name string) (string, error) {
+	if !strings.Contains(name, "/") {
+		for _, program := range w.spec.Programs {
+			if program.Name == name {
+				return program.Path, nil
+			}
+		}
+		return w.beneath(name)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", fmt.Errorf("%s is not there, or not granted", name)
+	}
+	for _, program := range w.spec.Programs {
+		if program.Path == real || program.Name == "*" && filepath.Dir(real) == program.Path {
+			return real, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not granted", name)
+}
+
+// beneath looks for a program in the directories of which all programs are granted.
+func (w *watcher) beneath(name string) (string, error) {
+	for _, program := range w.spec.Programs {
+		if program.Name != "*" || name == "" {
+			continue
+		}
+		if path, err := filepath.EvalSymlinks(filepath.Join(program.Path, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not granted, or not there", name)
+}
+
+// permit holds a program, and what it would start, against the rules.
+func (w *watcher) permit(dir, path string, argv []string) error {
+	verdict, err := w.judge.Argv(argv)
+	if err != nil {
+		return err
+	}
+	// A link may have given the program another name.
+	if named := filepath.Base(path); named != filepath.Base(argv[0]) {
+		other, err := w.judge.Argv(append([]string{named}, argv[1:]...))
+		if err != nil {
+			return err
+		}
+		if other.Action > verdict.Action {
+			verdict = other
+		}
+	}
+	for _, command := range verdict.Commands[1:] {
+		if _, err := w.resolve(dir, command.Argv[0]); err != nil && !judge.IsShell(command.Name()) {
+			return fmt.Errorf("%s would start %s: %w", argv[0], command.Name(), err)
+		}
+	}
+	return w.settle(verdict, argv)
+}
+
+func (w *watcher) settle(verdict *judge.Verdict, argv []string) error {
+	text := (&judge.Command{Argv: argv}).String()
+	switch {
+	case verdict.Action == judge.Allow:
+		return nil
+	case verdict.Action == judge.Deny:
+		return fmt.Errorf("%s: denied by the rule %q: %s", text, verdict.Rule, verdict.Reason)
+	case slices.ContainsFunc(w.spec.Approved, func(approved []string) bool { return slices.Equal(approved, argv) }):
+		return nil
+	}
+	if err := w.ask(Question{Command: text, Rule: verdict.Rule, Reason: verdict.Reason}); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return nil
+}
+
+func split(variable string) (name, value string) {
+	name, value, _ = strings.Cut(variable, "=")
+	return name, value
+}

@@ -1,0 +1,152 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+)
+
+// interpret runs a line, or the text of a script, as a shell would. Each program in it goes through exec.
+func (w *watcher) interpret(ctx context.Context, at place, text, name string, parameters []string) error {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), name)
+	if err != nil {
+		return at.refuse(2, "%v", err)
+	}
+	runner, err := interp.New(
+		interp.Dir(at.dir),
+		interp.Env(expand.ListEnviron(at.env...)),
+		interp.StdIO(at.stdin, at.stdout, at.stderr),
+		interp.Params(parameters...),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return w.handle }),
+	)
+	if err != nil {
+		return err
+	}
+	err = runner.Run(ctx, file)
+	if status, ok := interp.IsExitStatus(err); ok {
+		return &statusError{Exit{Code: int(status)}}
+	}
+	return err
+}
+
+// handle starts a program for the interpreter.
+func (w *watcher) handle(ctx context.Context, argv []string) error {
+	h := interp.HandlerCtx(ctx)
+	at := place{dir: h.Dir, env: w.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr}
+	err := w.exec(ctx, at, argv)
+	var status *statusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	if status.exit.Signal != "" {
+		return interp.ExitStatus(statusSignaled)
+	}
+	return interp.ExitStatus(status.exit.Code)
+}
+
+// statusSignaled is what a line sees of a program that a signal ended.
+const statusSignaled = 128
+
+// environment is what programs get: what the line has exported, but for the variables that say which programs run: these stay as they were.
+func (w *watcher) environment(env expand.Environ) []string {
+	var list []string
+	env.Each(func(name string, v expand.Variable) bool {
+		if v.Exported && v.Kind == expand.String && !judge.IsLoader(name) {
+			list = append(list, name+"="+v.Str)
+		}
+		return true
+	})
+	for _, variable := range w.spec.Env {
+		if name, _ := split(variable); judge.IsLoader(name) {
+			list = append(list, variable)
+		}
+	}
+	return list
+}
+
+// maxScript bounds a script, in bytes.
+const maxScript = 1 << 20
+
+// shell does what a shell with these arguments would: run the line after -c, a script, or what comes on standard input.
+func (w *watcher) shell(ctx context.Context, at place, argv []string) error {
+	o := parseShell(argv[1:])
+	switch {
+	case o.line && len(o.rest) == 0:
+		return at.refuse(2, "%s: -c needs a line", argv[0])
+	case o.line:
+		return w.interpret(ctx, at, o.rest[0], "", o.parameters(o.rest[min(2, len(o.rest)):]))
+	case o.stdin || len(o.rest) == 0:
+		return w.script(ctx, at, at.stdin, argv[0], o.parameters(o.rest))
+	}
+	path := o.rest[0]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(at.dir, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return at.refuse(statusNotFound, "%v", err)
+	}
+	defer file.Close()
+	return w.script(ctx, at, file, o.rest[0], o.parameters(o.rest[1:]))
+}
+
+// shellOptions are what a shell was started with.
+type shellOptions struct {
+	line, stdin bool     // -c, -s
+	set         []string // those of the command "set": -e, -o pipefail
+	rest        []string
+}
+
+func parseShell(arguments []string) (o shellOptions) {
+	o.rest = arguments
+	for len(o.rest) > 0 && len(o.rest[0]) > 1 && strings.Contains("-+", o.rest[0][:1]) {
+		option := o.rest[0]
+		o.rest = o.rest[1:]
+		if option == "--" {
+			break
+		}
+		if strings.HasPrefix(option, "--") {
+			continue // --norc and the like, of which there is nothing here
+		}
+		for _, letter := range option[1:] {
+			switch {
+			case letter == 'c':
+				o.line = true
+			case letter == 's':
+				o.stdin = true
+			case letter == 'o' && len(o.rest) > 0:
+				o.set = append(o.set, option[:1]+"o", o.rest[0])
+				o.rest = o.rest[1:]
+			case strings.ContainsRune("aefnux", letter):
+				o.set = append(o.set, option[:1]+string(letter))
+			}
+		}
+	}
+	return o
+}
+
+// parameters are the options and $1, $2, ... for the interpreter.
+func (o *shellOptions) parameters(arguments []string) []string {
+	return slices.Concat(o.set, []string{"--"}, arguments)
+}
+
+func (w *watcher) script(ctx context.Context, at place, from io.Reader, name string, parameters []string) error {
+	text, err := io.ReadAll(io.LimitReader(from, maxScript+1))
+	switch {
+	case err != nil:
+		return at.refuse(statusRefused, "%s: %v", name, err)
+	case len(text) > maxScript:
+		return at.refuse(statusRefused, "%s: a script of more than %d bytes", name, maxScript)
+	}
+	return w.interpret(ctx, at, string(text), name, parameters)
+}

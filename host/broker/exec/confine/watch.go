@@ -1,0 +1,173 @@
+package confine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+)
+
+// Main does the child's work and does not return, if this process is one. A program that calls Run calls it first of all.
+func Main() {
+	if len(os.Args) != 1 {
+		return
+	}
+	switch os.Args[0] {
+	case confineName:
+		os.Exit(confined())
+	case watchName:
+		os.Exit(watch())
+	case probeName:
+		os.Exit(0) // Check wants to know whether it starts at all
+	}
+}
+
+// confined gives up rights and starts the process that watches over the command.
+func confined() int {
+	// The other process is started by this thread and ends with it.
+	runtime.LockOSThread()
+	control, lifeline := os.NewFile(controlFD, "control"), os.NewFile(lifelineFD, "lifeline")
+	err := startWatch(control, lifeline)
+	if err == nil {
+		return 0
+	}
+	_ = json.NewEncoder(control).Encode(message{Failed: "confine the command: " + err.Error()})
+	return 1
+}
+
+func startWatch(control, lifeline *os.File) error {
+	described := os.NewFile(specFD, "spec")
+	spec, err := readSpec(described)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	command := exec.Command(self)
+	command.Args, command.Env = []string{watchName}, []string{}
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	command.ExtraFiles = []*os.File{control, described}
+	if err := confineSelf(spec); err != nil && !spec.Loose {
+		return err
+	}
+	isolate(command)
+	if err := command.Start(); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = lifeline.Read(make([]byte, 1)) // ends with the host
+		_ = command.Process.Kill()
+	}()
+	_ = command.Wait() // it has said itself how the command ended
+	return nil
+}
+
+func readSpec(file *os.File) (*Spec, error) {
+	spec := new(Spec)
+	if err := json.NewDecoder(io.NewSectionReader(file, 0, 1<<30)).Decode(spec); err != nil {
+		return nil, fmt.Errorf("read what to run: %w", err)
+	}
+	return spec, nil
+}
+
+// watch runs the command and says how it ended.
+func watch() int {
+	// The command may signal its own processes. In a namespace of its own this one is safe from all signals that it ignores.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
+	control := os.NewFile(controlFD, "control")
+	w := &watcher{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}
+	exit, err := w.run(context.Background())
+	m := message{Exit: exit}
+	if err != nil {
+		m.Failed = err.Error()
+	}
+	if err := w.messages.Encode(m); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// watcher starts the command's programs, each after it was judged.
+type watcher struct {
+	spec  *Spec
+	judge *judge.Judge
+
+	// mu serialises questions.
+	mu       sync.Mutex
+	answers  *json.Decoder
+	messages *json.Encoder
+}
+
+func (w *watcher) run(ctx context.Context) (*Exit, error) {
+	var err error
+	if w.spec, err = readSpec(os.NewFile(specFD, "spec")); err != nil {
+		return nil, err
+	}
+	if err := limitProcesses(&w.spec.Limits); err != nil {
+		return nil, err
+	}
+	if w.judge, err = judge.New(w.spec.Rules); err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(w.spec.Dir); err != nil {
+		return nil, err
+	}
+	for _, variable := range w.spec.Env {
+		if name, value := split(variable); name == "TMPDIR" {
+			if err := os.Setenv(name, value); err != nil { // for the shell's own pipes
+				return nil, err
+			}
+		}
+	}
+	devNull, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	here := place{dir: w.spec.Dir, env: w.spec.Env, stdin: devNull, stdout: os.Stdout, stderr: os.Stderr}
+	if len(w.spec.Argv) > 0 {
+		err = w.exec(ctx, here, w.spec.Argv)
+	} else {
+		err = w.interpret(ctx, here, w.spec.Line, "", []string{"--"})
+	}
+	return exitOf(err)
+}
+
+// exitOf is how the command ended, from the error of its last program.
+func exitOf(err error) (*Exit, error) {
+	var status *statusError
+	switch {
+	case err == nil:
+		return &Exit{}, nil
+	case errors.As(err, &status):
+		return &status.exit, nil
+	}
+	return nil, err
+}
+
+// ask puts a question to the host.
+func (w *watcher) ask(q Question) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.messages.Encode(message{Ask: &q}); err != nil {
+		return err
+	}
+	var a answer
+	if err := w.answers.Decode(&a); err != nil {
+		return err
+	}
+	if a.No != "" {
+		return errors.New(a.No)
+	}
+	return nil
+}
