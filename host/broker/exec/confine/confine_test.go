@@ -273,7 +273,7 @@ func TestKernel(t *testing.T) {
 		{"mounts", []string{"mount"}, "not permitted"},
 		{"changes its user", []string{"setuid"}, "not permitted|invalid argument"},
 		{"writes a huge file", []string{"grow"}, "file too large|signal: file size limit exceeded"},
-		{"eats memory", []string{"memory"}, "out of memory|cannot allocate memory"},
+		{"eats memory", []string{"memory"}, "out of memory|cannot allocate memory|failed to allocate"},
 		{"opens files without end", []string{"files"}, "too many open files"},
 		{"ends by a signal", []string{"suicide"}, "killed"},
 	} {
