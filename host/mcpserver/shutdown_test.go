@@ -47,6 +47,9 @@ func TestShutdownDrains(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
+		if n := s.sessions.count(); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
 	})
 }
 

@@ -96,3 +96,21 @@ func TestWritesAreBoundedInTime(t *testing.T) {
 		}
 	})
 }
+
+func TestWholeAnswersAreBoundedInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := newResponse(w, time.Minute)
+		r.Header().Set("Content-Type", "text/event-stream")
+		if err := r.finish(http.StatusOK, []byte("data: x\n\n")); err != nil {
+			t.Fatal(err)
+		}
+		r.close()
+		time.Sleep(time.Hour) // nothing comes after it
+		want := []time.Time{{}, time.Now().Add(writeTimeout - time.Hour)}
+		if !slices.Equal(w.set, want) || w.Body.String() != "data: x\n\n" || w.Header().Get("Content-Length") != "9" {
+			t.Errorf("deadlines %v, want %v; %v %q", w.set, want, w.Header(), w.Body)
+		}
+	})
+}
