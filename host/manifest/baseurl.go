@@ -83,11 +83,12 @@ func Covers(outer, inner *url.URL) bool {
 		strings.HasPrefix(innerPath, outerPath)
 }
 
-// CheckCredentialURL checks that a credential may be sent to what is under base, a result of ParseBaseURL: the host is not "*", and
-// nobody on the way can read along, which means https, or an address for which IsPrivateHost holds.
+// CheckCredentialURL checks that a credential may be sent to what is under base, a result of ParseBaseURL: it names a host, or a domain
+// below a top-level one, and nobody on the way can read along, which means https, or an address for which IsPrivateHost holds.
 func CheckCredentialURL(base *url.URL) error {
+	domain, wildcard := strings.CutPrefix(base.Hostname(), "*.")
 	switch {
-	case base.Hostname() == "*":
+	case base.Hostname() == "*", wildcard && !strings.Contains(domain, "."):
 		return errors.New("must name the host that gets the credential")
 	case base.Scheme != "https" && !IsPrivateHost(base.Hostname()):
 		return errors.New(`must start with "https://", because a credential is sent along`)

@@ -217,6 +217,7 @@ var badManifests = []struct {
 		[]string{`permissions.http[0].configKey: the key's default "https://evil.example/v1" is not under the permission's url`}},
 	{"credential's name", minimal + "permissions: {http: [{name: a, url: 'https://a.example', credential: A key, reason: r}]}\n", []string{`permissions.http[0].credential: must be 1 to 40`}},
 	{"credential for any host*", minimal + "permissions: {http: [{name: a, url: 'https://*', credential: c, reason: r}]}\n", []string{`permissions.http[0].url: must name the host that gets the credential`}},
+	{"credential for a top-level domain*", minimal + "permissions: {http: [{name: a, url: 'https://*.jp', credential: c, reason: r}]}\n", []string{`permissions.http[0].url: must name the host that gets the credential`}},
 	{"credential in plain text*", minimal + "permissions: {http: [{name: a, url: 'http://a.example', credential: c, reason: r}]}\n", []string{`permissions.http[0].url: must start with "https://", because a credential is sent along`}},
 	{"sql without migrations", minimal + "permissions: {sql: {reason: r}}\n", []string{`permissions.sql.migrations: lists no SQL`}},
 	{"sql without reason", minimal + "permissions: {sql: {migrations: [CREATE TABLE a (b)]}}\n", []string{`permissions.sql.reason: is missing`}},

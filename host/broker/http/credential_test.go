@@ -162,10 +162,11 @@ func TestCredentialIsRefused(t *testing.T) {
 	wantCode(t, err, abi.CodeCredential, "credentials.kot")
 }
 
-func TestCredentialNeedsOneHost(t *testing.T) {
+func TestCredentialNeedsAHost(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"https://*", "https://*.example.com"} {
-		if _, err := New([]grant.HTTPRule{credentialed(url)}, nil); err == nil || !strings.Contains(err.Error(), "one host alone") {
+	for url, allowed := range map[string]bool{"https://*": false, "https://*.com": false, "https://*.example.com": true, "https://example.com": true} {
+		_, err := New([]grant.HTTPRule{credentialed(url)}, nil)
+		if (err == nil) != allowed || err != nil && !strings.Contains(err.Error(), "one host, or to those of one domain") {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}

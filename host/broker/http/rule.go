@@ -71,8 +71,8 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 	if err := r.setPaths(u, g.Paths); err != nil {
 		return nil, err
 	}
-	if r.credential != "" && r.hosts != exactHost {
-		return nil, fmt.Errorf("url %q: the credential %s goes to one host alone: name it instead of %q", g.URL, r.credential, u.Hostname())
+	if r.credential != "" && (r.hosts == anyHost || r.hosts == subdomains && !strings.Contains(r.host, ".")) {
+		return nil, fmt.Errorf("url %q: the credential %s goes to one host, or to those of one domain: name it instead of %q", g.URL, r.credential, u.Hostname())
 	}
 	return r, r.checkMethods()
 }
