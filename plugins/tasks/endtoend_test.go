@@ -251,8 +251,8 @@ func TestSubscriber(t *testing.T) {
 		heard <- r.Params.URI
 	}})
 	must(t, watcher.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "task://task_ui"}))
-	for status := range alternating(review, inProgress) { // the stream may not stand yet, and what is missed is missed
-		ask[statusChange](t, ann.call, "update_task_status", args{"task_id": "task_ui", "status": status})
+	for i := range 100 { // the stream may not stand yet, and what is missed is missed
+		ask[statusChange](t, ann.call, "update_task_status", args{"task_id": "task_ui", "status": []string{review, inProgress}[i%2]})
 		select {
 		case uri := <-heard:
 			if uri != "task://task_ui" {
@@ -260,17 +260,9 @@ func TestSubscriber(t *testing.T) {
 			}
 			return
 		case <-time.After(100 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("told of nothing")
 		}
 	}
-}
-
-func alternating(values ...string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for i := 0; yield(values[i%len(values)]); i++ {
-		}
-	}
+	t.Error("told of nothing")
 }
 
 // TestTenants holds that a tenant has a board of its own, in everything that names records.
@@ -301,7 +293,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// BenchmarkAgents measures calls of eight agents at once, through the pipeline and into the sandbox, each agent on a task of its own.
+// BenchmarkAgents measures calls of eight agents at once, through the pipeline and into the sandbox, each agent on a task of its own. The
+// first run after a change answers from the interpreter until the plugin is compiled: take the second.
 func BenchmarkAgents(b *testing.B) {
 	h := serving(b)
 	call := func(tool string, in args) {
