@@ -70,5 +70,8 @@ func Tenant(file string) (tenant string, ok bool) {
 		b.WriteByte(byte(c))
 		i += 2
 	}
-	return b.String(), FileName(b.String()) == file
+	if tenant = b.String(); FileName(tenant) != file {
+		return "", false
+	}
+	return tenant, true
 }
