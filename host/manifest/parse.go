@@ -48,7 +48,7 @@ func (m *Manifest) read(v strictyaml.Value) {
 		"$schema":           strictyaml.Ignore,
 		"name":              strictyaml.String(&m.Name),
 		"version":           strictyaml.String(&m.Version),
-		"description":       readText(&m.Description),
+		"description":       ReadText(&m.Description),
 		"license":           strictyaml.String(&m.License),
 		"tools":             strictyaml.List(&m.Tools, readTool),
 		"resources":         strictyaml.List(&m.Resources, readResource),
@@ -63,7 +63,7 @@ func (m *Manifest) read(v strictyaml.Value) {
 }
 
 // readText reads a text by language; a plain string is English.
-func readText(dst *Text) func(strictyaml.Value) {
+func ReadText(dst *Text) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		*dst = Text{}
 		if v.IsText() {
@@ -82,8 +82,8 @@ func readText(dst *Text) func(strictyaml.Value) {
 func readTool(v strictyaml.Value, t *Tool) {
 	v.Object(strictyaml.Fields{
 		"name":         strictyaml.String(&t.Name),
-		"title":        readText(&t.Title),
-		"description":  readText(&t.Description),
+		"title":        ReadText(&t.Title),
+		"description":  ReadText(&t.Description),
 		"inputSchema":  readSchema(&t.InputSchema),
 		"outputSchema": readSchema(&t.OutputSchema),
 		"annotations":  t.Annotations.read,
@@ -125,8 +125,8 @@ func readResource(v strictyaml.Value, r *Resource) {
 	v.Object(strictyaml.Fields{
 		"uri":         strictyaml.String(&r.URI),
 		"name":        strictyaml.String(&r.Name),
-		"title":       readText(&r.Title),
-		"description": readText(&r.Description),
+		"title":       ReadText(&r.Title),
+		"description": ReadText(&r.Description),
 		"mimeType":    strictyaml.String(&r.MIMEType),
 	})
 }
@@ -135,8 +135,8 @@ func readResourceTemplate(v strictyaml.Value, r *ResourceTemplate) {
 	v.Object(strictyaml.Fields{
 		"uriTemplate": strictyaml.String(&r.URITemplate),
 		"name":        strictyaml.String(&r.Name),
-		"title":       readText(&r.Title),
-		"description": readText(&r.Description),
+		"title":       ReadText(&r.Title),
+		"description": ReadText(&r.Description),
 		"mimeType":    strictyaml.String(&r.MIMEType),
 	})
 }
@@ -144,8 +144,8 @@ func readResourceTemplate(v strictyaml.Value, r *ResourceTemplate) {
 func readPrompt(v strictyaml.Value, p *Prompt) {
 	v.Object(strictyaml.Fields{
 		"name":        strictyaml.String(&p.Name),
-		"title":       readText(&p.Title),
-		"description": readText(&p.Description),
+		"title":       ReadText(&p.Title),
+		"description": ReadText(&p.Description),
 		"arguments":   strictyaml.List(&p.Arguments, readPromptArgument),
 	})
 }
@@ -153,7 +153,7 @@ func readPrompt(v strictyaml.Value, p *Prompt) {
 func readPromptArgument(v strictyaml.Value, a *PromptArgument) {
 	v.Object(strictyaml.Fields{
 		"name":        strictyaml.String(&a.Name),
-		"description": readText(&a.Description),
+		"description": ReadText(&a.Description),
 		"required":    strictyaml.Bool(&a.Required),
 	})
 }
@@ -163,7 +163,7 @@ func readRetired(v strictyaml.Value, r *Retired) {
 		"tool":     strictyaml.String(&r.Tool),
 		"prompt":   strictyaml.String(&r.Prompt),
 		"resource": strictyaml.String(&r.Resource),
-		"instead":  readText(&r.Instead),
+		"instead":  ReadText(&r.Instead),
 	})
 }
 
@@ -186,7 +186,7 @@ func readHTTPPermission(v strictyaml.Value, p *HTTPPermission) {
 		"methods":    strictyaml.Strings(&p.Methods),
 		"paths":      strictyaml.Strings(&p.Paths),
 		"credential": strictyaml.String(&p.Credential),
-		"reason":     readText(&p.Reason),
+		"reason":     ReadText(&p.Reason),
 	})
 }
 
@@ -200,7 +200,7 @@ func readFilePermission(v strictyaml.Value, p *FilePermission) {
 				p.readAccess(v, access)
 			}
 		},
-		"reason": readText(&p.Reason),
+		"reason": ReadText(&p.Reason),
 	})
 	if !stated {
 		v.Problem("access is missing: %q or %q", ReadOnly, ReadWrite)
@@ -211,7 +211,7 @@ func (p *SQLPermission) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"migrations": strictyaml.Strings(&p.Migrations),
 		"quota":      strictyaml.Size(&p.Quota),
-		"reason":     readText(&p.Reason),
+		"reason":     ReadText(&p.Reason),
 	})
 }
 
@@ -249,7 +249,7 @@ func readConfig(dst *map[string]ConfigKey) func(strictyaml.Value) {
 func (k *ConfigKey) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"type":        strictyaml.String(&k.Type),
-		"description": readText(&k.Description),
+		"description": ReadText(&k.Description),
 		"default":     func(v strictyaml.Value) { k.Default = readAny(v) },
 		"required":    strictyaml.Bool(&k.Required),
 		"enum":        strictyaml.List(&k.Enum, func(v strictyaml.Value, a *any) { *a = readAny(v) }),
