@@ -11,7 +11,7 @@ import (
 
 const (
 	userAgent = "hako-hr/0.1 (+https://github.com/hako-run/hako)"
-	// maxBody bounds one answer, so that it fits into the sandbox's memory with what is read from it. A page of 100 employees of freee's
+	// maxBody lets an answer fit into the sandbox's memory with what is read from it. A page of 100 employees of freee's
 	// has some 500 KB. A month of KING OF TIME's has some 30 MB for a company of 1,000, and is asked for in parts.
 	maxBody = 8 << 20
 )
@@ -33,6 +33,8 @@ type client struct {
 	now  time.Time // in Japan
 	name string    // of the vendor
 	base string
+	// maxBody bounds one answer, in bytes.
+	maxBody int64
 	// explain turns an answer other than 200 into an error with a remedy.
 	explain func(*pdk.HTTPResponse) error
 }
@@ -45,7 +47,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.H
 	response, err := pdk.Fetch(ctx, &pdk.HTTPRequest{
 		URL:     target,
 		Header:  map[string]string{"Accept": "application/json", "User-Agent": userAgent},
-		MaxBody: maxBody,
+		MaxBody: c.maxBody,
 	})
 	if err != nil {
 		return nil, c.lang.errorf("%sから %s を読めません: %w", "could not read %[2]s from %[1]s: %[3]w", c.name, path, err)
@@ -58,7 +60,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.H
 
 // newClient returns the client of a vendor whose API is at a URL. The vendor sets explain.
 func (s *session) newClient(name, url string) client {
-	return client{lang: s.lang, now: s.now, name: name, base: strings.TrimRight(url, "/")}
+	return client{lang: s.lang, now: s.now, name: name, base: strings.TrimRight(url, "/"), maxBody: maxBody}
 }
 
 // document starts reading an answer.

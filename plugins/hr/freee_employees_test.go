@@ -33,9 +33,9 @@ func TestRequestsForEmployees(t *testing.T) {
 		requests int
 	}{
 		{500, func(*settings) {}, 16},
-		{500, func(s *settings) { s.CompanyID = "" }, 17},
-		{500, func(s *settings) { s.IncludeEmploymentType = false }, 11},
-		{499, func(*settings) {}, 15},
+		{200, func(s *settings) { s.CompanyID = "" }, 8},
+		{200, func(s *settings) { s.IncludeEmploymentType = false }, 5},
+		{199, func(*settings) {}, 6},
 		{5, func(*settings) {}, 3},
 		{0, func(*settings) {}, 3},
 	} {

@@ -40,10 +40,12 @@ func host(t testing.TB, vendor http.Handler, token func() string) string {
 	return server.URL
 }
 
-// newFreee is a stand-in for freee with its settings. Changes to the options may be nil.
+func noonClock() time.Time { return noon }
+
+// fakeFreee is a stand-in for freee with its settings. The change of its options may be nil.
 func fakeFreee(t testing.TB, change func(*freeefake.Options)) (*freeefake.Server, settings) {
 	t.Helper()
-	options := &freeefake.Options{Companies: freeefake.Demo(), Now: func() time.Time { return noon }}
+	options := &freeefake.Options{Companies: freeefake.Demo(), Now: noonClock}
 	if change != nil {
 		change(options)
 	}
@@ -58,7 +60,7 @@ func fakeFreee(t testing.TB, change func(*freeefake.Options)) (*freeefake.Server
 // fakeKOT is a stand-in for KING OF TIME with its settings.
 func fakeKOT(t testing.TB, change func(*kotfake.Options)) (*kotfake.Server, settings) {
 	t.Helper()
-	options := &kotfake.Options{Now: func() time.Time { return noon }}
+	options := &kotfake.Options{Now: noonClock}
 	if change != nil {
 		change(options)
 	}

@@ -85,11 +85,11 @@ func (k *kot) remedy(status int, code string) string {
 	case code == kotBadToken || status == statusUnauthorized:
 		return pick("アクセストークンが無効です。管理者が認証情報 kot を更新してください。",
 			"The access token is not valid: the operator has to renew the credential kot.")
+	case code == kotTooMany || status == statusTooMany:
+		return pick("リクエストが多すぎます。数分待ってからやり直してください。", "There were too many requests: wait a few minutes and try again.")
 	case status == statusForbidden:
 		return pick("このサーバーのIPアドレスが、KING OF TIMEの管理画面で許可されているか確認してください。",
 			"Check that this server's IP address is on the allow-list in KING OF TIME's settings.")
-	case code == kotTooMany || status == statusTooMany:
-		return pick("リクエストが多すぎます。数分待ってからやり直してください。", "There were too many requests: wait a few minutes and try again.")
 	case status >= 500:
 		return pick("KING OF TIMEの一時的な障害です。時間をおいてやり直してください。", "KING OF TIME has a temporary failure: try again later.")
 	}

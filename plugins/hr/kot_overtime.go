@@ -82,6 +82,9 @@ func (k *kot) month(ctx context.Context, employee string, m month) (*kotMonth, e
 	for _, o := range d.parseList(response.Body, "monthly-workings") {
 		if deref(o.optionalText("employeeKey")) == employee {
 			found := &kotMonth{period{o.date("startDate"), o.date("endDate")}, o}
+			if d.err == nil && (found.End < found.Start || found.End > found.Start.add(kotWindow)) {
+				d.malformed(o.place("endDate"), "the end of a month")
+			}
 			return found, d.err
 		}
 	}
