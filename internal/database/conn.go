@@ -53,13 +53,18 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 
 // source is SQLite's name for the file in the connection's file system.
 func (c *conn) source(path string) string {
-	slashed := filepath.ToSlash(path)
-	if slashed[0] != '/' {
-		slashed = "/" + slashed // C:/...
-	}
 	query := url.Values{"vfs": {c.files.name}, "modeof": {path}}.Encode()
 	query = strings.ReplaceAll(query, "+", "%20") // SQLite takes a plus sign for itself
-	return (&url.URL{Scheme: "file", Path: slashed, RawQuery: query}).String()
+	return (&url.URL{Scheme: "file", Path: slashed(path), RawQuery: query}).String()
+}
+
+// slashed is an absolute path as URLs have it.
+func slashed(path string) string {
+	path = filepath.ToSlash(path)
+	if path[0] != '/' {
+		path = "/" + path // C:/...
+	}
+	return path
 }
 
 // limits are SQLite's own (sqlite.org/c3ref/limit.html), where its defaults are wider.
