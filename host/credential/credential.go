@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"github.com/hako-run/hako/host/broker"
@@ -29,6 +30,8 @@ type Options struct {
 	// Key is where the key that encrypts connections comes from: one key a line, the newest first. Zero means the file
 	// "secrets.key" in the store's directory, which is made at the first use.
 	Key Source
+	// Proxy is an upstream proxy (http, https or socks5) for requests to authorization servers. Nil means none.
+	Proxy *url.URL
 	// Observe, if set, is called after every attempt to get a new access token, from many goroutines at once.
 	Observe func(Renewal)
 	// Logger receives what happens to connections, never secrets. Nil discards it.
@@ -89,7 +92,7 @@ type slot interface {
 
 // New returns a Broker. The error names the credential whose Spec is wrong. Nothing is read yet: neither sources nor the store.
 func New(options Options) (*Broker, error) {
-	b := &Broker{options: options, logger: options.Logger, client: newClient(), slots: map[id]slot{}}
+	b := &Broker{options: options, logger: options.Logger, client: newClient(options.Proxy), slots: map[id]slot{}}
 	if b.logger == nil {
 		b.logger = slog.New(slog.DiscardHandler)
 	}

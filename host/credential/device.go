@@ -94,6 +94,8 @@ func (c *connection) pollDevice(ctx context.Context, device *deviceReply) (*Stat
 		switch {
 		case err == nil:
 			return status, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
 		case !errors.As(err, &own):
 			return nil, err
 		case own.code == "slow_down":

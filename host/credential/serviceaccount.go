@@ -131,7 +131,7 @@ func explainSkew(err error) error {
 	if own.outcome != Revoked || own.skew.Abs() < largestSkew {
 		return err
 	}
-	return fmt.Errorf("%w; this machine's clock is off by %v: set it", err, own.skew.Abs())
+	return fmt.Errorf("%w; this machine's clock is off by %v: set it", err, own.skew.Abs().Round(time.Minute))
 }
 
 func (s *serviceAccount) status(ctx context.Context) Status {

@@ -24,11 +24,15 @@ const (
 
 // newClient sends what must arrive at most once: on a new connection of HTTP/1.1, so that net/http has no reason to send anything
 // again, and without following redirects.
-func newClient() *http.Client {
+func newClient(proxy *url.URL) *http.Client {
 	var once http.Protocols
 	once.SetHTTP1(true)
+	transport := &http.Transport{DisableKeepAlives: true, Protocols: &once, MaxResponseHeaderBytes: maxReply}
+	if proxy != nil {
+		transport.Proxy = http.ProxyURL(proxy)
+	}
 	return &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, Protocols: &once, MaxResponseHeaderBytes: maxReply},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

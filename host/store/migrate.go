@@ -9,10 +9,18 @@ import (
 	"time"
 )
 
-// prepare makes the table that the migrations are kept in.
+// prepare makes the table that the migrations are kept in, where it is missing. A store that is there is only read: it can be opened
+// while another process writes.
 func (s *Store) prepare(ctx context.Context) error {
 	const table = `CREATE TABLE IF NOT EXISTS migration (
 		consumer TEXT NOT NULL, step BIGINT NOT NULL, checksum TEXT NOT NULL, applied BIGINT NOT NULL, PRIMARY KEY (consumer, step))`
+	err := s.View(ctx, func(tx *sql.Tx) error {
+		_, err := appliedSteps(ctx, tx, "")
+		return err
+	})
+	if err == nil {
+		return nil
+	}
 	return s.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, table)
 		return err
@@ -24,21 +32,35 @@ func (s *Store) prepare(ctx context.Context) error {
 //
 // An error matches ErrNewer if the store has more steps than these. One whose step is not what was applied names it.
 func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) error {
+	missing := 0
+	err := s.View(ctx, func(tx *sql.Tx) (err error) {
+		missing, err = s.missing(ctx, tx, consumer, steps)
+		return err
+	})
+	if err != nil || missing == 0 {
+		return err
+	}
 	return s.Update(ctx, func(tx *sql.Tx) error {
-		applied, err := appliedSteps(ctx, tx, consumer)
+		missing, err := s.missing(ctx, tx, consumer, steps) // another process may have been faster
 		if err != nil {
 			return err
 		}
-		if err := s.compare(consumer, applied, steps); err != nil {
-			return err
-		}
-		for i, step := range steps[len(applied):] {
-			if err := apply(ctx, tx, consumer, len(applied)+i+1, step); err != nil {
+		for i := len(steps) - missing; i < len(steps); i++ {
+			if err := apply(ctx, tx, consumer, i+1, steps[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// missing is how many of the last steps have not been applied. Those that have are compared.
+func (s *Store) missing(ctx context.Context, tx *sql.Tx, consumer string, steps []string) (int, error) {
+	applied, err := appliedSteps(ctx, tx, consumer)
+	if err != nil {
+		return 0, err
+	}
+	return len(steps) - len(applied), s.compare(consumer, applied, steps)
 }
 
 // appliedSteps returns the checksums of what was applied, in order.

@@ -161,6 +161,9 @@ func TestLockedDatabase(t *testing.T) {
 		if n := count(t, second); n != 0 {
 			t.Errorf("%d rows", n)
 		}
+		if err := open(t, dir).Migrate(t.Context(), "notes", table); err != nil {
+			t.Errorf("it cannot be opened meanwhile: %v", err)
+		}
 		return exec(t, second, "INSERT INTO note VALUES (1, 'x')")
 	})
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "another process holds it") {

@@ -1,0 +1,67 @@
+package credential
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitFiles sets how large the files of a process may get, which is what a full disk looks like to it.
+func limitFiles(t *testing.T, pid int, bytes uint64) {
+	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFullDiskBeforeRenewal holds that nothing is sent while its intent cannot be stored: the refresh token stays good.
+func TestFullDiskBeforeRenewal(t *testing.T) {
+	t.Parallel()
+	s, server, dir := shared(t, -time.Minute)
+	p := start(t, dir, server)
+	limitFiles(t, p.Process.Pid, 0)
+	p.ask(t)
+	if got := p.answer(t); !strings.Contains(got, "the store does not give out the credential freee") || !strings.Contains(got, "the disk is full") {
+		t.Errorf("got %s", got)
+	}
+	if n := s.refreshes(); n != 0 {
+		t.Errorf("%d renewals", n)
+	}
+	limitFiles(t, p.Process.Pid, unix.RLIM_INFINITY)
+	if got := token(t, newBroker(t, options(dir, freeeSpec(server))), ""); got != "access-0001" {
+		t.Errorf("with room: %s", got)
+	}
+}
+
+// TestFullDiskAfterRenewal holds that a new pair that cannot be stored is not used, is kept, and is stored as soon as there is room.
+func TestFullDiskAfterRenewal(t *testing.T) {
+	t.Parallel()
+	s, server, dir := shared(t, -time.Minute)
+	p := start(t, dir, server)
+	s.before = func(http.ResponseWriter, url.Values) bool {
+		limitFiles(t, p.Process.Pid, 0)
+		return false
+	}
+	for range 2 {
+		p.ask(t)
+		if got := p.answer(t); !strings.Contains(got, "cannot be stored") || !strings.Contains(got, "the disk is full") {
+			t.Errorf("got %s", got)
+		}
+	}
+	limitFiles(t, p.Process.Pid, unix.RLIM_INFINITY)
+	got := ""
+	for deadline := time.Now().Add(20 * time.Second); got != "access-0001" && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		p.ask(t)
+		got = p.answer(t)
+	}
+	if n := s.refreshes(); got != "access-0001" || n != 1 {
+		t.Errorf("with room: %s after %d renewals", got, n)
+	}
+	if got := token(t, newBroker(t, options(dir, freeeSpec(server))), ""); got != "access-0001" {
+		t.Errorf("another process: %s", got)
+	}
+}

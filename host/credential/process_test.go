@@ -1,0 +1,197 @@
+package credential
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// childDir and childServer make the test binary a process that holds credentials.
+const (
+	childDir    = "HAKO_TEST_DIR"
+	childServer = "HAKO_TEST_SERVER"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		child(dir, os.Getenv(childServer))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child answers every line of standard input with the token that a request would carry, or the error.
+func child(dir, server string) {
+	b, err := New(options(dir, freeeSpec(server)))
+	if err != nil {
+		panic(err)
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		c, err := b.Credential(context.Background(), "", "freee")
+		if err != nil {
+			fmt.Println(strings.ReplaceAll(err.Error(), "\n", " "))
+		} else {
+			fmt.Println(strings.TrimPrefix(c.Value, "Bearer "))
+		}
+	}
+	_ = b.Close()
+}
+
+// process is a child.
+type process struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func start(t *testing.T, dir, server string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(os.Args[0])}
+	p.Env = append(os.Environ(), childDir+"="+dir, childServer+"="+server)
+	p.Stderr = os.Stderr
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.in, err = p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.in.Close()
+		_ = p.Process.Kill()
+		_ = p.Wait()
+	})
+	return p
+}
+
+// ask has the child get the credential; the answer waits to be read.
+func (p *process) ask(t *testing.T) {
+	if _, err := io.WriteString(p.in, "get\n"); err != nil {
+		t.Error(err)
+	}
+}
+
+func (p *process) answer(t *testing.T) string {
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// shared makes a directory with a connection, and a server, for processes.
+func shared(t *testing.T, expires time.Duration) (s *authServer, server, dir string) {
+	s = newAuthServer(t)
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	dir = t.TempDir()
+	b := newBroker(t, options(dir, freeeSpec(web.URL)))
+	hold(t, b, "", -6*time.Hour, expires)
+	return s, web.URL, dir
+}
+
+// TestProcessesRenewOnce has real processes ask at the same time for a token that has expired.
+func TestProcessesRenewOnce(t *testing.T) {
+	t.Parallel()
+	s, server, dir := shared(t, -time.Minute)
+	arrived := make(chan bool, 1)
+	s.before = func(http.ResponseWriter, url.Values) bool {
+		arrived <- true
+		time.Sleep(200 * time.Millisecond) // long enough for all to come
+		return false
+	}
+	var asking sync.WaitGroup
+	for range 4 {
+		p := start(t, dir, server)
+		asking.Go(func() {
+			p.ask(t)
+			if got := p.answer(t); got != "access-0001" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	asking.Wait()
+	if n := s.refreshes(); n != 1 || len(arrived) != 1 {
+		t.Errorf("%d renewals, want 1", n)
+	}
+}
+
+// TestCrashWhileRenewing kills a process while the server has its refresh token and it has no answer.
+func TestCrashWhileRenewing(t *testing.T) {
+	t.Parallel()
+	for name, expires := range map[string]time.Duration{"the old token works": time.Minute, "it does not": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, server, dir := shared(t, expires)
+			arrived, killed := make(chan bool), make(chan bool)
+			s.before = func(http.ResponseWriter, url.Values) bool {
+				arrived <- true
+				<-killed
+				return false
+			}
+			p := start(t, dir, server)
+			p.ask(t)
+			<-arrived
+			b := newBroker(t, options(dir, freeeSpec(server)))
+			if status := only(t, b); status.State != Ready {
+				t.Errorf("while it is renewed: %+v", status)
+			}
+			if err := p.Process.Kill(); err != nil { // SIGKILL
+				t.Fatal(err)
+			}
+			_ = p.Wait()
+			close(killed)
+			if status := only(t, b); status.State != Reconnect || !strings.Contains(status.Remedy, "hako stopped at ") {
+				t.Errorf("after the crash: %+v", status)
+			}
+			got := token(t, b, "")
+			if expires > 0 && got != "access-0000" || expires < 0 && (!strings.Contains(got, "has to be connected again") || !strings.Contains(got, "hako stopped at ")) {
+				t.Errorf("after the crash: %s", got)
+			}
+			if n := s.refreshes(); n != 1 {
+				t.Errorf("%d renewals, want 1: a used refresh token was sent again", n)
+			}
+		})
+	}
+}
+
+// TestLockedDatabase holds that a renewal does not begin while its intent cannot be stored.
+func TestLockedDatabase(t *testing.T) {
+	t.Parallel()
+	s, server, dir := shared(t, time.Minute)
+	b := newBroker(t, options(dir, freeeSpec(server)))
+	holder := newBroker(t, options(dir, freeeSpec(server)))
+	st, err := holder.vault.ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = st.Update(t.Context(), func(*sql.Tx) error {
+		if got := token(t, b, ""); got != "access-0000" {
+			t.Errorf("while the database is locked: %s", got)
+		}
+		return nil
+	})
+	if err != nil || s.refreshes() != 0 {
+		t.Errorf("%v, %d renewals", err, s.refreshes())
+	}
+	b.slots = map[id]slot{} // forget the failure
+	if got := token(t, b, ""); got != "access-0001" {
+		t.Errorf("afterwards: %s", got)
+	}
+}
