@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"sync"
 	"time"
@@ -62,10 +63,18 @@ type Options struct {
 	Clock func() time.Time
 	// Locale is for callers without one, a BCP 47 tag. Empty means "en".
 	Locale string
-	// Observer sees every call, and every statement if it is a StatementObserver. It may be nil.
+	// Proxy is an upstream proxy (http, https or socks5) for the HTTP requests of plugins; see httpbroker.Options. Nil means none.
+	Proxy *url.URL
+	// Observer sees every call, every HTTP request if it is a RequestObserver, and every statement if it is a StatementObserver. It
+	// may be nil.
 	Observer pipeline.Observer
 	// Logger receives what happens. Nil discards it.
 	Logger *slog.Logger
+}
+
+// RequestObserver is a pipeline.Observer that also sees the HTTP requests of plugins. Its method is called from many goroutines at once.
+type RequestObserver interface {
+	RequestEnded(plugin string, o httpbroker.Observation)
 }
 
 // StatementObserver is a pipeline.Observer that also sees the statements of plugins. Its method is called from many goroutines at once.
@@ -83,6 +92,8 @@ type Settings struct {
 	Limits manifest.Limits
 	// State, if not empty, replaces the manifest's.
 	State manifest.State
+	// HTTP adds to single HTTP permissions, by name.
+	HTTP map[string]httpbroker.RuleOptions
 }
 
 // Credentials are the operator's; *credential.Broker is one.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // plugin is one plugin file and what is in service for it.
@@ -117,7 +119,13 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbrok
 	if len(p.manifest.Permissions.HTTP) == 0 {
 		return nil, nil
 	}
-	options := &httpbroker.Options{Logger: h.logger}
+	options := &httpbroker.Options{Logger: h.logger, Proxy: h.options.Proxy, Rules: h.options.Settings[s.name].HTTP}
+	if err := checkRules(s.name, options.Rules, p.manifest.Permissions.HTTP); err != nil {
+		return nil, err
+	}
+	if observer, ok := h.options.Observer.(RequestObserver); ok {
+		options.Observe = func(o httpbroker.Observation) { observer.RequestEnded(s.name, o) }
+	}
 	if h.options.Credentials != nil {
 		options.Credentials = h.options.Credentials
 	}
@@ -141,6 +149,20 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbrok
 	}
 	s.closers = append(s.closers, client)
 	return client, nil
+}
+
+// checkRules checks that what is set for single HTTP permissions is for some that there are.
+func checkRules(plugin string, rules map[string]httpbroker.RuleOptions, permissions []manifest.HTTPPermission) error {
+	var known []string
+	for _, p := range permissions {
+		known = append(known, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("plugin.%s.http in hako.yaml: %s", plugin, strictyaml.Unknown("HTTP permission", name, known))
+		}
+	}
+	return nil
 }
 
 // database makes what runs the plugin's SQL; nil if it asks for none.

@@ -18,6 +18,7 @@ func newCredentials(c *config.Config, logger *slog.Logger, observe func(credenti
 		Tenants:     c.TenantCredentials,
 		Store:       func(ctx context.Context) (*store.Store, error) { return store.Open(ctx, c.Store) },
 		Key:         c.SecretsKey,
+		Proxy:       c.ProxyURL(),
 		Observe:     observe,
 		Logger:      logger,
 	})

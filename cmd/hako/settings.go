@@ -67,6 +67,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		DataDir:       c.Store,
 		Settings:      c.Plugin,
 		Tenants:       c.Tenants,
+		Proxy:         c.ProxyURL(),
 		Limits:        c.Limits,
 		MaxPluginSize: c.MaxPluginSize,
 		MemoryBudget:  c.MemoryBudget,

@@ -27,6 +27,12 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	bytes    *prometheus.CounterVec
 	running  *prometheus.GaugeVec
+
+	requests        *prometheus.CounterVec
+	requestDuration *prometheus.HistogramVec
+
+	statements        *prometheus.CounterVec
+	statementDuration *prometheus.HistogramVec
 }
 
 var _ pipeline.Observer = (*Metrics)(nil)
@@ -52,6 +58,24 @@ func New(version string) *Metrics {
 			Name: "hako_calls_in_flight",
 			Help: "Calls between arrival and answer.",
 		}, []string{"method"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_http_requests_total",
+			Help: "HTTP requests of plugins by permission, outcome (a class of status codes, or the code of an error) and source of the answer.",
+		}, []string{"plugin", "permission", "outcome", "source"}),
+		requestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_http_request_duration_seconds",
+			Help:    "Time of a plugin's HTTP request until its answer was read, with redirects, retries and waiting for the rate limit.",
+			Buckets: durationBuckets,
+		}, []string{"plugin", "permission"}),
+		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_sql_statements_total",
+			Help: "Uses of plugins' databases by function and outcome (ok, or the code of an error).",
+		}, []string{"plugin", "function", "outcome"}),
+		statementDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_sql_statement_duration_seconds",
+			Help:    "Time of one use of a plugin's database, waiting for locks included.",
+			Buckets: statementBuckets,
+		}, []string{"plugin", "function"}),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "hako_build_info",
@@ -59,7 +83,7 @@ func New(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, info,
+	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.statements, m.statementDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
+	httpbroker "github.com/hako-run/hako/host/broker/http"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/metrics"
@@ -60,6 +62,11 @@ func filled(t *testing.T) *metrics.Metrics {
 		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
 		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20,
 	})
+	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second})
+	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 777, Source: httpbroker.SourceNetwork})
+	m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
+	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
+	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})
 	return m
 }
 
@@ -74,6 +81,13 @@ func TestCalls(t *testing.T) {
 		`hako_call_bytes_total{direction="out",plugin="files"} 20`,
 		`hako_calls_in_flight{method="tools/call"} 0`,
 		`hako_plugins{state="active"} 1`,
+		`hako_http_requests_total{outcome="2xx",permission="jma",plugin="weather",source="network"} 1`,
+		`hako_http_requests_total{outcome="other",permission="jma",plugin="weather",source="network"} 1`,
+		`hako_http_requests_total{outcome="not-granted",permission="",plugin="weather",source=""} 1`,
+		`hako_sql_statements_total{function="query",outcome="ok",plugin="tasks"} 1`,
+		`hako_sql_statements_total{function="query",outcome="busy",plugin="tasks"} 1`,
+		`hako_sql_statement_duration_seconds_bucket{function="query",plugin="tasks",le="0.001"} 1`,
+		`hako_http_request_duration_seconds_count{permission="jma",plugin="weather"} 2`,
 		`hako_plugins{state="broken"} 0`,
 		`hako_sandbox_calls{plugin="files",state="running"} 0`,
 		`hako_build_info{goversion=`,

@@ -38,6 +38,9 @@ type Config struct {
 	MaxPluginSize int64
 	MemoryBudget  int64
 
+	// Proxy is for the HTTP requests of plugins; empty means none.
+	Proxy string
+
 	HTTP           HTTP
 	MCP            MCP
 	MetricsAddress string

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	httpbroker "github.com/hako-run/hako/host/broker/http"
 )
 
 func TestMain(m *testing.M) {
@@ -257,6 +260,13 @@ func TestProblems(t *testing.T) {
 		"empty mount":         {file: "shipped: {mounts: {workspace: ''}}\n", want: []string{"must name a directory"}},
 		"expiry":              {file: "http: {auth: {tokens: [{expires: soon}]}}\n", want: []string{"http.auth.tokens[0].expires", "2027-01-31"}},
 		"syntax":              {file: "http: [\n", want: []string{"hako.yaml: line", "YAML syntax"}},
+		"proxy":               {file: "outbound: {proxy: 'ftp://user:secret@proxy'}\n", want: []string{"hako.yaml:1:19: outbound.proxy: must be the URL of a proxy"}},
+		"proxy's path":        {file: "outbound: {proxy: 'http://proxy/x'}\n", want: []string{"must be the URL of a proxy"}},
+		"proxy's variable":    {file: "log: {}\n", variables: map[string]string{"HAKO_OUTBOUND_PROXY": "proxy:3128"}, want: []string{"env HAKO_OUTBOUND_PROXY: must be the URL of a proxy"}},
+		"retries":             {file: "plugin: {a: {http: {b: {retries: 11}}}}\n", want: []string{"plugin.a.http.b.retries: must be a whole number from 0 to 10"}},
+		"half a retry":        {file: "plugin: {a: {http: {b: {retries: 0.5}}}}\n", want: []string{"plugin.a.http.b.retries: must be a whole number"}},
+		"rate":                {file: "plugin: {a: {http: {b: {rate: fast}}}}\n", want: []string{"plugin.a.http.b.rate: must be a number from 0.001 to 100000"}},
+		"burst without rate":  {file: "plugin: {a: {http: {b: {burst: 3}}}}\n", want: []string{"plugin.a.http.b: burst is how many", "state the rate too"}},
 		"tenant":              {file: "tenants: {acme: {plugins: {}}}\n", want: []string{`tenants.acme: unknown key "plugins": did you mean "plugin"?`}},
 		"tenant's plugin":     {file: "tenants: {acme: {plugin: {a: {limits: {}}}}}\n", want: []string{`tenants.acme.plugin.a: unknown key "limits"`}},
 		"tenant without name": {file: "tenants: {'': {}}\n", want: []string{"the name of a tenant must be"}},
@@ -281,6 +291,34 @@ func TestProblems(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOutbound reads what holds for the requests of plugins. A proxy's password is not shown.
+func TestOutbound(t *testing.T) {
+	c := load(t, Source{Dir: write(t, `
+outbound: {proxy: "http://aki:secret@proxy.example:3128"}
+plugin: {hr: {http: {kot: {rate: 0.5, burst: 5, retries: 0}, freee: {retries: 3}}}}
+`)})
+	want := map[string]httpbroker.RuleOptions{"kot": {Rate: 0.5, Burst: 5, Retries: -1}, "freee": {Retries: 3}}
+	if got := c.Plugin["hr"].HTTP; !maps.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := c.ProxyURL(); got.String() != "http://aki:secret@proxy.example:3128" {
+		t.Errorf("the proxy is %s", got)
+	}
+	shown := map[string]Entry{}
+	for _, e := range c.Entries() {
+		shown[e.Key] = e
+	}
+	if e := shown["outbound.proxy"]; e.Value != "http://aki:xxxxx@proxy.example:3128" || e.Origin != "hako.yaml:2" {
+		t.Errorf("the proxy is shown as %+v", e)
+	}
+	if e := shown["plugin.hr.http.kot.rate"]; e.Value != "0.5" || e.Origin != "hako.yaml:3" {
+		t.Errorf("the rate is shown as %+v", e)
+	}
+	if c := load(t, Source{Dir: write(t, "log: {}\n")}); c.ProxyURL() != nil {
+		t.Errorf("without a proxy: %s", c.ProxyURL())
 	}
 }
 

@@ -169,6 +169,7 @@ func (r reader) plugins(v strictyaml.Value) {
 				r.note(key+".state", string(s.State), v)
 			},
 			"config": func(v strictyaml.Value) { r.pluginConfig(key+".config.", s.Config, v) },
+			"http":   r.rules(key+".http.", &s.HTTP),
 		}
 		for _, limit := range limits("limits.", &s.Limits) {
 			readers[limit.key] = func(v strictyaml.Value) {

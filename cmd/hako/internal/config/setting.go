@@ -29,6 +29,8 @@ type setting struct {
 	oneOf []string
 	// path marks paths, which may be relative.
 	path bool
+	// proxy marks the URL of a proxy, which may hold a password.
+	proxy bool
 }
 
 // table lists the settings of c.
@@ -44,6 +46,7 @@ func (c *Config) table() []setting {
 		{key: "mock", value: &c.Mock, variables: []string{"MOCK_MODE"}},
 		{key: "maxPluginSize", value: &c.MaxPluginSize, fallback: "64MiB"},
 		{key: "memoryBudget", value: &c.MemoryBudget, fallback: "2GiB"},
+		{key: "outbound.proxy", value: &c.Proxy, proxy: true},
 		{key: "metrics.address", value: &c.MetricsAddress},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
@@ -130,6 +133,9 @@ func (s setting) split(text string) []string {
 
 func (s setting) check() error {
 	text, ok := s.value.(*string)
+	if s.proxy {
+		return checkProxy(*text)
+	}
 	if !ok || *text == "" || len(s.oneOf) == 0 || slices.Contains(s.oneOf, *text) {
 		return nil
 	}
@@ -155,7 +161,7 @@ func (s setting) set(raw any) error {
 func (s setting) text() string {
 	switch value := s.value.(type) {
 	case *string:
-		return *value
+		return withoutPassword(*value)
 	case *[]string:
 		return nonzero(len(*value) == 0, "["+strings.Join(*value, ", ")+"]")
 	case *bool:

@@ -35,10 +35,15 @@ func redacted(name string, value any, text string) string {
 		return "(redacted)"
 	}
 	if s, ok := value.(string); ok {
-		if u, err := url.Parse(s); err == nil && u.User != nil {
-			return u.Redacted()
-		}
-		return s
+		return withoutPassword(s)
+	}
+	return text
+}
+
+// withoutPassword hides the password in text, if it is a URL that has one.
+func withoutPassword(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
 	}
 	return text
 }
