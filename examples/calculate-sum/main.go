@@ -17,6 +17,11 @@ type numbers struct {
 	B float64 `json:"b"`
 }
 
-func sum(_ context.Context, in numbers) (string, error) {
-	return strconv.FormatFloat(in.A+in.B, 'f', -1, 64), nil
+type total struct {
+	Sum float64 `json:"sum"`
+}
+
+func sum(_ context.Context, in numbers) (*pdk.Result, error) {
+	n := in.A + in.B
+	return pdk.Text(strconv.FormatFloat(n, 'f', -1, 64)).WithStructured(total{n}), nil
 }

@@ -81,8 +81,8 @@ func (c *client) post(ctx context.Context, channel, text string) (ts string, err
 		err = &uncertain{fail("Slack did not say that the message was posted (no ts)", "Slack の応答に投稿の時刻 (ts) がありません")}
 	}
 	if u := (*uncertain)(nil); errors.As(err, &u) {
-		return "", fail("%[1]s. The message may have been sent: do not send it again without asking the user",
-			"%[2]s。メッセージが送られた可能性があります。利用者に確認せずに再送しないでください", u.en, u.ja)
+		return "", fail("%[1]s. The message may have been sent: ask the user before sending it again",
+			"%[2]s。メッセージが送られた可能性があります。再送してよいか利用者に確認してください", u.en, u.ja)
 	}
 	if err != nil {
 		return "", err

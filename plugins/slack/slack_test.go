@@ -139,7 +139,7 @@ func TestErrors(t *testing.T) {
 // TestNoDoubleSend: a post is sent once, and what is not known to have failed is said so.
 func TestNoDoubleSend(t *testing.T) {
 	t.Parallel()
-	const may, nothing = "may have been sent: do not send it again", "Nothing was sent: try again"
+	const may, nothing = "may have been sent: ask the user", "Nothing was sent: try again"
 	internal := fault.Fault{Body: `{"ok":false,"error":"internal_error"}`}
 	for name, test := range map[string]struct {
 		method string
