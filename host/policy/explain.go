@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Step is one rule that was looked at on the way to a decision.
+type Step struct {
+	Rule   string
+	Action Action
+	// Decided says that this rule decided. Otherwise Why says why it did not.
+	Decided bool
+	Why     string
+}
+
+// Explain decides about a call as Decide does, and says which rules were looked at. Rules whose names do not match are among the steps if
+// they are about the tool.
+func (p *Policy) Explain(c *Call) (Decision, []Step) {
+	facts := newFacts(c, p.groupsOf(c))
+	var steps []Step
+	for _, rule := range p.rules {
+		step := Step{Rule: rule.Name, Action: rule.Action, Why: rule.missed(c, facts)}
+		if step.Why == "" {
+			step.Decided = true
+			return rule.decision(), append(steps, step)
+		}
+		if rule.isAbout(c) {
+			steps = append(steps, step)
+		}
+	}
+	d := p.fallback(c)
+	return d, append(steps, Step{Rule: d.Rule, Action: d.Action, Decided: true})
+}
+
+// isAbout reports whether the rule is about the call's tool in particular.
+func (r *Rule) isAbout(c *Call) bool {
+	only := Rule{Tools: r.Tools}
+	return only.concerns(c, nil)
+}
+
+// missed says why the rule does not decide; empty if it does.
+func (r *Rule) missed(c *Call, f *facts) string {
+	for _, part := range []struct {
+		name  string
+		want  []string
+		have  string
+		match bool
+	}{
+		{"tools", r.Tools, c.Plugin + "/" + c.Tool, r.isAbout(c)},
+		{"doors", r.Doors, c.Door, named(r.Doors, c.Door)},
+		{"tenants", r.Tenants, c.Tenant, named(r.Tenants, c.Tenant)},
+		{"users", r.Users, c.User, named(r.Users, c.User)},
+		{"tokens", r.Tokens, c.Token, named(r.Tokens, c.Token)},
+		{"groups", r.Groups, strings.Join(f.groups, ", "), len(r.Groups) == 0 || intersects(r.Groups, f.groups)},
+	} {
+		if !part.match {
+			return fmt.Sprintf("%s: %q is none of %s", part.name, part.have, strings.Join(part.want, ", "))
+		}
+	}
+	met, err := r.met(f)
+	switch {
+	case err != nil && r.Action == Allow:
+		return fmt.Sprintf("when: %s cannot be worked out (%v), and a rule that allows needs to be", r.When, err)
+	case err == nil && !met:
+		return fmt.Sprintf("when: %s is false", r.When)
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// maxFile is the largest policy file, in bytes.
+const maxFile = 16 << 20
+
+// Parse reads a policy. docs/policy.md describes the format. The error names each place that is wrong.
+func Parse(data []byte) (*Policy, error) {
+	var f file
+	if err := strictyaml.Read(data, maxFile, f.read, f.check); err != nil {
+		return nil, err
+	}
+	p := &Policy{defaults: f.defaults, rules: f.rules, Commands: f.commands, groups: map[string][]string{}, relevant: map[identity][]*Rule{}}
+	for name, users := range f.groups {
+		for _, user := range users {
+			p.groups[user] = append(p.groups[user], name)
+		}
+	}
+	return p, nil
+}
+
+// file is a policy as it stands in a file.
+type file struct {
+	version  int
+	defaults Action
+	groups   map[string][]string
+	rules    []*Rule
+	commands []judge.Rule
+}
+
+func (f *file) read(v strictyaml.Value) {
+	f.groups = map[string][]string{}
+	var table []*Rule
+	v.Object(strictyaml.Fields{
+		"version": strictyaml.Count(&f.version),
+		"default": readAction(&f.defaults),
+		"groups": func(v strictyaml.Value) {
+			v.Map(func(name string, v strictyaml.Value) {
+				var users []string
+				strictyaml.Strings(&users)(v)
+				f.groups[name] = users
+			})
+		},
+		"rules":            strictyaml.List(&f.rules, readRule),
+		"tool_permissions": func(v strictyaml.Value) { table = readTable(v) },
+		"commands":         strictyaml.List(&f.commands, readCommand),
+	})
+	f.rules = append(f.rules, table...)
+	if f.defaults == "" {
+		f.defaults = Allow
+	}
+}
+
+// check is for rules across values.
+func (f *file) check() error {
+	var e strictyaml.Error
+	if f.version != 1 {
+		e.Add("version", "must be 1, the version of this format")
+	}
+	seen := map[string]bool{}
+	for i, rule := range f.rules {
+		path := strictyaml.Index("rules", i)
+		switch {
+		case rule.Name == "":
+			e.Add(path, "needs a name, by which decisions refer to it")
+		case seen[rule.Name]:
+			e.Add(path, "there is another rule called %q: give each its own name", rule.Name)
+		case rule.Action == "":
+			e.Add(path, "needs an action: allow, ask or deny")
+		case rule.Action != Ask && (len(rule.Approvers) > 0 || rule.Remember != 0):
+			e.Add(path, "approvers and remember are for the action ask")
+		}
+		seen[rule.Name] = true
+		if err := rule.compile(); err != nil {
+			e.Add(path+".when", "%v", err)
+		}
+	}
+	if _, err := judge.New(f.commands); err != nil {
+		e.Add("commands", "%v", err)
+	}
+	return e.Err()
+}
+
+func readRule(v strictyaml.Value, dst **Rule) {
+	r := new(Rule)
+	v.Object(strictyaml.Fields{
+		"name":      strictyaml.String(&r.Name),
+		"action":    readAction(&r.Action),
+		"tools":     strictyaml.Strings(&r.Tools),
+		"doors":     strictyaml.Strings(&r.Doors),
+		"tenants":   strictyaml.Strings(&r.Tenants),
+		"users":     strictyaml.Strings(&r.Users),
+		"groups":    strictyaml.Strings(&r.Groups),
+		"tokens":    strictyaml.Strings(&r.Tokens),
+		"when":      strictyaml.String(&r.When),
+		"reason":    manifest.ReadText(&r.Reason),
+		"approvers": strictyaml.Strings(&r.Approvers),
+		"remember":  strictyaml.Duration(&r.Remember),
+	})
+	*dst = r
+}
+
+func readAction(dst *Action) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		text, ok := v.Text()
+		switch Action(text) {
+		case Allow, Ask, Deny:
+			*dst = Action(text)
+		default:
+			if ok {
+				v.Problem("must be allow, ask or deny")
+			}
+		}
+	}
+}
+
+// permissions are the words of the table of tools.
+var permissions = map[string]Action{"allow": Allow, "deny": Deny, "requires_confirmation": Ask}
+
+// readTable reads a table of tools as rules, each for one tool.
+func readTable(v strictyaml.Value) []*Rule {
+	var rules []*Rule
+	v.Map(func(tool string, v strictyaml.Value) {
+		text, ok := v.Text()
+		action, known := permissions[text]
+		if ok && !known {
+			v.Problem("must be allow, deny or requires_confirmation")
+		}
+		rules = append(rules, &Rule{Name: "tool_permissions: " + tool, Action: action, Tools: []string{tool}})
+	})
+	return rules
+}
+
+func readCommand(v strictyaml.Value, r *judge.Rule) {
+	var action Action
+	v.Object(strictyaml.Fields{
+		"name":     strictyaml.String(&r.Name),
+		"action":   readAction(&action),
+		"programs": strictyaml.Strings(&r.Programs),
+		"flags":    strictyaml.Strings(&r.Flags),
+		"args":     strictyaml.Strings(&r.Args),
+		"reason":   strictyaml.String(&r.Reason),
+	})
+	switch {
+	case r.Name == "":
+		v.Problem("needs a name, by which decisions refer to it")
+	case action == "":
+		v.Problem("needs an action: allow, ask or deny")
+	}
+	r.Action = map[Action]judge.Action{Allow: judge.Allow, Ask: judge.Ask, Deny: judge.Deny}[action]
+}
+
+// Rules lists the rules in their order, those of the table of tools last.
+func (p *Policy) Rules() []*Rule { return slices.Clone(p.rules) }
+
+// Groups lists the groups with their users.
+func (p *Policy) Groups() map[string][]string {
+	groups := map[string][]string{}
+	for user, names := range p.groups {
+		for _, name := range names {
+			groups[name] = append(groups[name], user)
+		}
+	}
+	for _, users := range maps.All(groups) {
+		slices.Sort(users)
+	}
+	return groups
+}

@@ -1,0 +1,209 @@
+// Package policy decides about calls: allow, ask a person, or deny.
+//
+// A Policy is a file of rules that people write, review and keep in git. The first rule, from the top, that matches a call decides; what
+// no rule decides, the file's default does. Conditions beyond names are CEL expressions (cel.dev). A rule whose condition cannot be
+// worked out for a call fails closed: it matches if it denies or asks, and does not if it allows.
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Action is what becomes of a call.
+type Action string
+
+// Actions.
+const (
+	Allow Action = "allow"
+	Ask   Action = "ask"
+	Deny  Action = "deny"
+)
+
+// Call is what is decided about.
+type Call struct {
+	// Tool is the name at the doors, Plugin who serves it.
+	Tool, Plugin string
+	Annotations  manifest.Annotations
+	// Door is where the call came in; Tenant, User and Token are empty where the door knows none.
+	Door, Tenant, User, Token string
+	// Groups are those that the door knows of, besides those of the policy.
+	Groups []string
+	// Arguments is a JSON object. Nil means that they are not known yet.
+	Arguments json.RawMessage
+}
+
+// Decision is what the policy says of a call.
+type Decision struct {
+	Action Action
+	// Rule is the name of the rule that decided; RuleDefault or RuleChat if none of the file's did.
+	Rule string
+	// Reason is the rule's own. It may be empty.
+	Reason manifest.Text
+	// Approvers are groups and users, of which one has to say yes to a call that asks. Empty means the caller.
+	Approvers []string
+	// Remember is for how long a yes holds for the same caller and arguments. Zero means for the one call.
+	Remember time.Duration
+}
+
+// Rules that are not in the file.
+const (
+	// RuleDefault is the file's default.
+	RuleDefault = "default"
+	// RuleChat denies destructive tools in chats, where whoever can write to the bot could use them.
+	RuleChat = "destructive tools in chats"
+)
+
+// DoorSlack is the door to which RuleChat applies.
+const DoorSlack = "slack"
+
+// Policy is a set of rules. It is safe for concurrent use, and does not change.
+type Policy struct {
+	defaults Action
+	rules    []*Rule
+	groups   map[string][]string // user to groups
+	// Commands are rules for command lines, which the exec broker applies.
+	Commands []judge.Rule
+
+	// mu guards relevant, which remembers the rules whose names match a call.
+	mu       sync.Mutex
+	relevant map[identity][]*Rule
+}
+
+// maxRelevant bounds what is remembered of callers.
+const maxRelevant = 4096
+
+// identity is what the names in rules are matched with.
+type identity struct{ tool, plugin, door, tenant, user, token, groups string }
+
+// Open reads the policy in the file at path. The error names each place in the file that is wrong.
+func Open(path string) (*Policy, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	p, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Decide decides about a call.
+func (p *Policy) Decide(c *Call) Decision {
+	facts := newFacts(c, p.groupsOf(c))
+	for _, rule := range p.candidates(c, facts.groups) {
+		if rule.decides(facts) {
+			return rule.decision()
+		}
+	}
+	return p.fallback(c)
+}
+
+// fallback is the decision where no rule matches.
+func (p *Policy) fallback(c *Call) Decision {
+	if c.Door == DoorSlack && destructive(c.Annotations) {
+		return Decision{Action: Deny, Rule: RuleChat, Reason: manifest.Text{
+			"en": "tools that destroy things are not for chats unless a rule says otherwise",
+			"ja": "破壊的な操作を行うツールは、ルールで許可しない限りチャットからは使えません",
+		}}
+	}
+	return Decision{Action: p.defaults, Rule: RuleDefault}
+}
+
+// Visible reports whether the caller may ever call the tool, or ask to, whatever the arguments: only then is it listed.
+func (p *Policy) Visible(c *Call) bool {
+	unknown := *c
+	unknown.Arguments = nil
+	facts := newFacts(&unknown, p.groupsOf(c))
+	for _, rule := range p.candidates(c, facts.groups) {
+		switch {
+		case rule.onArguments && rule.Action != Deny && rule.mayDecide(facts):
+			return true
+		case rule.onArguments:
+			continue // another call of the tool may pass
+		case rule.decides(facts):
+			return rule.Action != Deny
+		}
+	}
+	return p.fallback(c).Action != Deny
+}
+
+// candidates are the rules whose names match, in order. They are remembered, because the same callers call the same tools.
+func (p *Policy) candidates(c *Call, groups []string) []*Rule {
+	key := identity{c.Tool, c.Plugin, c.Door, c.Tenant, c.User, c.Token, fmt.Sprint(c.Groups)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rules, ok := p.relevant[key]
+	if ok {
+		return rules
+	}
+	for _, rule := range p.rules {
+		if rule.concerns(c, groups) {
+			rules = append(rules, rule)
+		}
+	}
+	if len(p.relevant) >= maxRelevant {
+		clear(p.relevant)
+	}
+	p.relevant[key] = rules
+	return rules
+}
+
+// groupsOf are the groups of the call's user.
+func (p *Policy) groupsOf(c *Call) []string {
+	if c.User == "" {
+		return c.Groups
+	}
+	return append(append([]string(nil), c.Groups...), p.groups[c.User]...)
+}
+
+// MayApprove reports whether user may agree to a call that decision asks about, which asker made. The groups are those that the door knows of.
+func (p *Policy) MayApprove(d Decision, asker, user string, groups []string) bool {
+	if len(d.Approvers) == 0 {
+		return user == asker
+	}
+	return contains(d.Approvers, user) || intersects(d.Approvers, p.groupsOf(&Call{User: user, Groups: groups}))
+}
+
+// Approvers are the users who may agree to a call that the decision asks about, as far as the policy names them: those of groups that the door
+// knows of are not among them.
+func (p *Policy) Approvers(d Decision) []string {
+	var users []string
+	for _, name := range d.Approvers {
+		members := p.members(name)
+		if members == nil {
+			members = []string{name}
+		}
+		users = append(users, members...)
+	}
+	return users
+}
+
+func (p *Policy) members(group string) []string {
+	var users []string
+	for user, groups := range p.groups {
+		if contains(groups, group) {
+			users = append(users, user)
+		}
+	}
+	return users
+}
+
+// destructive is MCP's hint with its default: what does not say otherwise is.
+func destructive(a manifest.Annotations) bool {
+	return !hint(a.ReadOnlyHint, false) && hint(a.DestructiveHint, true)
+}
+
+func hint(h *bool, otherwise bool) bool {
+	if h == nil {
+		return otherwise
+	}
+	return *h
+}

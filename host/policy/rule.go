@@ -1,0 +1,199 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Rule decides about some calls. It matches a call if all that it names does; what it does not name does not matter.
+type Rule struct {
+	Name   string
+	Action Action
+	// Tools are patterns for TOOL or PLUGIN/TOOL, with "*" for any text. Doors, Tenants, Users, Groups and Tokens are names.
+	Tools                                 []string
+	Doors, Tenants, Users, Groups, Tokens []string
+	// When is a CEL expression. Empty means always.
+	When      string
+	Reason    manifest.Text
+	Approvers []string
+	Remember  time.Duration
+
+	program     cel.Program
+	onArguments bool // When looks at the arguments
+}
+
+// costLimit bounds what one condition computes, in CEL's units: some milliseconds.
+const costLimit = 100_000
+
+// environment is what conditions see.
+var environment = must(cel.NewEnv(
+	cel.Variable("tool", cel.StringType), cel.Variable("plugin", cel.StringType), cel.Variable("door", cel.StringType),
+	cel.Variable("tenant", cel.StringType), cel.Variable("user", cel.StringType), cel.Variable("token", cel.StringType),
+	cel.Variable("groups", cel.ListType(cel.StringType)),
+	cel.Variable("readOnly", cel.BoolType), cel.Variable("destructive", cel.BoolType),
+	cel.Variable("idempotent", cel.BoolType), cel.Variable("openWorld", cel.BoolType),
+	cel.Variable("arguments", cel.MapType(cel.StringType, cel.DynType)),
+))
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// compile checks the rule and makes its condition ready.
+func (r *Rule) compile() error {
+	if r.When == "" {
+		return nil
+	}
+	checked, issues := environment.Compile(r.When)
+	if issues.Err() != nil {
+		return fmt.Errorf("when: %s", strings.ReplaceAll(strings.TrimPrefix(issues.Err().Error(), "ERROR: <input>:"), "\n", " "))
+	}
+	if checked.OutputType() != cel.BoolType {
+		return fmt.Errorf("when: it must be true or false, not %s", checked.OutputType())
+	}
+	var err error
+	if r.program, err = environment.Program(checked, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize)); err != nil {
+		return fmt.Errorf("when: %w", err)
+	}
+	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		r.onArguments = r.onArguments || e.Kind() == ast.IdentKind && e.AsIdent() == "arguments"
+	}))
+	return nil
+}
+
+// concerns reports whether the names in the rule match.
+func (r *Rule) concerns(c *Call, groups []string) bool {
+	return (len(r.Tools) == 0 || slices.ContainsFunc(r.Tools, func(pattern string) bool {
+		return matches(pattern, c.Tool) || matches(pattern, c.Plugin+"/"+c.Tool)
+	})) && named(r.Doors, c.Door) && named(r.Tenants, c.Tenant) && named(r.Users, c.User) && named(r.Tokens, c.Token) &&
+		(len(r.Groups) == 0 || intersects(r.Groups, groups))
+}
+
+func named(names []string, name string) bool { return len(names) == 0 || contains(names, name) }
+
+func contains(list []string, s string) bool { return s != "" && slices.Contains(list, s) }
+
+func intersects(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// matches holds text against a pattern in which "*" is any text.
+func matches(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if len(parts) == 1 {
+		return ok && rest == ""
+	}
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		at := strings.Index(rest, part)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(part):]
+	}
+	return ok && strings.HasSuffix(rest, last)
+}
+
+// decides reports whether the rule decides about a call that it concerns. A condition that cannot be worked out fails closed.
+func (r *Rule) decides(f *facts) bool {
+	met, err := r.met(f)
+	return met || err != nil && r.Action != Allow
+}
+
+// mayDecide reports whether the rule, which looks at arguments, may decide about a call whose arguments are not known.
+func (r *Rule) mayDecide(f *facts) bool {
+	met, err := r.met(f)
+	return met || err != nil
+}
+
+func (r *Rule) met(f *facts) (bool, error) {
+	if r.program == nil {
+		return true, nil
+	}
+	value, _, err := r.program.Eval(f)
+	if err != nil {
+		return false, err
+	}
+	met, ok := value.Value().(bool)
+	if !ok {
+		return false, fmt.Errorf("it is %v, neither true nor false", value)
+	}
+	return met, nil
+}
+
+func (r *Rule) decision() Decision {
+	return Decision{Action: r.Action, Rule: r.Name, Reason: r.Reason, Approvers: r.Approvers, Remember: r.Remember}
+}
+
+// facts are the variables of conditions. Arguments are decoded when the first condition looks at them.
+type facts struct {
+	call    *Call
+	groups  []string
+	decoded map[string]any
+}
+
+func newFacts(c *Call, groups []string) *facts {
+	if groups == nil {
+		groups = []string{}
+	}
+	return &facts{call: c, groups: groups}
+}
+
+// Parent is part of CEL's interface of activations.
+func (f *facts) Parent() cel.Activation { return nil }
+
+// ResolveName returns the value of a variable.
+func (f *facts) ResolveName(name string) (any, bool) {
+	c := f.call
+	switch name {
+	case "tool":
+		return c.Tool, true
+	case "plugin":
+		return c.Plugin, true
+	case "door":
+		return c.Door, true
+	case "tenant":
+		return c.Tenant, true
+	case "user":
+		return c.User, true
+	case "token":
+		return c.Token, true
+	case "groups":
+		return f.groups, true
+	case "readOnly":
+		return hint(c.Annotations.ReadOnlyHint, false), true
+	case "destructive":
+		return destructive(c.Annotations), true
+	case "idempotent":
+		return hint(c.Annotations.IdempotentHint, false), true
+	case "openWorld":
+		return hint(c.Annotations.OpenWorldHint, true), true
+	case "arguments":
+		return f.arguments()
+	}
+	return nil, false
+}
+
+// arguments are absent where they are not known, so that conditions on them cannot be worked out.
+func (f *facts) arguments() (any, bool) {
+	if f.decoded == nil {
+		if json.Unmarshal(f.call.Arguments, &f.decoded) != nil {
+			return nil, false
+		}
+	}
+	return f.decoded, true
+}
+
+var _ cel.Activation = (*facts)(nil)
