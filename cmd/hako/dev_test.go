@@ -135,8 +135,8 @@ func TestSecretsStayOut(t *testing.T) {
 func examples(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	for _, dir := range must(filepath.Glob("../../examples/*")) {
-		dir = must(filepath.Abs(dir))
+	for _, manifest := range must(filepath.Glob("../../examples/*/manifest.yaml")) {
+		dir := filepath.Dir(must(filepath.Abs(manifest)))
 		invoke(t, ".", "plugin", "build", dir, "-o", filepath.Join(folder, filepath.Base(dir)+".wasm")).want(t, exitOK)
 	}
 	return folder
@@ -167,6 +167,7 @@ func TestExamples(t *testing.T) {
 		"analyze_csv":         {`{"filepath":"sales.csv","operations":["sum","count"]}`, `"sum":300`},
 		"github_create_issue": {`{"title":"A tool without a server","labels":["idea"]}`, "https://github.com/hako-run/demo/issues/1"},
 		"web_search":          {`{"query":"box programs"}`, "https://sandbox.example/"},
+		"create_record":       {`{"table":"notes","data":{"text":"お茶"}}`, `"text":"お茶"`},
 	} {
 		invoke(t, dir, "call", tool, test.arguments).want(t, exitOK, test.want)
 	}
