@@ -223,8 +223,8 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 	var asked []string
 	for _, p := range m.Permissions.HTTP {
-		if p.Credential != "" {
-			asked = append(asked, "credentials."+p.Credential)
+		if key := "credentials." + p.Credential; p.Credential != "" && !slices.Contains(asked, key) {
+			asked = append(asked, key)
 		}
 	}
 	configured := func(key string) bool {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -111,11 +112,17 @@ func summary(description string) string {
 	return text
 }
 
-// sentence is the first sentence of text.
+// sentence is the first sentence of text. One in brackets belongs to that around it.
 func sentence(text string) string {
-	for _, end := range []string{". ", "。"} {
-		if first, _, ok := strings.Cut(text, end); ok {
-			text = first + strings.TrimSpace(end)
+	depth := 0
+	for i, r := range text {
+		switch {
+		case strings.ContainsRune("(（「", r):
+			depth++
+		case strings.ContainsRune(")）」", r):
+			depth--
+		case depth <= 0 && (r == '。' || r == '.' && strings.HasPrefix(text[i:], ". ")):
+			return text[:i+utf8.RuneLen(r)]
 		}
 	}
 	return text

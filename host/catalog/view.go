@@ -84,9 +84,8 @@ func (v *View) Serves(source, uri string) bool {
 	if resource, ok := v.Resource(uri); ok {
 		return resource.Source.Name == source
 	}
-	return slices.ContainsFunc(v.Templates, func(t *Template) bool {
-		return t.Source.Name == source && t.uri.Match(uri) != nil
-	})
+	template, _, ok := v.Template(uri)
+	return ok && template.Source.Name == source
 }
 
 // Instead returns what a source says to use instead of a name that it has retired. kind is "tool", "prompt" or "resource". Names on
