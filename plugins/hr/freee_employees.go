@@ -174,8 +174,8 @@ func (f *freee) addEmployment(ctx context.Context, people []*freeePerson, all *r
 		}
 	}
 	if left := len(people) - found; left > 0 {
-		all.notes = append(all.notes, f.lang.sprintf("%d人の雇用形態は不明です。freeeは、退職者や未入社の人などの雇用形態を返しません。",
-			"The kind of employment of %d people is unknown: freee leaves out those who have left or not joined yet, and some others.", left))
+		all.notes = append(all.notes, f.lang.sprintf("%[2]d人中%[1]d人の雇用形態は不明です。freeeは、退職者や未入社の人などの雇用形態を返しません。",
+			"The kind of employment is unknown for %d of %d: freee leaves out those who have left or not joined yet, and some others.", left, len(people)))
 	}
 	return nil
 }
