@@ -104,14 +104,13 @@ var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the database has be
 
 // acquire takes a connection out of the pool, to write or only to read, and waits for it no longer than busyWait.
 func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
-	timer := time.NewTimer(busyWait)
-	defer timer.Stop()
+	start := time.Now()
 	if write {
-		if err := enter(ctx, db.writer, timer.C); err != nil {
+		if err := enter(ctx, db.writer, start); err != nil {
 			return nil, err
 		}
 	}
-	c, err := db.reserve(ctx, timer.C)
+	c, err := db.reserve(ctx, start)
 	if err != nil {
 		if write {
 			<-db.writer
@@ -122,26 +121,28 @@ func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
 	return c, nil
 }
 
-// enter takes a place in queue.
-func enter(ctx context.Context, queue chan<- struct{}, tooLong <-chan time.Time) error {
+// enter takes a place in queue, within busyWait of start.
+func enter(ctx context.Context, queue chan<- struct{}, start time.Time) error {
 	select {
 	case queue <- struct{}{}:
 		return nil
 	default:
 	}
+	timer := time.NewTimer(busyWait - time.Since(start))
+	defer timer.Stop()
 	select {
 	case queue <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ended(ctx)
-	case <-tooLong:
+	case <-timer.C:
 		return errBusy
 	}
 }
 
 // reserve takes an idle connection, or opens one.
-func (db *DB) reserve(ctx context.Context, tooLong <-chan time.Time) (*conn, error) {
-	if err := enter(ctx, db.slots, tooLong); err != nil {
+func (db *DB) reserve(ctx context.Context, start time.Time) (*conn, error) {
+	if err := enter(ctx, db.slots, start); err != nil {
 		return nil, err
 	}
 	db.mu.Lock()
