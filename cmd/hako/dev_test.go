@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -216,24 +215,4 @@ func TestDevFakesRefuses(t *testing.T) {
 	invoke(t, dir, "dev", "fakes", "--address", "0.0.0.0:0").want(t, exitUsage, "not on this machine alone")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\n"))
 	invoke(t, dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config", ".").want(t, exitUsage, "was not written by hako dev fakes")
-	f := fakes.New()
-	for body, want := range map[string]string{
-		`{`: "no failure", `{"fake":"nobody"}`: "fake must be one of", `{"fake":"slack","status":99}`: "status 99", `{"fake":"slack","path":"["}`: "not a glob",
-		`{"fake":"slack","stat":1}`: "unknown field", `{"fake":"slack","times":-1}`: "times", `{"fake":"slack","delay":"soon"}`: "duration",
-		`{"fake":"slack","method":"post"}`: "capitals",
-	} {
-		w := httptest.NewRecorder()
-		f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/_faults", strings.NewReader(body)))
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%s: %d %s, want %q", body, w.Code, w.Body, want)
-		}
-	}
-	fail(t, f, `{"fake":"jma","status":503,"delay":"1ms","header":{"Retry-After":"1"}}`)
-	forget := httptest.NewRecorder()
-	f.ServeHTTP(forget, httptest.NewRequestWithContext(t.Context(), "DELETE", "/_faults", nil))
-	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/jma/bosai/common/const/area.json", nil))
-	if forget.Code != http.StatusNoContent || w.Code != 200 || !json.Valid(w.Body.Bytes()) {
-		t.Errorf("%d, then %d %.100s", forget.Code, w.Code, w.Body)
-	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -35,7 +34,7 @@ func (s *spreadsheet) refused(ctx context.Context, response *pdk.HTTPResponse) e
 	case status == 429:
 		return fail("Google limits requests per minute (429: %s). Nothing was written: try again in %s seconds",
 			"Google の 1 分あたりの上限に達しました (429: %s)。何も書き込まれていません。%s 秒後にもう一度試してください",
-			said, cmp.Or(response.Header["Retry-After"], "60"))
+			said, pause(response, "60"))
 	case status >= 500:
 		return &uncertain{fail("Google Sheets failed (HTTP %d: %s)", "Google スプレッドシートでエラーが起きました (HTTP %d: %s)", status, said)}
 	}
@@ -81,4 +80,12 @@ func shorten(text string) string {
 		return string(runes[:longest]) + "…"
 	}
 	return string(runes)
+}
+
+// pause is for how many seconds a service wants to be left alone. It may also name a date; the usual pause is good enough then.
+func pause(response *pdk.HTTPResponse, usual string) string {
+	if seconds := response.Header["Retry-After"]; seconds != "" && len(seconds) < 6 && strings.Trim(seconds, "0123456789") == "" {
+		return seconds
+	}
+	return usual
 }

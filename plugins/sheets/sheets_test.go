@@ -199,6 +199,7 @@ func TestGoogleSaysNo(t *testing.T) {
 		"invalid":             {refusal("INVALID_ARGUMENT", "something"), "(400: something)"},
 		"too many requests":   {with(refusal("RESOURCE_EXHAUSTED", "Quota exceeded"), 429), "try again in 60 seconds"},
 		"told when":           {fault.Fault{Status: 429, Header: http.Header{"Retry-After": {"17"}}}, "try again in 17 seconds"},
+		"told a date":         {fault.Fault{Status: 429, Header: http.Header{"Retry-After": {"Wed, 21 Oct 2026 07:28:00 GMT"}}}, "try again in 60 seconds"},
 		"a gateway":           {fault.Fault{Status: 502, Body: "<html>Bad Gateway</html>"}, "HTTP 502"},
 		"a strange status":    {fault.Fault{Status: 418, Body: "{}"}, "HTTP 418"},
 		"not JSON":            {fault.Fault{Body: "<html>"}, "not of the expected shape"},

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -144,6 +145,7 @@ func TestErrors(t *testing.T) {
 		"values too many":     {"PUT", values(base, "Sheet1!A1:B1") + raw, `{"values":[[1,2,3]]}`, 400, "tried writing to column"},
 		"another range":       {"PUT", values(base, "Sheet1!A1") + raw, `{"range":"Sheet1!B1","values":[[1]]}`, 400, "tried writing to range"},
 		"no option":           {"PUT", values(base, "Sheet1!A1"), `{"values":[[1]]}`, 400, "'valueInputOption' is required"},
+		"an unknown member":   {"PUT", values(base, "Sheet1!A1") + raw, `{"rows":[[1]]}`, 400, "unknown field"},
 		"a list in a cell":    {"PUT", values(base, "Sheet1!A1") + raw, `{"values":[[[1]]]}`, 400, "Invalid values[0][0]: list_value"},
 		"an object in a cell": {"POST", values(base, "Sheet1!A1") + ":append" + raw, `{"values":[[1],[{}]]}`, 400, "Invalid values[1][0]: struct_value"},
 	} {
@@ -271,5 +273,22 @@ func TestTokenOpens(t *testing.T) {
 	}
 	if status, text := send(t, "GET", fmt.Sprintf("%s/v4/spreadsheets/%s?fields=sheets.properties.title", base, docID), "", "Bearer "+token.Access); status != 200 || !strings.Contains(text, "売上") {
 		t.Error(status, text)
+	}
+}
+
+func TestConcurrentAppends(t *testing.T) {
+	t.Parallel()
+	s, base := serve(t)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 10 {
+				ask(t, s, "POST", values(base, "Sheet1")+":append?valueInputOption=RAW", `{"values":[["row"]]}`)
+			}
+		})
+	}
+	group.Wait()
+	if got := len(s.Values(docID, "Sheet1")); got != 80 {
+		t.Errorf("%d rows, want 80", got)
 	}
 }

@@ -1,6 +1,7 @@
 package google
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -168,7 +169,9 @@ func inputOption(option string) (interpret bool, failed *apiError) {
 
 func decodeValues(data []byte) (*valueRange, *apiError) {
 	body := new(valueRange)
-	if err := json.Unmarshal(data, body); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(body); err != nil {
 		return nil, invalid("Invalid JSON payload received. %v", err)
 	}
 	return body, body.check()
