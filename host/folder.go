@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -106,8 +107,8 @@ const (
 	pollInterval = 2 * time.Second
 )
 
-// Watch keeps the plugins up to date with the folders and the consents until ctx ends, and compiles those that are not yet in
-// the background. Load must have been called. It returns nil when ctx ends, or an error if watching is impossible here.
+// Watch keeps the plugins up to date with the folders and the consents until ctx ends, renews credentials, and compiles plugins that are
+// not yet in the background. Load must have been called. It returns nil when ctx ends, or an error if watching is impossible here.
 func (h *Host) Watch(ctx context.Context) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -128,6 +129,11 @@ func (h *Host) Watch(ctx context.Context) error {
 		h.compile(ctx)
 	}()
 	defer func() { <-compiling }()
+	if h.options.Credentials != nil {
+		var renewing sync.WaitGroup
+		renewing.Go(func() { h.options.Credentials.Watch(ctx) })
+		defer renewing.Wait()
+	}
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {

@@ -101,6 +101,8 @@ type Credentials interface {
 	httpbroker.Credentials
 	// Configured reports whether any tenant has a credential of that name.
 	Configured(name string) bool
+	// Watch renews what expires until ctx ends.
+	Watch(ctx context.Context)
 	// Close is called when all plugins are out of service.
 	Close() error
 }

@@ -83,13 +83,18 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 		level.Set(silent) // the greeting says how the plugins stand
 	}
 	numbers := metrics.New(thisBuild().Version)
-	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) { o.Observer = numbers })
+	credentials, err := newCredentials(c, s.logger, numbers.CredentialRenewed)
+	if err != nil {
+		return err
+	}
+	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) { o.Observer, o.Credentials = numbers, credentials })
 	level.Set(logLevels[c.LogLevel])
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(s.host, err) }()
 	numbers.Show(s.host)
+	numbers.ShowCredentials(credentials)
 	warnUnknown(c, s.host.Plugins(), s.logger)
 	if s.door, err = newDoor(c, s.host, auth, flags.conformance, s.logger); err != nil {
 		return err

@@ -125,11 +125,13 @@ func (a *app) openHost(ctx context.Context, c *config.Config, logger *slog.Logge
 		fmt.Fprintln(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, or name a folder with --plugins")
 	}
 	options.Logger = logger
-	if options.Credentials, err = newCredentials(c, logger, nil); err != nil {
-		return nil, err
-	}
 	if change != nil {
 		change(options)
+	}
+	if options.Credentials == nil {
+		if options.Credentials, err = newCredentials(c, logger, nil); err != nil {
+			return nil, err
+		}
 	}
 	h, err := host.New(options)
 	if err != nil {

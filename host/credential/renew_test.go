@@ -106,6 +106,38 @@ func TestCallThatEndsDoesNotLoseTheAnswer(t *testing.T) {
 	})
 }
 
+// TestWatch holds that a connection that nobody uses is renewed all the same, once for all processes.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *authServer, dir string) {
+		brokers := []*Broker{s.offline(dir), s.offline(dir)}
+		for _, b := range brokers {
+			hold(t, b, "acme", 0, 6*time.Hour)
+		}
+		ended := &record{Connection: "x", AccessToken: "access-dead", RefreshToken: "refresh-dead", Expires: time.Now(), Ended: "revoked"}
+		if err := brokers[0].vault.put(t.Context(), id{"other", "freee"}, ended); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		for _, b := range brokers {
+			watching.Go(func() { b.Watch(ctx) })
+		}
+		time.Sleep(24 * time.Hour)
+		cancel()
+		watching.Wait()
+		if n := s.refreshes(); n != 4 {
+			t.Errorf("%d renewals in a day of tokens that live for six hours, want 4", n)
+		}
+		if got := token(t, brokers[0], "acme"); got != "access-0004" {
+			t.Errorf("got %s", got)
+		}
+		for _, b := range brokers {
+			b.Close()
+		}
+	})
+}
+
 func TestFailedRenewals(t *testing.T) {
 	t.Parallel()
 	lost := func(http.ResponseWriter, url.Values) bool { panic(errBroken) }

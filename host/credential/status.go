@@ -17,6 +17,9 @@ const (
 	Unusable     = "unusable"      // something is wrong with it; Remedy says what
 )
 
+// States lists them all.
+var States = []string{Ready, NotConnected, Reconnect, Unusable}
+
 // Status is what may be told of one credential. It holds no secrets.
 type Status struct {
 	Credential string `json:"credential"`

@@ -29,7 +29,12 @@ func newClient(proxy *url.URL) *http.Client {
 	once.SetHTTP1(true)
 	transport := &http.Transport{DisableKeepAlives: true, Protocols: &once, MaxResponseHeaderBytes: maxReply}
 	if proxy != nil {
-		transport.Proxy = http.ProxyURL(proxy)
+		transport.Proxy = func(r *http.Request) (*url.URL, error) {
+			if isLoopback(r.URL.Hostname()) {
+				return nil, nil // of this machine, not the proxy's
+			}
+			return proxy, nil
+		}
 	}
 	return &http.Client{
 		Transport:     transport,

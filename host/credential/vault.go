@@ -88,6 +88,14 @@ func (v *vault) close() error {
 
 // get returns the record of i, or nil.
 func (v *vault) get(ctx context.Context, i id) (*record, error) {
+	r, err := v.read(ctx, i)
+	if errors.Is(err, errNoKey) {
+		return v.read(ctx, i) // the key may have been rotated since the record was read
+	}
+	return r, err
+}
+
+func (v *vault) read(ctx context.Context, i id) (*record, error) {
 	s, err := v.ready(ctx)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ type Metrics struct {
 	requests        *prometheus.CounterVec
 	requestDuration *prometheus.HistogramVec
 
+	renewals *prometheus.CounterVec
+
 	statements        *prometheus.CounterVec
 	statementDuration *prometheus.HistogramVec
 }
@@ -67,6 +69,10 @@ func New(version string) *Metrics {
 			Help:    "Time of a plugin's HTTP request until its answer was read, with redirects, retries and waiting for the rate limit.",
 			Buckets: durationBuckets,
 		}, []string{"plugin", "permission"}),
+		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_credential_renewals_total",
+			Help: "Attempts to get a new access token, by credential and outcome.",
+		}, []string{"credential", "outcome"}),
 		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_sql_statements_total",
 			Help: "Uses of plugins' databases by function and outcome (ok, or the code of an error).",
@@ -83,7 +89,7 @@ func New(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.statements, m.statementDuration, info,
+	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.statements, m.statementDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/metrics"
@@ -65,6 +66,12 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second})
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 777, Source: httpbroker.SourceNetwork})
 	m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
+	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
+	credentials, err := credential.New(credential.Options{Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.ShowCredentials(credentials)
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})
 	return m
@@ -89,6 +96,9 @@ func TestCalls(t *testing.T) {
 		`hako_sql_statement_duration_seconds_bucket{function="query",plugin="tasks",le="0.001"} 1`,
 		`hako_http_request_duration_seconds_count{permission="jma",plugin="weather"} 2`,
 		`hako_plugins{state="broken"} 0`,
+		`hako_credential_renewals_total{credential="freee",outcome="revoked"} 1`,
+		`hako_credentials{credential="kot",state="unusable"} 1`,
+		`hako_credentials{credential="kot",state="ready"} 0`,
 		`hako_sandbox_calls{plugin="files",state="running"} 0`,
 		`hako_build_info{goversion=`,
 	} {

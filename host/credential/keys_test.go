@@ -1,0 +1,279 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+func TestParseKeys(t *testing.T) {
+	t.Parallel()
+	one, two := newKeyText(), newKeyText()
+	tests := map[string]struct {
+		text string
+		n    int
+		want string
+	}{
+		"one":       {one, 1, ""},
+		"two":       {one + "\r\n\n " + two + "\n", 2, ""},
+		"url-safe":  {strings.NewReplacer("+", "-", "/", "_", "=", "").Replace(one), 1, ""},
+		"none":      {"\n", 0, "no key"},
+		"short":     {one[:20], 0, "line 1: it is not 32 bytes in base64"},
+		"no base64": {one + "\npassw?rd", 0, "line 2: it is not"},
+		"48 bytes":  {one + one[:20], 0, "line 1"},
+	}
+	for name, test := range tests {
+		ring, err := parseKeys(test.text)
+		if len(ring) != test.n || (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "passw?rd")) {
+			t.Errorf("%s: %d keys, %v", name, len(ring), err)
+		}
+	}
+}
+
+// TestRecordsAreBound holds that a record opens in its own place alone, and not when a bit of it has changed.
+func TestRecordsAreBound(t *testing.T) {
+	t.Parallel()
+	k, err := parseKey(newKeyText())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := id{"a", "b"}
+	sealed := k.seal(own, []byte("text"))
+	if plain, err := k.open(own, sealed); err != nil || string(plain) != "text" {
+		t.Errorf("%q, %v", plain, err)
+	}
+	if sealed == k.seal(own, []byte("text")) {
+		t.Error("the same text is encrypted the same way twice")
+	}
+	for _, other := range []id{{"", "b"}, {"b", "a"}, {"ab", ""}, {`a","b`, ""}} {
+		if _, err := k.open(other, sealed); err == nil {
+			t.Errorf("it opens for %+v", other)
+		}
+	}
+	if _, err := k.open(own, "A"+sealed[1:]); err == nil && sealed[0] != 'A' {
+		t.Error("it opens when it was changed")
+	}
+	if _, err := k.open(own, "?"); err == nil {
+		t.Error("it opens what is no base64")
+	}
+}
+
+// keyed makes a Broker over a directory with its key from a source.
+func keyed(t *testing.T, dir string, source Source) *Broker {
+	o := options(dir, freeeSpec("http://127.0.0.1:1"))
+	o.Key = source
+	return newBroker(t, o)
+}
+
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	running, other := keyed(t, dir, Source{}), keyed(t, dir, Source{})
+	for _, tenant := range []string{"", "acme", "other"} {
+		hold(t, running, tenant, 0, time.Hour)
+	}
+	file := filepath.Join(dir, "secrets.key")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := other.Rotate(t.Context())
+	if err != nil || r.Records != 3 || r.Remedy != "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	after, err := os.ReadFile(file)
+	if err != nil || string(after) == string(before) || strings.Contains(string(after), strings.TrimSpace(string(before))) {
+		t.Errorf("the old key is still there, or there is no new one: %v", err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	for _, b := range []*Broker{running, other, keyed(t, dir, Source{})} {
+		for _, tenant := range []string{"", "acme", "other"} {
+			if got := token(t, b, tenant); got != "access-0000" {
+				t.Errorf("after the rotation: %s", got)
+			}
+		}
+	}
+	hold(t, running, "new", 0, time.Hour) // by a process that knew the old key only
+	write(t, file, string(after))
+	if got := token(t, keyed(t, dir, Source{}), "new"); got != "access-0000" {
+		t.Errorf("written by a process that runs on: %s", got)
+	}
+}
+
+// TestRotateAfterCrash finishes what was begun: two keys in the file, and records that are encrypted with either.
+func TestRotateAfterCrash(t *testing.T) {
+	t.Parallel()
+	for _, reencrypted := range []bool{false, true} {
+		dir := t.TempDir()
+		b := keyed(t, dir, Source{})
+		hold(t, b, "", 0, time.Hour)
+		file := filepath.Join(dir, "secrets.key")
+		ring, err := b.vault.newestFirst(t.Context()) // the first step
+		if err != nil || len(ring) != 2 {
+			t.Fatal(ring, err)
+		}
+		if reencrypted { // and the second
+			s, err := b.vault.ready(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.vault.reencrypt(t.Context(), s, ring[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := keyed(t, dir, Source{})
+		if got := token(t, next, ""); got != "access-0000" {
+			t.Errorf("after the crash: %s", got)
+		}
+		r, err := next.Rotate(t.Context())
+		if err != nil || r.Key != ring[0].id || r.Records != 1 {
+			t.Errorf("%+v, %v, want the key %s that was made already", r, err, ring[0].id)
+		}
+		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != ring[0].text {
+			t.Errorf("the file holds more than the new key: %v", err)
+		}
+		if got := token(t, keyed(t, dir, Source{}), ""); got != "access-0000" {
+			t.Errorf("at last: %s", got)
+		}
+	}
+}
+
+func TestRotateFromCommand(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "vault")
+	source := Source{Command: []string{"cat", file}}
+	old, next := newKeyText(), newKeyText()
+	write(t, file, old)
+	b := keyed(t, dir, source)
+	hold(t, b, "", 0, time.Hour)
+	if _, err := b.Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "the command cat holds one key only: put a new one in front") {
+		t.Errorf("got %v", err)
+	}
+	write(t, file, next+"\n"+old)
+	hold(t, keyed(t, dir, source), "early", 0, time.Hour) // before the rotation: with the old key
+	r, err := b.Rotate(t.Context())
+	if err != nil || r.Remedy != "take the old keys out of the command cat" || r.Records != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	write(t, file, next)
+	for _, tenant := range []string{"", "early"} {
+		if got := token(t, keyed(t, dir, source), tenant); got != "access-0000" {
+			t.Errorf("with the new key alone: %s", got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "secrets.key")); err == nil {
+		t.Error("a key of its own was made, too")
+	}
+}
+
+// TestRotateWhileWriting has a process write while another rotates, again and again: nothing gets lost.
+func TestRotateWhileWriting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writer, rotator := keyed(t, dir, Source{}), keyed(t, dir, Source{})
+	hold(t, writer, "", 0, time.Hour)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for range 20 {
+			hold(t, writer, "acme", 0, time.Hour)
+			if got := token(t, writer, "acme"); got != "access-0000" {
+				t.Errorf("got %s", got)
+			}
+		}
+	})
+	work.Go(func() {
+		for range 5 {
+			if _, err := rotator.Rotate(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	work.Wait()
+	for _, tenant := range []string{"", "acme"} {
+		if got := token(t, keyed(t, dir, Source{}), tenant); got != "access-0000" {
+			t.Errorf("at last: %s", got)
+		}
+	}
+}
+
+func TestMissingKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hold(t, keyed(t, dir, Source{}), "", 0, time.Hour)
+	file := filepath.Join(dir, "secrets.key")
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if got := token(t, keyed(t, dir, Source{}), ""); !strings.Contains(got, "the file "+file) || !strings.Contains(got, "no such file") {
+		t.Errorf("without the file: %s", got)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("another key was made: the connections look as if they could be read")
+	}
+	write(t, file, newKeyText())
+	b := keyed(t, dir, Source{})
+	if got := token(t, b, ""); !strings.Contains(got, "is not in the file "+file+": put it back") {
+		t.Errorf("with another key: %s", got)
+	}
+	if status := only(t, b); status.State != Unusable || !strings.Contains(status.Remedy, "put it back") {
+		t.Errorf("status %+v", status)
+	}
+	if err := b.vault.put(t.Context(), id{"", "freee"}, &record{}); !errors.Is(err, errNoKey) {
+		t.Errorf("written with a key that the store does not know: %v", err)
+	}
+	if err := os.Rename(file+".away", file); err != nil {
+		t.Fatal(err)
+	}
+	if got := token(t, b, ""); got != "access-0000" {
+		t.Errorf("with the key back, without a restart: %s", got)
+	}
+}
+
+// TestManyMakeOneKey starts with nothing in many processes at once.
+func TestManyMakeOneKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var work sync.WaitGroup
+	for range 8 {
+		work.Go(func() { hold(t, keyed(t, dir, Source{}), "", 0, time.Hour) })
+	}
+	work.Wait()
+	if got := token(t, keyed(t, dir, Source{}), ""); got != "access-0000" {
+		t.Error(got)
+	}
+}
+
+func TestStoreThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	b := newBroker(t, options(file, freeeSpec("http://127.0.0.1:1")))
+	if got := token(t, b, ""); !strings.HasPrefix(got, "the store does not give out the credential freee: see hako connect status: ") {
+		t.Errorf("got %s", got)
+	}
+	if _, err := b.Status(t.Context()); err == nil {
+		t.Error("the status says nothing of it")
+	}
+	newer := t.TempDir()
+	s, err := store.Open(t.Context(), newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Migrate(t.Context(), "credentials", append(append([]string(nil), migrations...), "SELECT 1")...); err != nil {
+		t.Fatal(err)
+	}
+	b = newBroker(t, options(newer, freeeSpec("http://127.0.0.1:1")))
+	if _, err := b.vault.ready(context.Background()); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("made by a newer hako: %v", err)
+	}
+}
