@@ -1,0 +1,309 @@
+// Package quota limits how much callers use: calls a minute, calls at once, computing a day.
+package quota
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Scope says whose use counts together.
+type Scope string
+
+// Scopes.
+const (
+	All    Scope = "all" // everybody's
+	Tenant Scope = "tenant"
+	User   Scope = "user" // a user of a tenant
+	Token  Scope = "token"
+	Plugin Scope = "plugin"
+)
+
+// Scopes lists them all.
+var Scopes = []Scope{All, Tenant, User, Token, Plugin}
+
+// Rule is one quota. Limits that are zero do not apply.
+type Rule struct {
+	Name string
+	// Per says whose use counts together. Empty means User.
+	Per Scope
+	// Tenants, Users, Tokens, Plugins and Tools say whom and what the quota is for. Empty means all.
+	Tenants, Users, Tokens, Plugins, Tools []string
+
+	// Rate is calls a minute, of which Burst may come at once. Zero Burst means Rate.
+	Rate, Burst int
+	// Concurrent is calls under way at once.
+	Concurrent int
+	// CPU is computing a day, which begins at midnight UTC. A second is StepsPerSecond of the guest's steps.
+	CPU time.Duration
+}
+
+// StepsPerSecond is how many steps of a guest count as a second of computing: about what a core takes. Steps are counted alike on any
+// machine, however busy it is.
+const StepsPerSecond = 500_000_000
+
+// Call is what counts.
+type Call struct{ Tenant, User, Token, Plugin, Tool string }
+
+// Error says that a quota is used up.
+type Error struct {
+	// Rule is its name, Limit what it allows.
+	Rule, Limit string
+	// RetryAfter is when a call may pass again.
+	RetryAfter time.Duration
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("quota %s: %s: try again in %s", e.Rule, e.Limit, e.RetryAfter.Round(time.Second))
+}
+
+// Ledger keeps what was used over restarts, and between replicas. *Book is one.
+type Ledger interface {
+	// Add adds to what key has used on day, and returns the sum. Adding nothing reads it.
+	Add(ctx context.Context, day, key string, used time.Duration) (time.Duration, error)
+}
+
+// Options configures a Limiter. A nil *Options means all defaults.
+type Options struct {
+	// Ledger keeps computing time. Nil forgets it when the process ends.
+	Ledger Ledger
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+	// Logger receives failures of the ledger. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Limiter holds calls to quotas. It is safe for concurrent use.
+type Limiter struct {
+	options Options
+
+	// mu guards what follows.
+	mu    sync.Mutex
+	rules []Rule
+	uses  map[string]*use // by rule and whose
+}
+
+// use is what somebody has used of one quota.
+type use struct {
+	rule    Rule
+	limiter *rate.Limiter // nil: no rate
+	running int
+	last    time.Time
+
+	day      string
+	computed time.Duration // today, as far as known
+	unsaved  time.Duration // of it, what the ledger does not know
+	read     bool          // the ledger was asked about the day
+}
+
+// New returns a Limiter with rules, which are to be checked with Check before.
+func New(rules []Rule, options *Options) *Limiter {
+	l := &Limiter{rules: rules, uses: map[string]*use{}}
+	if options != nil {
+		l.options = *options
+	}
+	if l.options.Now == nil {
+		l.options.Now = time.Now
+	}
+	if l.options.Logger == nil {
+		l.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return l
+}
+
+// Check reports what is wrong with the rule.
+func (r *Rule) Check() error {
+	switch {
+	case r.Name == "":
+		return fmt.Errorf("a quota needs a name, by which errors refer to it")
+	case r.Per != "" && !slices.Contains(Scopes, r.Per):
+		return fmt.Errorf("quota %s: per must be one of %v, not %q", r.Name, Scopes, r.Per)
+	case min(r.Rate, r.Burst, r.Concurrent) < 0 || r.CPU < 0:
+		return fmt.Errorf("quota %s: limits must not be below zero", r.Name)
+	case r.Rate == 0 && r.Concurrent == 0 && r.CPU == 0:
+		return fmt.Errorf("quota %s limits nothing: set rate, concurrent or cpu", r.Name)
+	}
+	return nil
+}
+
+// SetRules puts other rules in force. What was used under rules of the same name and limits still counts.
+func (l *Limiter) SetRules(rules []Rule) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rules = rules
+}
+
+// Enter lets a call pass, or fails with an *Error if a quota is used up. leave, to be called once when the call has ended, takes the
+// guest's steps.
+func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.options.Now()
+	var mine []*use
+	for i := range l.rules {
+		rule := &l.rules[i]
+		if rule.concerns(c) {
+			mine = append(mine, l.use(rule, c, now))
+		}
+	}
+	for _, u := range mine {
+		if err := u.full(now); err != nil {
+			return nil, err
+		}
+	}
+	for i, u := range mine {
+		if err := u.take(now); err != nil {
+			for _, before := range mine[:i] {
+				before.running--
+			}
+			return nil, err
+		}
+	}
+	return func(steps int64) { l.leave(mine, steps) }, nil
+}
+
+func (l *Limiter) leave(mine []*use, steps int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	computed := time.Duration(float64(steps) / StepsPerSecond * float64(time.Second))
+	for _, u := range mine {
+		u.running--
+		if u.rule.CPU > 0 {
+			u.computed += computed
+			u.unsaved += computed
+		}
+	}
+}
+
+// concerns reports whether the quota is for the call.
+func (r *Rule) concerns(c Call) bool {
+	for _, pair := range []struct {
+		names []string
+		name  string
+	}{{r.Tenants, c.Tenant}, {r.Users, c.User}, {r.Tokens, c.Token}, {r.Plugins, c.Plugin}, {r.Tools, c.Tool}} {
+		if len(pair.names) > 0 && !slices.Contains(pair.names, pair.name) {
+			return false
+		}
+	}
+	return true
+}
+
+// whose names who shares the quota with the caller of c.
+func (r *Rule) whose(c Call) string {
+	switch cmp.Or(r.Per, User) {
+	case Tenant:
+		return c.Tenant
+	case User:
+		return c.Tenant + "\x00" + c.User
+	case Token:
+		return c.Token
+	case Plugin:
+		return c.Plugin
+	}
+	return ""
+}
+
+const (
+	// maxUses bounds what is remembered, and idleUse after what time it is forgotten then.
+	maxUses = 100_000
+	idleUse = 10 * time.Minute
+)
+
+// use returns what the caller of c has used. The lock is held.
+func (l *Limiter) use(rule *Rule, c Call, now time.Time) *use {
+	key := rule.Name + "\x00" + rule.whose(c)
+	u, ok := l.uses[key]
+	if !ok || !u.rule.equal(rule) {
+		if len(l.uses) >= maxUses {
+			l.forget(now)
+		}
+		u = &use{rule: *rule}
+		if rule.Rate > 0 {
+			u.limiter = rate.NewLimiter(rate.Limit(float64(rule.Rate)/60), cmp.Or(rule.Burst, rule.Rate))
+		}
+		l.uses[key] = u
+	}
+	u.last = now
+	if day := now.UTC().Format(time.DateOnly); rule.CPU > 0 && u.day != day {
+		u.day, u.computed, u.unsaved, u.read = day, 0, 0, false
+	}
+	if rule.CPU > 0 && !u.read {
+		u.read = true
+		l.save(key, u)
+	}
+	return u
+}
+
+func (r *Rule) equal(other *Rule) bool {
+	return r.Rate == other.Rate && r.Burst == other.Burst && r.Concurrent == other.Concurrent && r.CPU == other.CPU && r.Per == other.Per
+}
+
+// forget drops what has not been used for a while and holds nothing.
+func (l *Limiter) forget(now time.Time) {
+	for key, u := range l.uses {
+		if u.running == 0 && u.unsaved == 0 && now.Sub(u.last) > idleUse {
+			delete(l.uses, key)
+		}
+	}
+}
+
+// full reports whether nothing is left, without taking anything.
+func (u *use) full(now time.Time) error {
+	switch {
+	case u.rule.Concurrent > 0 && u.running >= u.rule.Concurrent:
+		return &Error{u.rule.Name, fmt.Sprintf("%d calls at once", u.rule.Concurrent), time.Second}
+	case u.rule.CPU > 0 && u.computed >= u.rule.CPU:
+		midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		return &Error{u.rule.Name, fmt.Sprintf("%s of computing a day", u.rule.CPU), midnight.Sub(now)}
+	}
+	return nil
+}
+
+// take counts the call.
+func (u *use) take(now time.Time) error {
+	if u.limiter != nil {
+		r := u.limiter.ReserveN(now, 1)
+		if wait := r.DelayFrom(now); wait > 0 {
+			r.CancelAt(now)
+			return &Error{u.rule.Name, fmt.Sprintf("%d calls a minute", u.rule.Rate), time.Duration(math.Ceil(wait.Seconds())) * time.Second}
+		}
+	}
+	u.running++
+	return nil
+}
+
+// saveTime bounds one exchange with the ledger: a call may wait for the first one of a day.
+const saveTime = 2 * time.Second
+
+// save tells the ledger, and learns what others have used. The lock is held.
+func (l *Limiter) save(key string, u *use) {
+	if l.options.Ledger == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
+	defer cancel()
+	sum, err := l.options.Ledger.Add(ctx, u.day, key, u.unsaved)
+	if err != nil {
+		l.options.Logger.Warn("keep what was used of a quota", "quota", u.rule.Name, "err", err)
+		return
+	}
+	u.computed, u.unsaved = sum, 0
+}
+
+// Flush saves what was computed since the last time. Whoever made the Limiter calls it now and then, and at the end.
+func (l *Limiter) Flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, u := range l.uses {
+		if u.unsaved > 0 {
+			l.save(key, u)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package quota_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/store"
+)
+
+// clock is a time that tests move.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func limiter(t *testing.T, c *clock, ledger quota.Ledger, rules ...quota.Rule) *quota.Limiter {
+	t.Helper()
+	for _, rule := range rules {
+		if err := rule.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return quota.New(rules, &quota.Options{Now: c.Now, Ledger: ledger})
+}
+
+// enter makes n calls and returns how many passed, with the last error.
+func enter(l *quota.Limiter, n int, c quota.Call) (passed int, leave []func(int64), last *quota.Error) {
+	for range n {
+		done, err := l.Enter(c)
+		if err == nil {
+			passed++
+			leave = append(leave, done)
+			continue
+		}
+		errors.As(err, &last)
+	}
+	return passed, leave, last
+}
+
+func TestRate(t *testing.T) {
+	t.Parallel()
+	c := &clock{time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	l := limiter(t, c, nil, quota.Rule{Name: "calls", Rate: 60, Burst: 5})
+	passed, _, err := enter(l, 10, quota.Call{User: "aki"})
+	if passed != 5 || err == nil || err.RetryAfter != time.Second || err.Rule != "calls" {
+		t.Errorf("%d passed, %v", passed, err)
+	}
+	if passed, _, _ := enter(l, 10, quota.Call{User: "yuki"}); passed != 5 {
+		t.Errorf("of another user %d passed", passed)
+	}
+	if passed, _, _ := enter(l, 10, quota.Call{User: "aki", Tenant: "acme"}); passed != 5 {
+		t.Errorf("of a user of the same name in another tenant %d passed", passed)
+	}
+	c.now = c.now.Add(2 * time.Second)
+	if passed, _, _ := enter(l, 10, quota.Call{User: "aki"}); passed != 2 {
+		t.Errorf("two seconds later %d passed", passed)
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, &clock{time.Now()}, nil, quota.Rule{Name: "few", Per: quota.Plugin, Concurrent: 2}, quota.Rule{Name: "hr only", Per: quota.All, Plugins: []string{"hr"}, Concurrent: 1})
+	if passed, leave, err := enter(l, 3, quota.Call{Plugin: "weather"}); passed != 2 || err.Rule != "few" {
+		t.Errorf("%d passed, %v", passed, err)
+	} else {
+		leave[0](0)
+	}
+	if passed, _, _ := enter(l, 3, quota.Call{Plugin: "weather"}); passed != 1 {
+		t.Errorf("after one has ended %d passed", passed)
+	}
+	passed, leave, err := enter(l, 3, quota.Call{Plugin: "hr"})
+	if passed != 1 || err.Rule != "hr only" {
+		t.Errorf("%d passed, %v", passed, err)
+	}
+	leave[0](0)
+	if passed, _, _ := enter(l, 1, quota.Call{Plugin: "hr"}); passed != 1 {
+		t.Error("a call that one quota refused was counted by another")
+	}
+}
+
+func TestComputing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := &clock{time.Date(2026, 11, 20, 23, 0, 0, 0, time.UTC)}
+	rule := quota.Rule{Name: "computing", Per: quota.Tenant, CPU: 10 * time.Second}
+	call := quota.Call{Tenant: "acme"}
+	l := limiter(t, c, book(t, dir), rule)
+	use := func(l *quota.Limiter, seconds int64) {
+		t.Helper()
+		leave, err := l.Enter(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave(seconds * quota.StepsPerSecond)
+	}
+	use(l, 4)
+	l.Flush()
+	// Another replica, or the same one after a restart.
+	again := limiter(t, c, book(t, dir), rule)
+	use(again, 6)
+	if _, _, err := enter(again, 1, call); err == nil || err.RetryAfter != time.Hour {
+		t.Errorf("after 10 seconds: %v", err)
+	}
+	if _, err := again.Enter(quota.Call{Tenant: "other"}); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	again.Flush()
+	use(l, 1)
+	l.Flush()
+	if _, _, err := enter(l, 1, call); err == nil {
+		t.Error("what another replica has used is not known after a flush")
+	}
+	c.now = c.now.Add(2 * time.Hour)
+	use(again, 1)
+}
+
+func book(t *testing.T, dir string) *quota.Book {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b, err := quota.NewBook(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestSetRules(t *testing.T) {
+	t.Parallel()
+	c := &clock{time.Now()}
+	rule := quota.Rule{Name: "calls", Rate: 5}
+	l := limiter(t, c, nil, rule)
+	if passed, _, _ := enter(l, 10, quota.Call{}); passed != 5 {
+		t.Errorf("%d passed", passed)
+	}
+	l.SetRules([]quota.Rule{rule})
+	if passed, _, _ := enter(l, 10, quota.Call{}); passed != 0 {
+		t.Errorf("the same rule again lets %d pass", passed)
+	}
+	l.SetRules([]quota.Rule{{Name: "calls", Rate: 7}})
+	if passed, _, _ := enter(l, 10, quota.Call{}); passed != 7 {
+		t.Errorf("another rate lets %d pass", passed)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []quota.Rule{{Rate: 1}, {Name: "x"}, {Name: "x", Rate: -1}, {Name: "x", Rate: 1, Per: "team"}} {
+		if rule.Check() == nil {
+			t.Errorf("%+v passes", rule)
+		}
+	}
+}
+
+// TestCrowd: with many callers at once no limit is passed.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, &clock{time.Now()}, nil, quota.Rule{Name: "few", Per: quota.All, Concurrent: 4})
+	var mu sync.Mutex
+	running, most := 0, 0
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for range 200 {
+				leave, err := l.Enter(quota.Call{})
+				if err != nil {
+					continue
+				}
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				mu.Lock()
+				running--
+				mu.Unlock()
+				leave(1)
+			}
+		})
+	}
+	group.Wait()
+	if most > 4 {
+		t.Errorf("%d at once", most)
+	}
+}
+
+func BenchmarkEnter(b *testing.B) {
+	l := quota.New([]quota.Rule{
+		{Name: "calls", Rate: 1 << 30}, {Name: "few", Per: quota.Tenant, Concurrent: 1000}, {Name: "computing", Per: quota.Plugin, CPU: time.Hour},
+	}, nil)
+	for b.Loop() {
+		leave, err := l.Enter(quota.Call{Tenant: "acme", User: "aki", Plugin: "weather", Tool: "get_weather"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		leave(1000)
+	}
+}
