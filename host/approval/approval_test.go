@@ -1,0 +1,275 @@
+package approval_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/store"
+)
+
+func desk(t *testing.T, dir string, options *approval.Options) *approval.Desk {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := approval.New(t.Context(), s, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func question(arguments string) *approval.Question {
+	return &approval.Question{
+		Caller: approval.Caller{Door: "mcp-http", Tenant: "acme", User: "aki", Session: "s1"}, Tool: "shell_exec", Plugin: "shell",
+		Arguments: json.RawMessage(arguments), Rule: "ask before writing", Reason: "it writes", Destructive: true,
+	}
+}
+
+var aki = approval.Person{User: "aki"}
+
+// saying is a door whose person says yes or no.
+func saying(yes bool) approval.Way {
+	return approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) { return yes, nil }}
+}
+
+// silent is a door whose person does not answer.
+var silent = approval.Way{By: aki, Ask: func(ctx context.Context, _ *approval.Question) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	d := desk(t, t.TempDir(), nil)
+	if by, err := d.Ask(t.Context(), question(`{"command":"ls"}`), saying(true)); err != nil || by != "aki" {
+		t.Errorf("yes: %q, %v", by, err)
+	}
+	var refused *approval.RefusedError
+	if _, err := d.Ask(t.Context(), question(`{"command":"ls"}`), saying(false)); !errors.As(err, &refused) || refused.By != "aki" {
+		t.Errorf("no, after a yes to the same call that counted once: %v", err)
+	}
+	if _, err := d.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, approval.ErrUnreachable) {
+		t.Errorf("nobody there: %v", err)
+	}
+	failing := approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) {
+		return false, errors.New("the client has no elicitation")
+	}}
+	if _, err := d.Ask(t.Context(), question(`{}`), failing); !errors.As(err, &refused) || !strings.Contains(refused.By, "no elicitation") {
+		t.Errorf("a door that cannot ask: %v", err)
+	}
+}
+
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	d := desk(t, t.TempDir(), &approval.Options{Timeout: 20 * time.Millisecond})
+	q := question(`{}`)
+	if _, err := d.Ask(t.Context(), q, silent); !errors.Is(err, approval.ErrExpired) {
+		t.Errorf("no answer: %v", err)
+	}
+	if err := d.Answer(t.Context(), q.ID, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("an answer after the time: %v", err)
+	}
+}
+
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	d := desk(t, t.TempDir(), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	q := question(`{}`)
+	stop := d.Watch(true, func(*approval.Question) { cancel() })
+	defer stop()
+	if _, err := d.Ask(ctx, q, approval.Way{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if waiting, err := d.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
+		t.Errorf("a cancelled call's question waits: %v, %v", waiting, err)
+	}
+	if err := d.Answer(t.Context(), q.ID, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("an answer to it: %v", err)
+	}
+}
+
+// TestElsewhere: somebody else answers, over another process's desk on the same store.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	may := &approval.Options{May: func(q *approval.Question, p approval.Person) bool { return p.User == "boss" }}
+	asking, console := desk(t, dir, may), desk(t, dir, may)
+	told := make(chan *approval.Question, 1)
+	defer asking.Watch(true, func(q *approval.Question) { told <- q })()
+	go func() {
+		q := <-told
+		tenant, other := "acme", "other"
+		if list, err := console.Waiting(context.Background(), &tenant); err != nil || len(list) != 1 || list[0].ID != q.ID {
+			t.Errorf("waiting: %v, %v", list, err)
+		}
+		if list, err := console.Waiting(context.Background(), &other); err != nil || len(list) != 0 {
+			t.Errorf("of another tenant: %v, %v", list, err)
+		}
+		if err := console.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrMayNot) {
+			t.Errorf("by the asker: %v", err)
+		}
+		if err := console.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: approval.Person{User: "boss"}}); err != nil {
+			t.Error(err)
+		}
+	}()
+	if by, err := asking.Ask(t.Context(), question(`{}`), saying(true)); err != nil || by != "boss" {
+		t.Errorf("%q, %v: the asker may not agree, the boss did", by, err)
+	}
+}
+
+// TestFirstWins: of many answers one counts.
+func TestFirstWins(t *testing.T) {
+	t.Parallel()
+	d := desk(t, t.TempDir(), nil)
+	var answered sync.WaitGroup
+	var mu sync.Mutex
+	accepted := 0
+	defer d.Watch(true, func(q *approval.Question) {
+		for i := range 8 {
+			answered.Go(func() {
+				if d.Answer(context.Background(), q.ID, approval.Answer{Yes: i%2 == 0, By: aki}) == nil {
+					mu.Lock()
+					accepted++
+					mu.Unlock()
+				}
+			})
+		}
+	})()
+	_, err := d.Ask(t.Context(), question(`{}`), silent)
+	answered.Wait()
+	var refused *approval.RefusedError
+	if err != nil && !errors.As(err, &refused) || accepted != 1 {
+		t.Errorf("%v; %d answers were accepted", err, accepted)
+	}
+}
+
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	ask := func(change func(*approval.Question)) error {
+		q := question(`{"a":1,"b":[2]}`)
+		q.Remember = time.Minute
+		change(q)
+		_, err := d.Ask(t.Context(), q, saying(false))
+		return err
+	}
+	first := question(`{"b":[2],"a":1}`)
+	first.Remember = time.Minute
+	if _, err := d.Ask(t.Context(), first, saying(true)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(func(*approval.Question) {}); err != nil {
+		t.Errorf("the same call, with its arguments in another order: %v", err)
+	}
+	for name, change := range map[string]func(*approval.Question){
+		"other arguments":                 func(q *approval.Question) { q.Arguments = json.RawMessage(`{"a":1,"b":[3]}`) },
+		"a number of the same value":      func(q *approval.Question) { q.Arguments = json.RawMessage(`{"a":1.0,"b":[2]}`) },
+		"another tool":                    func(q *approval.Question) { q.Tool = "other" },
+		"another plugin":                  func(q *approval.Question) { q.Plugin = "other" },
+		"another command within the call": func(q *approval.Question) { q.Detail = "rm x" },
+		"another user":                    func(q *approval.Question) { q.Caller.User = "" },
+		"another session":                 func(q *approval.Question) { q.Caller.Session = "s2" },
+		"another tenant":                  func(q *approval.Question) { q.Caller.Tenant = "other" },
+		"another door":                    func(q *approval.Question) { q.Caller.Door = "slack" },
+		"a rule that remembers no more":   func(q *approval.Question) { q.Remember = 0 },
+	} {
+		if ask(change) == nil {
+			t.Errorf("%s: the yes counts", name)
+		}
+	}
+	now = now.Add(2 * time.Minute)
+	if ask(func(*approval.Question) {}) == nil {
+		t.Error("the yes counts after its time")
+	}
+}
+
+// TestSecondCall: the caller brings the answer with a second call.
+func TestSecondCall(t *testing.T) {
+	t.Parallel()
+	d := desk(t, t.TempDir(), nil)
+	begin := func() string {
+		t.Helper()
+		var pending *approval.PendingError
+		if _, err := d.Ask(t.Context(), question(`{"n":1}`), approval.Way{By: aki, Later: true}); !errors.As(err, &pending) {
+			t.Fatalf("the first call: %v", err)
+		}
+		return pending.Question.ID
+	}
+	reply := func(q *approval.Question, id string, yes bool, by approval.Person) error {
+		_, err := d.Ask(t.Context(), q, approval.Way{By: by, Later: true, Reply: &approval.Reply{ID: id, Yes: yes}})
+		return err
+	}
+	id := begin()
+	for name, test := range map[string]struct {
+		err, want error
+	}{
+		"other arguments":    {reply(question(`{"n":2}`), id, true, aki), approval.ErrOther},
+		"another person":     {reply(question(`{"n":1}`), id, true, approval.Person{User: "eve"}), approval.ErrMayNot},
+		"an invented answer": {reply(question(`{"n":1}`), "apr_x", true, aki), approval.ErrUnknown},
+	} {
+		if !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %v", name, test.err)
+		}
+	}
+	if err := reply(question(`{"n":1}`), id, true, aki); err != nil {
+		t.Errorf("yes: %v", err)
+	}
+	if err := reply(question(`{"n":1}`), id, true, aki); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("the same answer again: %v", err)
+	}
+	id = begin()
+	var refused *approval.RefusedError
+	if err := reply(question(`{"n":1}`), id, false, aki); !errors.As(err, &refused) {
+		t.Errorf("no: %v", err)
+	}
+	if err := reply(question(`{"n":1}`), id, true, aki); !errors.As(err, &refused) {
+		t.Errorf("yes after no: %v", err)
+	}
+	id = begin()
+	if err := d.Answer(t.Context(), id, approval.Answer{By: approval.Person{Operator: true, User: "operator"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := reply(question(`{"n":1}`), id, true, aki); !errors.As(err, &refused) || refused.By != "operator" {
+		t.Errorf("yes after somebody else's no: %v", err)
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	q := question(`{"command":"rm x"}`)
+	q.Title, q.Detail, q.OpenWorld = "Run a command", "rm x\u202e\x1b[2J", true
+	const want = `Allow Run a command (shell_exec)?
+It would run: rm x␦␦[2J
+Arguments: {
+  "command": "rm x"
+}
+It may change or delete things.
+It reaches other systems.
+Asked by: aki (mcp-http)
+Because of the rule "ask before writing": it writes`
+	if got := q.Text("en-US"); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := q.Text("ja"); !strings.Contains(got, "実行を許可しますか") {
+		t.Errorf("%s", got)
+	}
+	q.Arguments = json.RawMessage(`"` + strings.Repeat("あ", 5000) + `"`)
+	if got := q.Text("en"); len(got) > 3000 || !strings.Contains(got, "15002 bytes in all") {
+		t.Errorf("%d bytes", len(got))
+	}
+}

@@ -1,0 +1,184 @@
+package approval
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+const migration = `CREATE TABLE approval (
+	id TEXT PRIMARY KEY,
+	binding TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	question TEXT NOT NULL,
+	state TEXT NOT NULL,
+	answered_by TEXT NOT NULL,
+	expires BIGINT NOT NULL,
+	valid_until BIGINT NOT NULL
+);
+CREATE INDEX approval_binding ON approval (binding, state);
+CREATE INDEX approval_expires ON approval (state, expires)`
+
+// States of a question. One that waits is answered yes or no; a yes that is not remembered is then used by its call.
+const (
+	stateWaiting   = "waiting"
+	stateYes       = "yes"
+	stateNo        = "no"
+	stateUsed      = "used"
+	stateExpired   = "expired"
+	stateWithdrawn = "withdrawn"
+)
+
+// keep is how long questions that have ended stay.
+const keep = 24 * time.Hour
+
+// errWaiting says that a question has no answer yet.
+var errWaiting = errors.New("no answer yet")
+
+func newReader(data []byte) io.Reader { return bytes.NewReader(data) }
+
+func (d *Desk) insert(ctx context.Context, q *Question) error {
+	encoded, err := json.Marshal(q)
+	if err != nil {
+		return fmt.Errorf("approval: %w", err)
+	}
+	return d.store.Update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM approval WHERE expires < $1 AND valid_until < $1`, q.Asked.Add(-keep).UnixMilli()); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until)
+			VALUES ($1, $2, $3, $4, $5, '', $6, 0)`, q.ID, q.binding(), q.Caller.Tenant, string(encoded), stateWaiting, q.Expires.UnixMilli())
+		return err
+	})
+}
+
+// record writes the first answer down.
+func (d *Desk) record(ctx context.Context, q *Question, a Answer) error {
+	state, until := stateNo, int64(0)
+	now := d.options.Now()
+	if a.Yes {
+		state, until = stateYes, now.Add(q.Remember).UnixMilli()
+	}
+	return d.change(ctx, `UPDATE approval SET state = $1, answered_by = $2, valid_until = $3 WHERE id = $4 AND state = $5 AND expires > $6`,
+		state, a.By.User, until, q.ID, stateWaiting, now.UnixMilli())
+}
+
+// end ends a question without an answer, if it has none.
+func (d *Desk) end(ctx context.Context, id, state string) error {
+	err := d.change(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, state, id, stateWaiting)
+	if errors.Is(err, ErrUnknown) {
+		return nil
+	}
+	return err
+}
+
+// change makes a change to one question, or fails with ErrUnknown.
+func (d *Desk) change(ctx context.Context, query string, args ...any) error {
+	return d.store.Update(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		return ErrUnknown
+	})
+}
+
+// claim takes the answer to a question for the one call that it was about. It fails with errWaiting without one.
+func (d *Desk) claim(ctx context.Context, id string) (by string, err error) {
+	var state string
+	err = d.store.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT state, answered_by FROM approval WHERE id = $1`, id).Scan(&state, &by)
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", ErrUnknown
+	case err != nil:
+		return "", err
+	}
+	switch state {
+	case stateWaiting:
+		return "", errWaiting
+	case stateNo:
+		return "", &RefusedError{by}
+	case stateExpired:
+		return "", ErrExpired
+	case stateYes:
+		return by, d.use(ctx, id)
+	}
+	return "", ErrUnknown
+}
+
+// use uses a yes up, unless it is remembered.
+func (d *Desk) use(ctx context.Context, id string) error {
+	q, err := d.Question(ctx, id)
+	if err != nil || q.Remember > 0 {
+		return err
+	}
+	return d.change(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, stateUsed, id, stateYes)
+}
+
+// remembered looks for a yes to the very same call that still holds.
+func (d *Desk) remembered(ctx context.Context, q *Question) (by string, ok bool, err error) {
+	if q.Remember == 0 {
+		return "", false, nil
+	}
+	err = d.store.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT answered_by FROM approval WHERE binding = $1 AND state = $2 AND valid_until > $3 LIMIT 1`,
+			q.binding(), stateYes, d.options.Now().UnixMilli()).Scan(&by)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	return by, err == nil, err
+}
+
+// Question returns a question. It fails with ErrUnknown, or with the store's error.
+func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
+	var text string
+	err := d.store.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT question FROM approval WHERE id = $1`, id).Scan(&text)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrUnknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	q := new(Question)
+	if err := json.Unmarshal([]byte(text), q); err != nil {
+		return nil, fmt.Errorf("approval %s: %w", id, err)
+	}
+	return q, nil
+}
+
+// Waiting lists the questions that wait for an answer, oldest first; of one tenant, or with tenant nil of all. Errors are the store's.
+func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
+	var list []*Question
+	err := d.store.View(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT question FROM approval WHERE state = $1 AND expires > $2 ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var text string
+			q := new(Question)
+			if err := errors.Join(rows.Scan(&text), json.Unmarshal([]byte(text), q)); err != nil {
+				return err
+			}
+			if tenant == nil || *tenant == q.Caller.Tenant {
+				list = append(list, q)
+			}
+		}
+		return rows.Err()
+	})
+	return list, err
+}
