@@ -36,6 +36,8 @@ type Consent struct {
 	Mounts map[string]Mount
 	// HTTP are the operator's settings for HTTP permissions, by the permission's name. One that is absent is granted as asked.
 	HTTP map[string]HTTPMapping
+	// Exec is what the operator settles about commands; where the plugin asks for them, programs are named in it.
+	Exec Exec
 	// Note is the operator's own.
 	Note string
 
@@ -67,7 +69,7 @@ func (c *Consent) check() error {
 	if !digest.MatchString(c.Digest) {
 		errs = append(errs, fmt.Errorf("consent for plugin %s: the digest must be sha256: and 64 hexadecimal digits", c.Name))
 	}
-	return errors.Join(append(errs, c.checkMounts(), c.checkHTTP())...)
+	return errors.Join(append(errs, c.checkMounts(), c.checkHTTP(), c.checkExec())...)
 }
 
 func (c *Consent) checkMounts() error {

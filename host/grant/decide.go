@@ -92,6 +92,6 @@ func (c Consent) updated(m *manifest.Manifest, digest string) Consent {
 			http[p.Name] = mapping
 		}
 	}
-	c.Mounts, c.HTTP = mounts, http
+	c.Mounts, c.HTTP, c.Exec = mounts, http, execUpdated(c.Exec, c.Asked.Exec)
 	return c
 }

@@ -24,6 +24,9 @@ func Explain(p manifest.Permissions, language string) []string {
 	if p.SQL != nil {
 		lines = append(lines, w.sql(p.SQL, language))
 	}
+	if p.Exec != nil {
+		lines = append(lines, w.exec(p.Exec, language))
+	}
 	if remembers(p.State) {
 		lines = append(lines, w.state(p.State))
 	}
@@ -38,9 +41,11 @@ type words struct {
 	send, anyHost, subdomains, only, config, inside string
 	credential                                      string
 	read, write, database, because, nothing         string
+	programs, anyProgram                            string
 	session, shared                                 string
 
 	addAddress, addMethods, addPaths, addConfig, addCredential, addWrite, addQuota string
+	addPrograms, addAnyProgram                                                     string
 }
 
 var english = words{
@@ -54,6 +59,8 @@ var english = words{
 	read:       "may read the files in the folder that you choose as %[1]s",
 	write:      "may read, change and delete the files in the folder that you choose as %[1]s",
 	database:   "may keep a database of its own, up to %[1]s for each tenant",
+	programs:   "may run programs of your machine on the files in these folders: %[1]s",
+	anyProgram: "may run those programs of your machine that you name, on the files in these folders",
 	because:    "%[1]s, because: %[2]s",
 	nothing:    "asks for nothing: it reaches no network and no files",
 	session:    "remembers what happened in earlier calls of the same session",
@@ -65,6 +72,8 @@ var english = words{
 	addWrite:   "%[1]s: also asks to change and delete files",
 	addQuota:   "sql: asks to keep up to %[1]s instead of %[2]s",
 
+	addPrograms:   "exec: also asks to run %[1]s",
+	addAnyProgram: "exec: now asks to run whichever programs you name",
 	addCredential: "%[1]s: also sends your credential %[2]s along to %[3]s",
 }
 
@@ -79,6 +88,8 @@ var japanese = words{
 	read:       "%[1]s として選んだフォルダーのファイルを読み取れます",
 	write:      "%[1]s として選んだフォルダーのファイルを読み取り、変更、削除できます",
 	database:   "専用のデータベースを持てます（テナントごとに %[1]s まで）",
+	programs:   "このフォルダーのファイルに対して、このマシンの次のプログラムを実行できます: %[1]s",
+	anyProgram: "このフォルダーのファイルに対して、あなたが指定したこのマシンのプログラムを実行できます",
 	because:    "%[1]s。理由: %[2]s",
 	nothing:    "何も求めていません。ネットワークにもファイルにもアクセスしません",
 	session:    "同じセッションの以前の呼び出しの内容を覚えています",
@@ -90,6 +101,8 @@ var japanese = words{
 	addWrite:   "%[1]s: ファイルの変更と削除も求めています",
 	addQuota:   "sql: %[2]s に代えて %[1]s までの保存を求めています",
 
+	addPrograms:   "exec: %[1]s の実行も求めています",
+	addAnyProgram: "exec: あなたが指定する任意のプログラムの実行を求めています",
 	addCredential: "%[1]s: あなたの認証情報 %[2]s を %[3]s への送信に付けることも求めています",
 }
 

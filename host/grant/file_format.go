@@ -2,6 +2,7 @@ package grant
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -59,6 +60,7 @@ func (c *Consent) read(v strictyaml.Value, permissions *string) {
 		"asked":       func(v strictyaml.Value) { readAsked(v, &c.Asked) },
 		"mounts":      readMounts(&c.Mounts),
 		"http":        readMappings(&c.HTTP),
+		"exec":        c.Exec.read,
 	})
 }
 
@@ -95,6 +97,10 @@ func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 		"sql": func(v strictyaml.Value) {
 			p.SQL = &manifest.SQLPermission{}
 			v.Object(strictyaml.Fields{"quota": strictyaml.Size(&p.SQL.Quota)})
+		},
+		"exec": func(v strictyaml.Value) {
+			p.Exec = &manifest.ExecPermission{}
+			v.Object(strictyaml.Fields{"programs": strictyaml.Strings(&p.Exec.Programs)})
 		},
 	})
 }
@@ -139,6 +145,23 @@ func readMappings(dst *map[string]HTTPMapping) func(strictyaml.Value) {
 	}
 }
 
+func (e *Exec) read(v strictyaml.Value) {
+	var ports []int
+	v.Object(strictyaml.Fields{
+		"programs":   strictyaml.Strings(&e.Programs),
+		"env":        strictyaml.Strings(&e.Env),
+		"ports":      strictyaml.List(&ports, func(v strictyaml.Value, port *int) { strictyaml.Count(port)(v) }),
+		"unconfined": strictyaml.Bool(&e.Unconfined),
+	})
+	for _, port := range ports {
+		if port > math.MaxUint16 {
+			v.Problem("ports are numbers from 1 to 65535")
+			continue
+		}
+		e.Ports = append(e.Ports, uint16(port))
+	}
+}
+
 // format writes a consent file. Equal consents give equal bytes.
 func format(consents map[string]Consent) ([]byte, error) {
 	var plugins strictyaml.Mapping
@@ -163,6 +186,16 @@ func (c *Consent) mapping() strictyaml.Mapping {
 		{Key: "asked", Value: formatAsked(asked)},
 		{Key: "mounts", Value: formatMounts(c.Mounts)},
 		{Key: "http", Value: formatMappings(c.HTTP)},
+		{Key: "exec", Value: c.Exec.mapping()},
+	}
+}
+
+func (e *Exec) mapping() strictyaml.Mapping {
+	if len(e.Programs) == 0 {
+		return nil
+	}
+	return strictyaml.Mapping{
+		{Key: "programs", Value: e.Programs}, {Key: "env", Value: e.Env}, {Key: "ports", Value: e.Ports}, {Key: "unconfined", Value: e.Unconfined},
 	}
 }
 
@@ -193,6 +226,9 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	}
 	if p.SQL != nil {
 		asked = append(asked, strictyaml.Entry{Key: "sql", Value: strictyaml.Mapping{{Key: "quota", Value: strictyaml.FormatSize(quota(p.SQL))}}})
+	}
+	if p.Exec != nil {
+		asked = append(asked, strictyaml.Entry{Key: "exec", Value: strictyaml.Mapping{{Key: "programs", Value: sorted(p.Exec.Programs)}}})
 	}
 	if remembers(p.State) {
 		asked = append(asked, strictyaml.Entry{Key: "state", Value: string(p.State)})

@@ -10,6 +10,8 @@ type Grants struct {
 	Mounts []Mount
 	// SQL is the plugin's database. Nil means none.
 	SQL *SQL
+	// Exec are the commands that the plugin may run. Nil means none.
+	Exec *Exec
 }
 
 // HTTPRule allows requests to what is under one base URL.
@@ -49,4 +51,16 @@ type SQL struct {
 	Migrations []string
 	// Quota is the most bytes of one tenant's database.
 	Quota int64
+}
+
+// Exec allows commands on the files of the plugin's mounts.
+type Exec struct {
+	// Programs are names, looked for where programs are installed, or absolute paths. "*" alone allows all that are installed.
+	Programs []string
+	// Env are the names of the host's environment variables that commands get, besides what every command gets.
+	Env []string
+	// Ports are TCP ports that commands may connect to. Empty means no network.
+	Ports []uint16
+	// Unconfined allows commands also where the kernel cannot hold them.
+	Unconfined bool
 }

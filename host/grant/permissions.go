@@ -30,6 +30,9 @@ func Digest(p manifest.Permissions) string {
 	if p.SQL != nil {
 		lines = append(lines, line("sql", quota(p.SQL)))
 	}
+	if p.Exec != nil {
+		lines = append(lines, line("exec", sorted(p.Exec.Programs)))
+	}
 	if remembers(p.State) {
 		lines = append(lines, line("state", p.State))
 	}
@@ -96,6 +99,7 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 	case quota(asked.SQL) > quota(approved.SQL):
 		additions = append(additions, w.f(w.addQuota, strictyaml.FormatSize(quota(asked.SQL)), strictyaml.FormatSize(quota(approved.SQL))))
 	}
+	additions = append(additions, w.execAdditions(approved.Exec, asked.Exec, language)...)
 	if slices.Index(manifest.States, asked.State) > max(0, slices.Index(manifest.States, approved.State)) {
 		additions = append(additions, w.state(asked.State))
 	}
@@ -182,6 +186,9 @@ func sortedPermissions(p manifest.Permissions) manifest.Permissions {
 	}
 	if p.SQL != nil {
 		s.SQL = &manifest.SQLPermission{Quota: quota(p.SQL)}
+	}
+	if p.Exec != nil {
+		s.Exec = &manifest.ExecPermission{Programs: sorted(p.Exec.Programs)}
 	}
 	slices.SortFunc(s.HTTP, func(a, b manifest.HTTPPermission) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Files, func(a, b manifest.FilePermission) int { return cmp.Compare(a.Mount, b.Mount) })

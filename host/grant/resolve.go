@@ -14,7 +14,7 @@ import (
 // the operator chose. Config holds the values that the operator set, without the manifest's defaults; a permission with a configKey
 // is granted for the address set there.
 //
-// All that is missing is in the error: a mount that is mapped to no folder, a configured address that is no base URL, one that
+// All that is missing is in the error: a mount that is mapped to no folder, programs that nobody has named, a configured address that is no base URL, one that
 // contradicts the consent's mapping, or one that no credential may be sent to.
 func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, error) {
 	var g Grants
@@ -35,6 +35,13 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, e
 	}
 	if p := m.Permissions.SQL; p != nil {
 		g.SQL = &SQL{Migrations: slices.Clone(p.Migrations), Quota: quota(p)}
+	}
+	if p := m.Permissions.Exec; p != nil {
+		exec, err := c.exec(m.Name, p)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		g.Exec = exec
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Grants{}, err

@@ -81,6 +81,9 @@ func (r *review) module(m *Module) {
 	if r.manifest.Permissions.SQL != nil && !m.importsModule(abi.SQLModule) {
 		r.warn("permissions.sql", "asked for but not used: the module does not import %s; remove it", abi.SQLModule)
 	}
+	if r.manifest.Permissions.Exec != nil && !m.importsModule(abi.ExecModule) {
+		r.warn("permissions.exec", "asked for but not used: the module does not import %s; remove it", abi.ExecModule)
+	}
 }
 
 // handlers compares what the guest answers to with what the manifest offers.

@@ -66,6 +66,8 @@ func TestCheck(t *testing.T) {
 		{name: "wrong ABI", wasm: wasm(types, section(3, []byte{0}), section(7, named("_start", 0, 0))), want: "error: the module is a command"},
 		{name: "import without permission", old: "  http:\n", new: "", want: "error: the module imports \"hako:http/1\", but the manifest"},
 		{name: "permission not used", wasm: core, want: "warning: permissions.http: asked for but not used: the module does not import hako:http/1"},
+		{name: "exec not used", old: "  files:\n", new: "  exec: {programs: [git], reason: {en: r, ja: r}}\n  files:\n",
+			want: "warning: permissions.exec: asked for but not used: the module does not import hako:exec/1"},
 		{name: "sql not used", old: "  files:\n", new: "  sql: {migrations: [a], reason: {en: r, ja: r}}\n  files:\n",
 			want: "warning: permissions.sql: asked for but not used: the module does not import hako:sql/1"},
 		{name: "credential for subdomains", old: `"https://notes.example.com/v1/"`, new: `"https://*.example.com/v1/", credential: notes`,

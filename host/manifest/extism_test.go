@@ -42,6 +42,7 @@ func TestParseManifest(t *testing.T) {
 	}{
 		{"Extism, granting", "", extism("extism:host/env", "f", head)},
 		{"Extism, with tools", "is asked for what it offers", extism("extism:host/env", "f", head+tools)},
+		{"Extism, with commands", "has no functions for commands", extism("extism:host/env", "f", head+"permissions: {exec: {programs: [git], reason: r}}\n")},
 		{"Extism, with a database", "has no functions for a database", extism("extism:host/env", "f", head+"permissions: {sql: {migrations: [a], reason: r}}\n")},
 		{"Extism, wrong", "name: must be", extism("extism:host/env", "f", "name: X\nversion: 1.0.0\n")},
 		{"ABI 1, granting", "offers nothing", plugin(nil, custom("hako:manifest", head))},

@@ -26,6 +26,7 @@ var importModules = []importModule{
 	{module: wasiModule},
 	{abi.HTTPModule, "http", func(p Permissions) bool { return len(p.HTTP) > 0 }},
 	{abi.SQLModule, "sql", func(p Permissions) bool { return p.SQL != nil }},
+	{abi.ExecModule, "exec", func(p Permissions) bool { return p.Exec != nil }},
 }
 
 // extismModules are those of the Extism ABI. All its guests get the same functions; without a permission they refuse.

@@ -143,6 +143,8 @@ type Permissions struct {
 	Files []FilePermission
 	// SQL asks for a database. Nil means none.
 	SQL *SQLPermission
+	// Exec asks to run commands. Nil means none.
+	Exec *ExecPermission
 	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means StateCall.
 	State State
 }
@@ -200,6 +202,16 @@ type SQLPermission struct {
 	Quota  int64
 	Reason Text
 }
+
+// ExecPermission asks to run programs of the host's machine, on the files of the mounts that the plugin asks for.
+type ExecPermission struct {
+	// Programs are their names, without directories. "*" alone leaves it to the operator to name them.
+	Programs []string
+	Reason   Text
+}
+
+// AnyProgram stands in ExecPermission.Programs for those that the operator names.
+const AnyProgram = "*"
 
 // DefaultSQLQuota is the most bytes of a database where its permission does not say.
 const DefaultSQLQuota = 64 << 20

@@ -328,7 +328,7 @@ func TestCheckImports(t *testing.T) {
 		{"http without permission", [][]byte{imported("hako:http/1", "request", 0, 0), imported("hako:http/1", "read", 0, 0)}, manifest.Permissions{},
 			`the module imports "hako:http/1", but the manifest does not ask for the permission "http" that links it: add it under permissions, or remove what uses it`},
 		{"future version", [][]byte{imported("hako:http/2", "request", 0, 0)}, http, `imports version "2" of "hako:http", and this host has version 1`},
-		{"unknown hako module", [][]byte{imported("hako:gpio/1", "set", 0, 0)}, http, `unknown import module "hako:gpio/1": known are hako:core/1, hako:http/1, hako:sql/1, wasi_snapshot_preview1`},
+		{"unknown hako module", [][]byte{imported("hako:gpio/1", "set", 0, 0)}, http, `unknown import module "hako:gpio/1": known are hako:core/1, hako:exec/1, hako:http/1, hako:sql/1, wasi_snapshot_preview1`},
 		{"browser", [][]byte{imported("gojs", "run", 0, 0)}, http, "build for WASI preview 1 (wasip1), not for a browser"},
 		{"memory", [][]byte{imported("hako:core/1", "memory", 2, 0, 1)}, http, `imports the memory "memory" from "hako:core/1", which has functions only`},
 		{"two", [][]byte{imported("env", "f", 0, 0), imported("sys", "f", 0, 0)}, http, `unknown import module "sys"`},

@@ -175,6 +175,10 @@ func (p *Permissions) read(v strictyaml.Value) {
 			p.SQL = &SQLPermission{}
 			p.SQL.read(v)
 		},
+		"exec": func(v strictyaml.Value) {
+			p.Exec = &ExecPermission{}
+			p.Exec.read(v)
+		},
 	})
 }
 
@@ -205,6 +209,13 @@ func readFilePermission(v strictyaml.Value, p *FilePermission) {
 	if !stated {
 		v.Problem("access is missing: %q or %q", ReadOnly, ReadWrite)
 	}
+}
+
+func (p *ExecPermission) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"programs": strictyaml.Strings(&p.Programs),
+		"reason":   ReadText(&p.Reason),
+	})
 }
 
 func (p *SQLPermission) read(v strictyaml.Value) {

@@ -98,6 +98,8 @@ var goodManifests = map[string]string{
 	"number as a default":  minimal + "config: {a: {type: number, default: 0.5, enum: [0.5, 1]}}\n",
 	"schema with $defs":    strings.Replace(minimal, "{type: object}", "{type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}", 1),
 	"schema as JSON":       strings.Replace(minimal, "{type: object}", `'{"type":"object"}'`, 1),
+	"programs":             minimal + "permissions: {exec: {programs: [git, g++, python3.11], reason: r}}\n",
+	"any program":          minimal + "permissions: {exec: {programs: ['*'], reason: r}}\n",
 	"another size of unit": minimal + "limits: {memory: 1048576B, time: 1m30s}\n",
 }
 
@@ -123,6 +125,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 		"$defs/httpPermission":   "permissions: {http: [{%s: 1}]}",
 		"$defs/filePermission":   "permissions: {files: [{%s: 1}]}",
 		"$defs/sqlPermission":    "permissions: {sql: {%s: 1}}",
+		"$defs/execPermission":   "permissions: {exec: {%s: 1}}",
 		"$defs/configKey":        "config: {a: {%s: 1}}",
 		"$defs/limits":           "limits: {%s: 1}",
 	} {
@@ -146,7 +149,7 @@ func TestPublishedSchemaHasTheParsersKeys(t *testing.T) {
 			}
 		})
 	}
-	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 15 {
-		t.Errorf("the schema has %d closed objects; this test knows 15", n)
+	if n := strings.Count(manifest.JSONSchema(), `"additionalProperties": false`); n != 16 {
+		t.Errorf("the schema has %d closed objects; this test knows 16", n)
 	}
 }

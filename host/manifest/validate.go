@@ -45,6 +45,9 @@ func (m *Manifest) validateGranting() error {
 	if m.Permissions.SQL != nil {
 		v.Add("permissions.sql", "a plugin of the Extism ABI has no functions for a database: remove it")
 	}
+	if m.Permissions.Exec != nil {
+		v.Add("permissions.exec", "a plugin of the Extism ABI has no functions for commands: remove it")
+	}
 	v.manifest(m)
 	return v.Err()
 }
@@ -63,6 +66,7 @@ func (v *validation) manifest(m *Manifest) {
 	v.httpPermissions(m.Permissions.HTTP, m.Config)
 	v.filePermissions(m.Permissions.Files)
 	v.sqlPermission(m.Permissions.SQL)
+	v.execPermission(m.Permissions.Exec)
 	v.limits("limits", m.Limits)
 }
 

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -123,5 +124,28 @@ func (v *validation) sqlPermission(p *SQLPermission) {
 		}
 	}
 	v.size(path+".quota", p.Quota, minQuota, maxQuota)
+	v.required(path+".reason", p.Reason, maxReason)
+}
+
+// programName is what a program may be called in a permission: no directory, no pattern.
+var programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
+
+func (v *validation) execPermission(p *ExecPermission) {
+	if p == nil {
+		return
+	}
+	const path = "permissions.exec"
+	if len(p.Programs) == 0 {
+		v.Add(path+".programs", `lists none: name them, or write ["*"] to let the operator name them`)
+	}
+	items(v, path+".programs", p.Programs, func(name string) (string, string) { return "", name })
+	for i, name := range p.Programs {
+		switch {
+		case name == AnyProgram && len(p.Programs) > 1:
+			v.Add(strictyaml.Index(path+".programs", i), `"*" stands alone: it leaves it to the operator to name the programs`)
+		case name != AnyProgram:
+			v.match(strictyaml.Index(path+".programs", i), name, programName, `a program's name without its directory, such as "git"`)
+		}
+	}
 	v.required(path+".reason", p.Reason, maxReason)
 }

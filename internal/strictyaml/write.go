@@ -81,6 +81,12 @@ func node(value any) (*yaml.Node, error) {
 			list.Content = append(list.Content, item)
 		}
 		return list, nil
+	case []uint16:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, n := range value {
+			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(int(n))})
+		}
+		return list, nil
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(value)}, nil
 	}
