@@ -65,8 +65,8 @@ func page(read string, values [][]json.RawMessage, limit int) table {
 		return t
 	}
 	t.Rows = values[:limit]
-	if rest, err := parseArea(read); err == nil {
-		rest.from.row = max(rest.from.row, 1) + limit
+	if rest, err := parseArea(read); err == nil && rest.from.row > 0 {
+		rest.from.row += limit
 		t.Next = rest.String()
 	}
 	return t

@@ -92,6 +92,28 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestAppendKeepsWhatIsBelow: rows are inserted, not written over what comes after the table.
+func TestAppendKeepsWhatIsBelow(t *testing.T) {
+	t.Parallel()
+	b := newBook(t)
+	must(t, b.write(t, `{"spreadsheet_id":"ID","range":"A1","mode":"overwrite","rows":[["table"],[],["total"]]}`))
+	must(t, b.write(t, `{"spreadsheet_id":"ID","range":"A1","rows":[["one"],["two"]]}`))
+	want := [][]any{{"table"}, {"one"}, {"two"}, {}, {"total"}}
+	if got := b.Values(docID, "Sheet1"); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestNotSent: what the host refuses to send was surely not written, and the host's own words say what to do.
+func TestNotSent(t *testing.T) {
+	t.Parallel()
+	r := pdktest.CallTool(t, "write_rows_to_google_sheet", json.RawMessage(`{"spreadsheet_id":"`+docID+`","range":"A1","rows":[[1]]}`),
+		pdktest.Options{Config: map[string]string{"base_url": "http://no host"}})
+	if !r.IsError || strings.Contains(text(r), "may have been written") || !strings.Contains(text(r), "no host") {
+		t.Errorf("got %q", text(r))
+	}
+}
+
 func TestOverwrite(t *testing.T) {
 	t.Parallel()
 	b := newBook(t)
@@ -172,6 +194,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 		"a number too precise": {`{"spreadsheet_id":"ID","range":"A1","rows":[[1234567890123456]]}`, "send it as a string"},
 		"too large":            {`{"spreadsheet_id":"ID","range":"A1","rows":[["` + strings.Repeat(long[3:]+`","`, 14) + `"]]}`, "at most 2000000 may be written"},
 		"does not fit":         {`{"spreadsheet_id":"ID","range":"A1:B2","mode":"overwrite","rows":[[1],[2],[3,4]]}`, "does not fit into A1:B2"},
+		"too wide":             {`{"spreadsheet_id":"ID","range":"A1:B2","mode":"overwrite","rows":[[1,2,3]]}`, "does not fit into A1:B2"},
 		"beyond the last cell": {`{"spreadsheet_id":"ID","range":"ZZZ1","mode":"overwrite","rows":[[1,2]]}`, "beyond the last cell"},
 	} {
 		if r := b.write(t, test.arguments); !r.IsError || !strings.Contains(text(r), test.want) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -117,10 +116,7 @@ func encode(target area, values rows) ([]byte, error) {
 			values[i] = []json.RawMessage{}
 		}
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(struct {
+	body, err := json.Marshal(struct {
 		Range     string `json:"range"`
 		Dimension string `json:"majorDimension"`
 		Values    rows   `json:"values"`
@@ -128,11 +124,11 @@ func encode(target area, values rows) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.Len() > maxPayload {
+	if len(body) > maxPayload {
 		return nil, fail("rows takes %d bytes, at most %d may be written at once: write them in several calls",
-			"rows は %d バイトです。一度に書けるのは %d バイトまでです。何回かに分けてください", b.Len(), maxPayload)
+			"rows は %d バイトです。一度に書けるのは %d バイトまでです。何回かに分けてください", len(body), maxPayload)
 	}
-	return b.Bytes(), nil
+	return body, nil
 }
 
 // report tells what was written where, as Google says.

@@ -115,11 +115,20 @@ func TestRefused(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	codes := map[string]string{
-		"restricted_action_read_only_channel": "the workspace does not allow it", "message_limit_exceeded": "This one was not sent: try again later",
+		"message_limit_exceeded": "This one was not sent: try again later",
 		"ratelimited": "try again in 30 seconds", "rate_limited": "try again in 30 seconds", "brand_new_error": "brand_new_error)",
 	}
-	for code, remedy := range remedies {
-		codes[code] = remedy.en
+	for want, documented := range map[string]string{
+		checkUser.en:  "user_not_found user_disabled user_not_visible is_bot not_enough_users users_list_not_supplied",
+		openAgain.en:  "channel_not_found not_in_channel is_archived messages_tab_disabled",
+		rewrite.en:    "no_text msg_too_long msg_blocks_too_long markdown_text_conflict",
+		addScopes.en:  "missing_scope",
+		badToken.en:   "not_allowed_token_type invalid_auth not_authed token_revoked token_expired account_inactive",
+		notAllowed.en: "access_denied enterprise_is_restricted restricted_action restricted_action_thread_only_channel",
+	} {
+		for _, code := range strings.Fields(documented) {
+			codes[code] = want
+		}
 	}
 	for code, want := range codes {
 		for _, method := range []string{"conversations.open", "chat.postMessage"} {
@@ -136,17 +145,27 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNotSent: what the host refuses to send was surely not sent, and the host's own words say what to do.
+func TestNotSent(t *testing.T) {
+	t.Parallel()
+	r := pdktest.CallTool(t, "send_slack_dm", arguments{aki, "x"}, pdktest.Options{Config: map[string]string{"base_url": "http://no host"}})
+	if !r.IsError || strings.Contains(text(r), "try again") || !strings.Contains(text(r), "no host") {
+		t.Errorf("got %q", text(r))
+	}
+}
+
 // TestNoDoubleSend: a post is sent once, and what is not known to have failed is said so.
 func TestNoDoubleSend(t *testing.T) {
 	t.Parallel()
 	const may, nothing = "may have been sent: ask the user", "Nothing was sent: try again"
 	internal := fault.Fault{Body: `{"ok":false,"error":"internal_error"}`}
-	for name, test := range map[string]struct {
+	type lost struct {
 		method string
 		fault  fault.Fault
 		want   string
 		posted int
-	}{
+	}
+	tests := map[string]lost{
 		"the answer to a post is lost":  {"chat.postMessage", fault.Fault{After: true, Drop: true}, may, 1},
 		"a post fails half-way":         {"chat.postMessage", fault.Fault{After: true, Body: internal.Body}, may, 1},
 		"a gateway gives up":            {"chat.postMessage", fault.Fault{After: true, Status: 504, Body: "<html>"}, may, 1},
@@ -157,7 +176,11 @@ func TestNoDoubleSend(t *testing.T) {
 		"the answer to an open is lost": {"conversations.open", fault.Fault{After: true, Drop: true}, nothing, 0},
 		"an open fails":                 {"conversations.open", internal, nothing, 0},
 		"an open without a channel":     {"conversations.open", fault.Fault{Body: `{"ok":true,"channel":{}}`}, "did not name it", 0},
-	} {
+	}
+	for _, code := range []string{"internal_error", "fatal_error", "service_unavailable", "request_timeout"} {
+		tests[code] = lost{"chat.postMessage", fault.Fault{After: true, Body: `{"ok":false,"error":"` + code + `"}`}, may, 1}
+	}
+	for name, test := range tests {
 		w := newWorkspace(t)
 		test.fault.Path, test.fault.Times = "/api/"+test.method, 1
 		w.Faults.Add(test.fault)

@@ -96,12 +96,12 @@ func TestAppendFindsTheTable(t *testing.T) {
 func TestInsertedRowsMoveWhatIsBelow(t *testing.T) {
 	t.Parallel()
 	s, base := serve(t)
-	ask(t, s, "PUT", values(base, "'売上 2026/04'!A1")+"?valueInputOption=RAW", `{"values":[["a"],[],["below"]]}`)
+	ask(t, s, "PUT", values(base, "'売上 2026/04'!A1")+"?valueInputOption=RAW", `{"values":[["a"],[null,null,"far"],["below"]]}`)
 	address := values(base, "'売上 2026/04'!A1") + ":append?valueInputOption=RAW&insertDataOption=INSERT_ROWS"
 	if status, text := ask(t, s, "POST", address, `{"values":[["b"],["c"]]}`); status != 200 {
 		t.Fatal(status, text)
 	}
-	want := [][]any{{"a"}, {"b"}, {"c"}, {}, {"below"}}
+	want := [][]any{{"a"}, {"b"}, {"c"}, {nil, nil, "far"}, {"below"}}
 	if got := s.Values(docID, "売上 2026/04"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
