@@ -56,11 +56,22 @@ type Call struct {
 	Tenant string
 	// Memory is the guest's.
 	Memory Memory
+	// Ask asks a person, where the caller is, to agree to something that the guest wants; an error is a no, in words for the caller.
+	// Nil means that nobody can be asked.
+	Ask func(ctx context.Context, q Question) error
 	// Replayed reports that an answer came from a recording, so that the result can say so.
 	Replayed bool
 
 	pending []byte
 	state   map[any]io.Closer
+}
+
+// Question is something that a rule wants a person to agree to.
+type Question struct {
+	// Text is what would happen, for example the command line.
+	Text string
+	// Rule names the rule, and Reason says what it is about.
+	Rule, Reason string
 }
 
 // PointerError is the trap of a guest that named bytes outside its memory.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -24,6 +25,9 @@ type Invocation struct {
 	// Updated receives, after the call and however that ended, the URIs of resources that have changed, each once, as the backend has
 	// them: nothing about them is checked. It may be nil.
 	Updated func(uri string)
+	// Ask asks a person to agree to what the backend is about to do, once for each question; an error is a no. It may be nil: then
+	// nobody can be asked.
+	Ask func(ctx context.Context, q broker.Question) error
 	// Tenant is the caller's; "" is that of callers without one. Nothing of one tenant may reach another.
 	Tenant string
 	// Session tells the caller's session from all others of the tenant. Empty means that there is none.

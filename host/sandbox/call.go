@@ -43,7 +43,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	defer p.done(code)
 	limits := invocation.Limits.Or(p.spec.Limits)
 	c := p.newCall(invocation.Request.Name, limits)
-	c.Tenant, c.request = invocation.Tenant, invocation.Request
+	c.Tenant, c.Ask, c.request = invocation.Tenant, invocation.Ask, invocation.Request
 	c.progress, c.session = invocation.Progress, session
 	payload, err := c.payload(*c.request)
 	if err != nil {
