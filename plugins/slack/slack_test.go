@@ -116,7 +116,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	codes := map[string]string{
 		"message_limit_exceeded": "This one was not sent: try again later",
-		"ratelimited": "try again in 30 seconds", "rate_limited": "try again in 30 seconds", "brand_new_error": "brand_new_error)",
+		"ratelimited":            "try again in 30 seconds", "rate_limited": "try again in 30 seconds", "brand_new_error": "brand_new_error)",
 	}
 	for want, documented := range map[string]string{
 		checkUser.en:  "user_not_found user_disabled user_not_visible is_bot not_enough_users users_list_not_supplied",
