@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -261,8 +262,8 @@ func (c *conn) compile(sql string) (*sqlite3.Stmt, error) {
 	if len(sql) > maxSQL {
 		return nil, failf(abi.CodeLimit, "a statement has at most %d bytes, and this one %d: send values as parameters", maxSQL, len(sql))
 	}
-	if strings.ContainsRune(sql, 0) {
-		return nil, failf(abi.CodeInvalid, "the statement contains a NUL character")
+	if strings.ContainsRune(sql, 0) || !utf8.ValidString(sql) {
+		return nil, failf(abi.CodeInvalid, "the statement is not UTF-8, or contains a NUL character")
 	}
 	stmt, tail, err := c.db.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -39,7 +41,7 @@ func openTest(t *testing.T, o Options) *DB {
 // session starts one in which the host must not fail.
 func session(t *testing.T, db *DB) *Session {
 	t.Helper()
-	s := db.Session(func(err error) { t.Errorf("the host failed: %v", err) })
+	s := db.Session(func(err *Fault) { t.Errorf("the host failed: %v", err) })
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -133,27 +135,28 @@ func TestErrors(t *testing.T) {
 		sql, code, text string
 		args            []any
 	}{
-		"unique":              {sql: "INSERT INTO item (name) VALUES ('a')", code: abi.CodeConflict, text: "UNIQUE constraint failed: item.name"},
-		"foreign key":         {sql: "INSERT INTO part VALUES (9, 1)", code: abi.CodeConflict, text: "FOREIGN KEY constraint failed"},
-		"check":               {sql: "INSERT INTO part VALUES (1, 0)", code: abi.CodeConflict, text: "CHECK constraint failed: n > 0"},
-		"not null":            {sql: "INSERT INTO part (n) VALUES (1)", code: abi.CodeConflict, text: "NOT NULL constraint failed: part.item"},
-		"type":                {sql: "INSERT INTO part VALUES ('x', 1)", code: abi.CodeConflict, text: "cannot store TEXT value in INTEGER column part.item"},
-		"syntax":              {sql: "SELECT 1\nFORM item", code: abi.CodeInvalid, text: `near "item": syntax error, at line 2, column 6`},
-		"no table":            {sql: "SELECT * FROM orders", code: abi.CodeInvalid, text: "no such table: orders"},
-		"no column":           {sql: "SELECT 'é', nmae FROM item", code: abi.CodeInvalid, text: "no such column: nmae, at line 1, column 13"},
-		"text for a name":     {sql: `SELECT "nmae" FROM item`, code: abi.CodeInvalid, text: "no such column"},
-		"empty":               {sql: " -- nothing\n", code: abi.CodeInvalid, text: "empty"},
-		"two statements":      {sql: "SELECT 1; DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
-		"a second, broken":    {sql: "SELECT 1; nonsense", code: abi.CodeInvalid, text: "several statements"},
-		"hidden in a comment": {sql: "SELECT 1 -- x\n;;; /* y */ DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
-		"NUL":                 {sql: "SELECT 1\x00; DELETE FROM item", code: abi.CodeInvalid, text: "NUL"},
-		"too few values":      {sql: "SELECT ?, ?", args: []any{int64(1)}, code: abi.CodeInvalid, text: "has 2 parameters, and 1 values"},
-		"too many values":     {sql: "SELECT 1", args: []any{int64(1)}, code: abi.CodeInvalid, text: "has 0 parameters, and 1 values"},
-		"not UTF-8":           {sql: "SELECT ?", args: []any{"\xff"}, code: abi.CodeInvalid, text: "parameter 1 is not UTF-8"},
-		"another type":        {sql: "SELECT ?", args: []any{true}, code: abi.CodeInvalid, text: "parameter 1 has the type bool"},
-		"text that is none":   {sql: "SELECT 'a', CAST(x'ff' AS TEXT) AS x", code: abi.CodeInvalid, text: "row 1, column x is text but not UTF-8"},
-		"overflow":            {sql: "SELECT abs(-9223372036854775807 - 1)", code: abi.CodeInvalid, text: "integer overflow"},
-		"raised":              {sql: "INSERT INTO guarded VALUES (1)", code: abi.CodeConflict, text: "not today"},
+		"unique":                {sql: "INSERT INTO item (name) VALUES ('a')", code: abi.CodeConflict, text: "UNIQUE constraint failed: item.name"},
+		"foreign key":           {sql: "INSERT INTO part VALUES (9, 1)", code: abi.CodeConflict, text: "FOREIGN KEY constraint failed"},
+		"check":                 {sql: "INSERT INTO part VALUES (1, 0)", code: abi.CodeConflict, text: "CHECK constraint failed: n > 0"},
+		"not null":              {sql: "INSERT INTO part (n) VALUES (1)", code: abi.CodeConflict, text: "NOT NULL constraint failed: part.item"},
+		"type":                  {sql: "INSERT INTO part VALUES ('x', 1)", code: abi.CodeConflict, text: "cannot store TEXT value in INTEGER column part.item"},
+		"syntax":                {sql: "SELECT 1\nFORM item", code: abi.CodeInvalid, text: `near "item": syntax error, at line 2, column 6`},
+		"no table":              {sql: "SELECT * FROM orders", code: abi.CodeInvalid, text: "no such table: orders"},
+		"no column":             {sql: "SELECT 'é', nmae FROM item", code: abi.CodeInvalid, text: "no such column: nmae, at line 1, column 13"},
+		"text for a name":       {sql: `SELECT "nmae" FROM item`, code: abi.CodeInvalid, text: "no such column"},
+		"empty":                 {sql: " -- nothing\n", code: abi.CodeInvalid, text: "empty"},
+		"two statements":        {sql: "SELECT 1; DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
+		"a second, broken":      {sql: "SELECT 1; nonsense", code: abi.CodeInvalid, text: "several statements"},
+		"hidden in a comment":   {sql: "SELECT 1 -- x\n;;; /* y */ DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
+		"NUL":                   {sql: "SELECT 1\x00; DELETE FROM item", code: abi.CodeInvalid, text: "NUL"},
+		"SQL that is not UTF-8": {sql: "SELECT '\xff'", code: abi.CodeInvalid, text: "not UTF-8"},
+		"too few values":        {sql: "SELECT ?, ?", args: []any{int64(1)}, code: abi.CodeInvalid, text: "has 2 parameters, and 1 values"},
+		"too many values":       {sql: "SELECT 1", args: []any{int64(1)}, code: abi.CodeInvalid, text: "has 0 parameters, and 1 values"},
+		"not UTF-8":             {sql: "SELECT ?", args: []any{"\xff"}, code: abi.CodeInvalid, text: "parameter 1 is not UTF-8"},
+		"another type":          {sql: "SELECT ?", args: []any{true}, code: abi.CodeInvalid, text: "parameter 1 has the type bool"},
+		"text that is none":     {sql: "SELECT 'a', CAST(x'ff' AS TEXT) AS x", code: abi.CodeInvalid, text: "row 1, column x is text but not UTF-8"},
+		"overflow":              {sql: "SELECT abs(-9223372036854775807 - 1)", code: abi.CodeInvalid, text: "integer overflow"},
+		"raised":                {sql: "INSERT INTO guarded VALUES (1)", code: abi.CodeConflict, text: "not today"},
 	} {
 		if name == "raised" {
 			s.must(t, "CREATE TABLE guarded (a)")
@@ -168,6 +171,12 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v rows are left", n)
 	}
 	s.must(t, "SELECT 1 ;; -- and a comment")
+	s.must(t, "CREATE TRIGGER loud BEFORE DELETE ON guarded BEGIN SELECT RAISE(ABORT, CAST(zeroblob(2) || x'ff' || hex(zeroblob(1000000)) AS TEXT)); END")
+	s.must(t, "DROP TRIGGER no")
+	s.must(t, "INSERT INTO guarded VALUES (1)")
+	if r := s.Exec(t.Context(), statement("DELETE FROM guarded")); r.Error == nil || len(r.Error.Message) > 2000 || !utf8.ValidString(r.Error.Message) {
+		t.Errorf("got %.100v", r.Error)
+	}
 }
 
 func TestBounds(t *testing.T) {
@@ -339,26 +348,42 @@ func TestReadersDoNotWaitForAWriter(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	o := options(t, table)
-	for name, databases := range map[string][2]*DB{
-		"within the process": func() [2]*DB { db := openTest(t, o); return [2]*DB{db, db} }(),
-		"another process":    {openTest(t, o), openTest(t, o)},
-	} {
-		holder := session(t, databases[0])
-		if err := holder.Begin(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		start := time.Now()
-		r := session(t, databases[1]).Exec(ctx, statement("DELETE FROM item"))
-		wants(t, r.Error, abi.CodeTimeout, "time is up")
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%s: waited %v", name, took)
-		}
-		cancel()
-		if err := holder.Rollback(t.Context()); err != nil {
-			t.Error(err)
-		}
+	for name, shared := range map[string]bool{"within the process": true, "another process": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options(t, table)
+			synctest.Test(t, func(t *testing.T) {
+				db := openTest(t, o)
+				other := db
+				if !shared {
+					other = openTest(t, o)
+				}
+				holder, waiting := session(t, db), session(t, other)
+				if err := holder.Begin(t.Context(), true); err != nil {
+					t.Fatal(err)
+				}
+				for _, limit := range []time.Duration{time.Minute, time.Second} {
+					ctx, cancel := context.WithTimeout(t.Context(), limit)
+					start := time.Now()
+					r := waiting.Exec(ctx, statement("DELETE FROM item"))
+					took := time.Since(start)
+					switch limit {
+					case time.Minute:
+						wants(t, r.Error, abi.CodeBusy, "longer than 5s")
+					default:
+						wants(t, r.Error, abi.CodeTimeout, "time is up")
+					}
+					if took > min(limit, busyWait)+time.Second {
+						t.Errorf("waited %v", took)
+					}
+					cancel()
+				}
+				if err := holder.Rollback(t.Context()); err != nil {
+					t.Error(err)
+				}
+				waiting.must(t, "DELETE FROM item")
+			})
+		})
 	}
 }
 

@@ -92,9 +92,13 @@ func (s *Session) explain(ctx context.Context, c *conn, err error, sql string) *
 	return told
 }
 
+// maxMessage is how much of SQLite's words is passed on, in bytes.
+const maxMessage = 1000
+
 // known explains what a plugin or its caller can act on; nil for what only the operator can.
 func (db *DB) known(c *conn, code sqlite3.ExtendedErrorCode, err error, sql string) *abi.Error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), code.Error()), ": ")
+	text = strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\ufffd") // a trigger may say anything
 	switch sqlite3.ErrorCode(code) {
 	case sqlite3.CONSTRAINT:
 		return failf(abi.CodeConflict, "%s", text)

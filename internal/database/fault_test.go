@@ -86,14 +86,14 @@ func TestDamagedPage(t *testing.T) {
 	if err := os.WriteFile(o.Path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var faults []error
+	var faults []*Fault
 	damaged, err := Open(t.Context(), o)
 	if err != nil {
 		hasFault(t, err, "malformed")
 		return
 	}
 	defer damaged.Close()
-	s := damaged.Session(func(err error) { faults = append(faults, err) })
+	s := damaged.Session(func(err *Fault) { faults = append(faults, err) })
 	r := s.Query(t.Context(), statement("SELECT sum(length(value)) FROM item"))
 	wants(t, r.Error, abi.CodeInternal, "damaged")
 	if len(faults) != 1 {

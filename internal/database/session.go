@@ -11,7 +11,7 @@ import (
 // time.
 type Session struct {
 	db    *DB
-	fault func(error)
+	fault func(*Fault)
 	// tx is the open transaction's connection; nil: none is open.
 	tx *conn
 	// lost is why the open transaction has been undone; nil: it has not.
@@ -20,9 +20,9 @@ type Session struct {
 
 // Session starts one. The caller closes it. fault is told of what fails in the host, in words for the operator; the plugin gets an
 // error with abi.CodeInternal for it. Nil tells nobody.
-func (db *DB) Session(fault func(error)) *Session {
+func (db *DB) Session(fault func(*Fault)) *Session {
 	if fault == nil {
-		fault = func(error) {}
+		fault = func(*Fault) {}
 	}
 	return &Session{db: db, fault: fault}
 }
@@ -70,7 +70,11 @@ func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows
 	if errors.Is(err, errMustWrite) {
 		return nil, nil, err
 	}
-	return result, s.explain(ctx, c, err, statement.SQL), c.files.full
+	explained := s.explain(ctx, c, err, statement.SQL)
+	if c.running != nil {
+		return nil, explained, nil
+	}
+	return result, explained, c.files.full
 }
 
 // within runs a statement in the open transaction.
@@ -122,7 +126,8 @@ func (s *Session) Begin(ctx context.Context, write bool) *abi.Error {
 	return nil
 }
 
-// Commit ends the transaction and keeps what it did; with an error nothing is kept.
+// Commit ends the transaction and keeps what it did; with an error nothing is kept, except that nobody knows if the call's time ends in
+// the midst of it.
 func (s *Session) Commit(ctx context.Context) *abi.Error {
 	if s.lost != nil {
 		err := s.undone()

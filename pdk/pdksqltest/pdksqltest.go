@@ -30,7 +30,7 @@ func Database(t testing.TB, manifest string) {
 		t.Fatalf("pdksqltest: %v", err)
 	}
 	nativesql.Register(t.Name(), func() nativesql.Session {
-		return db.Session(func(err error) { t.Errorf("pdksqltest: %v", err) })
+		return db.Session(func(err *database.Fault) { t.Errorf("pdksqltest: %v", err) })
 	})
 	t.Cleanup(func() {
 		nativesql.Register(t.Name(), nil)

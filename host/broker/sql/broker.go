@@ -137,7 +137,13 @@ func (b *Broker) start(t *tenant) {
 	if t.err == nil {
 		return
 	}
-	b.fault(t.err)
+	var fault *database.Fault
+	switch {
+	case errors.As(t.err, &fault):
+		b.fault(fault)
+	case b.ctx.Err() == nil: // its callers are told, but are not those who can help
+		b.log.Warn("a plugin's database cannot be opened", "plugin", filepath.Base(b.dir), "tenant", t.name, "err", t.err)
+	}
 	b.mu.Lock()
 	delete(b.open, t.name) // the next call tries again
 	b.mu.Unlock()
@@ -204,9 +210,6 @@ func (b *Broker) Close() error {
 }
 
 // fault tells the operator of a failure of the host's.
-func (b *Broker) fault(err error) {
-	var fault *database.Fault
-	if errors.As(err, &fault) {
-		b.log.Error("a plugin's database cannot be used", "path", fault.Path, "err", fault.Err)
-	}
+func (b *Broker) fault(fault *database.Fault) {
+	b.log.Error("a plugin's database cannot be used", "path", fault.Path, "err", fault.Err)
 }
