@@ -33,7 +33,7 @@ func newFreee(s *session) (vendor, error) {
 
 func (f *freee) title() string { return f.name }
 
-// selectCompany checks a company id; an empty one leaves the choice to freee's default (defaultCompany).
+// selectCompany checks a company id; an empty one leaves the choice to resolveCompany.
 func (f *freee) selectCompany(id string) error {
 	if id != "" && !digits(id) {
 		return f.lang.errorf("company_id の値 %q は数字ではありません。freeeの事業所IDは整数です。",
@@ -71,7 +71,7 @@ func (f *freee) me(ctx context.Context) (*freeeUser, error) {
 	d := f.document()
 	user := &freeeUser{chosen: companyOf(response)}
 	for _, c := range d.parse(response.Body).children("companies") {
-		m := freeeMembership{id: c.id("id"), name: c.text("name"), role: c.text("role")}
+		m := freeeMembership{id: c.id("id"), name: deref(c.optionalText("name")), role: deref(c.optionalText("role"))}
 		if c.has("employee_id") {
 			m.employee = c.id("employee_id")
 		}

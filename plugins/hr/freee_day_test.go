@@ -78,6 +78,7 @@ func TestFreeeDay(t *testing.T) {
 		{"hourly leave until 2025", map[string]any{"paid_holidays": nil, "paid_holiday": 0, "hourly_paid_holiday_mins": 60}, map[string]any{"is_paid_leave": true}},
 		{"special leave", map[string]any{"special_holiday": 0.5}, map[string]any{"special_leave_days": 0.5, "is_paid_leave": false}},
 		{"half compensatory leave", map[string]any{"use_half_compensatory_holiday": true}, map[string]any{"notes": []any{"half a day of compensatory leave"}}},
+		{"night overtime, old and new name", map[string]any{"total_latenight_overtime_except_normal_work_min": null, "total_latenight_overtime_except_normal_work_mins": 7}, map[string]any{"late_night_overtime_minutes": 7.0}},
 		{"night overtime, renamed", map[string]any{"total_latenight_overtime_except_normal_work_min": nil, "total_latenight_overtime_except_normal_work_mins": 7}, map[string]any{"late_night_overtime_minutes": 7.0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

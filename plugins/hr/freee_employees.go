@@ -17,27 +17,21 @@ func (f *freee) employees(ctx context.Context) (*roster, error) {
 	if err := f.resolveCompany(ctx); err != nil {
 		return nil, err
 	}
-	all := &roster{}
-	people, err := f.everybody(ctx)
-	if err != nil {
-		return nil, f.withRole(ctx, err)
-	}
-	all.company = f.company
-	if err := f.addDepartments(ctx, people, all); err != nil {
-		return nil, f.withRole(ctx, err)
-	}
-	if err := f.addEmployment(ctx, people, all); err != nil {
-		return nil, f.withRole(ctx, err)
-	}
-	for _, p := range people {
-		if p.Name == "" {
-			d := f.document()
-			d.missing("display_name")
-			return nil, d.err
+	join := freeeJoin{freee: f, byID: map[string]*freeePerson{}}
+	for _, read := range []func(context.Context) error{join.everybody, join.departments, join.employment} {
+		if err := read(ctx); err != nil {
+			return nil, f.withRole(ctx, err)
 		}
-		all.people = append(all.people, p.employee)
 	}
-	return all, nil
+	return join.roster()
+}
+
+// freeeJoin is the people so far, while list after list is read.
+type freeeJoin struct {
+	*freee
+	people []*freeePerson
+	byID   map[string]*freeePerson
+	notes  []string
 }
 
 // freeePerson is an employee while the lists are joined.
@@ -47,19 +41,25 @@ type freeePerson struct {
 	onPayroll     bool
 }
 
-func (f *freee) everybody(ctx context.Context) ([]*freeePerson, error) {
-	path := "/api/v1/companies/" + f.company + "/employees"
-	list, _, err := f.pages(ctx, path, "", url.Values{everyone: {"true"}})
-	if err != nil {
-		return nil, err
-	}
-	people := make([]*freeePerson, len(list))
-	for i, o := range list {
-		if people[i] = f.person(o); o.err != nil {
-			return nil, o.err
+func (j *freeeJoin) roster() (*roster, error) {
+	all := &roster{company: j.company, notes: j.notes}
+	for _, p := range j.people {
+		if p.Name == "" {
+			d := j.document()
+			d.missing("display_name")
+			return nil, d.err
 		}
+		all.people = append(all.people, p.employee)
 	}
-	return people, nil
+	return all, nil
+}
+
+func (j *freeeJoin) everybody(ctx context.Context) error {
+	_, _, err := j.pages(ctx, "/api/v1/companies/"+j.company+"/employees", "", url.Values{everyone: {"true"}}, func(o object) {
+		p := j.person(o)
+		j.people, j.byID[p.ID] = append(j.people, p), p
+	})
+	return err
 }
 
 // everyone is the parameter that includes people outside the payroll: they are employees all the same.
@@ -87,34 +87,19 @@ func (f *freee) person(o object) *freeePerson {
 	return p
 }
 
-// addDepartments fills in departments and positions as they are today.
-func (f *freee) addDepartments(ctx context.Context, people []*freeePerson, all *roster) error {
-	list, total, err := f.pages(ctx, "/api/v1/employee_group_memberships", "employee_group_memberships", f.query(everyone, "true", "base_date", string(dateOf(f.now))))
-	if err != nil {
-		return err
+// departments fills in departments and positions as they are today.
+func (j *freeeJoin) departments(ctx context.Context) error {
+	items, total, err := j.pages(ctx, "/api/v1/employee_group_memberships", "employee_group_memberships",
+		j.query(everyone, "true", "base_date", string(dateOf(j.now))), func(o object) {
+			if p := j.byID[o.id("id")]; p != nil {
+				p.setDepartment(o.children("group_memberships"))
+			}
+		})
+	if err == nil && items < total {
+		j.notes = append(j.notes, j.lang.sprintf("freeeは所属情報を%d件と答えましたが、%d件しか返しませんでした。読み込み中に変更があった可能性があります。",
+			"freee counts %d people with departments but returned %d: the list may have changed while it was read", total, items))
 	}
-	if len(list) < total {
-		all.notes = append(all.notes, f.lang.sprintf("freeeは所属情報を%d件と答えましたが、%d件しか返しませんでした。読み込み中に変更があった可能性があります。",
-			"freee counts %d people with departments but returned %d: the list may have changed while it was read", total, len(list)))
-	}
-	byID := index(people)
-	for _, o := range list {
-		if p := byID[o.id("id")]; p != nil {
-			p.setDepartment(o.children("group_memberships"))
-		}
-		if o.err != nil {
-			return o.err
-		}
-	}
-	return nil
-}
-
-func index(people []*freeePerson) map[string]*freeePerson {
-	byID := make(map[string]*freeePerson, len(people))
-	for _, p := range people {
-		byID[p.ID] = p
-	}
-	return byID
+	return err
 }
 
 // setDepartment takes the main duty, else one that is not marked, else the first.
@@ -149,42 +134,34 @@ func deref(s *string) string {
 	return *s
 }
 
-// addEmployment fills in the kind of employment, titles where there is no position, and names that are missing so far.
-func (f *freee) addEmployment(ctx context.Context, people []*freeePerson, all *roster) error {
-	if !f.withEmployment {
-		all.notes = append(all.notes, f.lang.pick("雇用形態は、設定 include_employment_type が無効のため取得していません。",
+// employment fills in the kind of employment, titles where there is no position, and names that are missing so far.
+func (j *freeeJoin) employment(ctx context.Context) error {
+	if !j.withEmployment {
+		j.notes = append(j.notes, j.lang.pick("雇用形態は、設定 include_employment_type が無効のため取得していません。",
 			"The kind of employment is not read, because the setting include_employment_type is off."))
 		return nil
 	}
-	m := f.employmentMonth(people)
-	list, _, err := f.pages(ctx, "/api/v1/employees", "employees",
-		f.query(everyone, "true", "year", strconv.Itoa(m.year), "month", strconv.Itoa(int(m.month))))
-	if err != nil {
-		return err
+	m := j.employmentMonth()
+	left := len(j.people)
+	_, _, err := j.pages(ctx, "/api/v1/employees", "employees",
+		j.query(everyone, "true", "year", strconv.Itoa(m.year), "month", strconv.Itoa(int(m.month))), func(o object) {
+			if p := j.byID[o.id("id")]; p != nil && o.has("profile_rule") {
+				p.setProfile(o.child("profile_rule"))
+				left--
+			}
+		})
+	if err == nil && left > 0 {
+		j.notes = append(j.notes, j.lang.sprintf("%[2]d人中%[1]d人の雇用形態は不明です。freeeは、退職者や未入社の人などの雇用形態を返しません。",
+			"The kind of employment is unknown for %d of %d: freee leaves out those who have left or not joined yet, and some others.", left, len(j.people)))
 	}
-	byID := index(people)
-	found := 0
-	for _, o := range list {
-		if p := byID[o.id("id")]; p != nil && o.has("profile_rule") {
-			p.setProfile(o.child("profile_rule"))
-			found++
-		}
-		if o.err != nil {
-			return o.err
-		}
-	}
-	if left := len(people) - found; left > 0 {
-		all.notes = append(all.notes, f.lang.sprintf("%[2]d人中%[1]d人の雇用形態は不明です。freeeは、退職者や未入社の人などの雇用形態を返しません。",
-			"The kind of employment is unknown for %d of %d: freee leaves out those who have left or not joined yet, and some others.", left, len(people)))
-	}
-	return nil
+	return err
 }
 
 // employmentMonth is the month to ask for so that freee answers for the current one: where most are paid in the following month, freee
 // answers for the month after the one asked for.
-func (f *freee) employmentMonth(people []*freeePerson) month {
+func (j *freeeJoin) employmentMonth() month {
 	next, same := 0, 0
-	for _, p := range people {
+	for _, p := range j.people {
 		switch {
 		case p.paidNextMonth:
 			next++
@@ -193,9 +170,9 @@ func (f *freee) employmentMonth(people []*freeePerson) month {
 		}
 	}
 	if next > same {
-		return monthOf(f.now).add(-1)
+		return monthOf(j.now).add(-1)
 	}
-	return monthOf(f.now)
+	return monthOf(j.now)
 }
 
 // freeeEmployment maps profile_rule.employment_type. The schema does not enumerate it, and "" is その他.
@@ -209,10 +186,8 @@ var freeeEmployment = map[string]string{
 
 func (p *freeePerson) setProfile(o object) {
 	if o.has("employment_type") {
-		raw := o.text("employment_type")
-		shown := clip(raw)
-		p.TypeRaw = &shown
-		if known, ok := freeeEmployment[raw]; ok {
+		p.TypeRaw = clipped(o.text("employment_type"))
+		if known, ok := freeeEmployment[*p.TypeRaw]; ok {
 			p.Type = known
 		}
 	}

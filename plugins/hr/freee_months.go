@@ -40,18 +40,8 @@ func (f *freee) payMonths(ctx context.Context, employee string, m month) ([]payM
 	if len(found) == 0 {
 		return nil, search.nothing(m)
 	}
-	slices.SortFunc(found, func(a, b payMonth) int { return compareDates(a.Start, b.Start) })
+	slices.SortFunc(found, func(a, b payMonth) int { return cmp.Compare(a.Start, b.Start) })
 	return found, nil
-}
-
-func compareDates(a, b date) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // paySearch asks for one pay month after the other.
@@ -111,26 +101,24 @@ func (s *paySearch) summary(ctx context.Context, pay month) (*payMonth, error) {
 	d := s.document()
 	figures := d.parse(response.Body)
 	p := &payMonth{period: period{figures.date("start_date"), figures.date("end_date")}, figures: figures, complete: whole}
-	if whole {
-		for _, o := range figures.children("work_records") {
-			p.days = append(p.days, freeeDay(o))
-		}
-	}
 	if d.err != nil {
 		return nil, d.err
 	}
-	if !whole {
-		return p, s.addDays(ctx, p)
+	shared, wanted := p.overlap(s.want)
+	switch {
+	case !wanted:
+		return p, nil
+	case !whole:
+		return p, s.addDays(ctx, p, shared)
 	}
-	return p, nil
+	for _, o := range figures.children("work_records") {
+		p.days = append(p.days, freeeDay(o))
+	}
+	return p, d.err
 }
 
 // addDays reads the days that are wanted one by one. A day that freee refuses is noted and left out.
-func (s *paySearch) addDays(ctx context.Context, p *payMonth) error {
-	shared, ok := p.overlap(s.want)
-	if !ok {
-		return nil
-	}
+func (s *paySearch) addDays(ctx context.Context, p *payMonth, shared period) error {
 	p.complete = shared == p.period
 	for day := shared.Start; day <= shared.End; day = day.add(1) {
 		response, err := s.get(ctx, fmt.Sprintf("/api/v1/employees/%s/work_records/%s", s.employee, day), s.query())

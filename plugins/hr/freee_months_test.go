@@ -129,6 +129,22 @@ func TestTwoSpecialLeaves(t *testing.T) {
 	}
 }
 
+// TestTwoSpecialLeavesInASplitMonth holds that the night's overtime of a period is not told from a part of its days.
+func TestTwoSpecialLeavesInASplitMonth(t *testing.T) {
+	t.Parallel()
+	_, config := fakeFreee(t, func(o *freeefake.Options) {
+		o.Companies[1].Employees[0].Days["2026-05-11"] = freeefake.Day{TwoSpecial: true}
+	})
+	sums, err := call[overtime](t, calculateOvertime, monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}, config, english)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := sums.PayPeriods[0].Breakdown, sums.PayPeriods[1].Breakdown
+	if first.LateNight != nil || first.Normal != nil || second.LateNight == nil || *sums.Breakdown.LateNight != 270 || len(sums.Unreadable) != 1 {
+		t.Errorf("got %s", encode(t, sums))
+	}
+}
+
 // TestFailuresOnTheWay holds that a failure while days are read one by one, or months after another, is not taken for a missing day.
 func TestFailuresOnTheWay(t *testing.T) {
 	t.Parallel()

@@ -13,44 +13,47 @@ const (
 	maxPages = 500
 )
 
-// pages reads all pages of a list. key names its array in the answer; "" means that the answer is the array itself. Items that offset
-// paging repeats are given once. total is freee's own count, or -1 where it gives none.
-func (f *freee) pages(ctx context.Context, path, key string, query url.Values) (items []object, total int, err error) {
+// pages reads all pages of a list and calls each with every item, once also where offset paging repeats one. key names the array in the
+// answer; "" means that the answer is the array itself. Besides the number of items it returns freee's own count, -1 where there is none.
+func (f *freee) pages(ctx context.Context, path, key string, query url.Values, each func(object)) (items, total int, err error) {
 	seen := map[string]bool{}
-	total = -1
 	query.Set("limit", strconv.Itoa(freeePage))
 	for page := range maxPages {
 		query.Set("offset", strconv.Itoa(page*freeePage))
 		response, err := f.get(ctx, path, query)
 		if err != nil {
-			return nil, 0, err
+			return 0, 0, err
 		}
 		d := f.document()
-		var list []object
-		if key == "" {
-			list = d.parseList(response.Body, "employees")
-		} else {
-			answer := d.parse(response.Body)
-			list, total = answer.children(key), int(answer.number("total_count"))
+		list, total := listOf(d, response.Body, key)
+		for _, o := range list {
+			if id := o.id("id"); !seen[id] {
+				seen[id] = true
+				each(o)
+			}
 		}
-		items = appendNew(items, list, seen)
 		if d.err != nil {
-			return nil, 0, d.err
+			return 0, 0, d.err
 		}
-		if len(list) < freeePage && total < 0 || (page+1)*freeePage >= total && total >= 0 || len(list) == 0 {
-			return items, total, nil
+		if isLast(page, len(list), total) {
+			return len(seen), total, nil
 		}
 	}
-	return nil, 0, f.lang.errorf("freeeの %s が%dページを超えました。", "freee's %s has more than %d pages", path, maxPages)
+	return 0, 0, f.lang.errorf("freeeの %s が%dページを超えました。", "freee's %s has more than %d pages", path, maxPages)
 }
 
-// appendNew appends the objects whose ids were not seen before.
-func appendNew(items, list []object, seen map[string]bool) []object {
-	for _, o := range list {
-		if id := o.id("id"); !seen[id] {
-			seen[id] = true
-			items = append(items, o)
-		}
+func listOf(d *document, body []byte, key string) (list []object, total int) {
+	if key == "" {
+		return d.parseList(body, "employees"), -1
 	}
-	return items
+	answer := d.parse(body)
+	return answer.children(key), int(answer.number("total_count"))
+}
+
+// isLast goes by freee's count, and without one by the first page that is not full. An empty page is the last in any case.
+func isLast(page, items, total int) bool {
+	if total < 0 {
+		return items < freeePage
+	}
+	return items == 0 || (page+1)*freeePage >= total
 }

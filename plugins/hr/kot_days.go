@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,7 +100,7 @@ func (k *kot) records(ctx context.Context, employee string, in period) ([]record
 			return nil, o.err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b record) int { return compareDates(a.Date, b.Date) })
+	slices.SortStableFunc(all, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
 	return all, nil
 }
 
@@ -139,7 +140,7 @@ func (r *record) setKOTHoliday(work int) {
 	case weekend:
 		prescribed = work
 	case unknown:
-		return
+		return // nobody can say what kind of work it is
 	}
 	r.LegalHolidayWork, r.PrescribedHoliday = &legal, &prescribed
 }

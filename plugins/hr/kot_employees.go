@@ -37,7 +37,7 @@ func (k *kot) employees(ctx context.Context) (*roster, error) {
 
 func (k *kot) employee(o object) employee {
 	e := employee{
-		ID:         o.text("key"),
+		ID:         o.key("key"),
 		Code:       o.optionalText("code"),
 		Name:       strings.TrimSpace(o.text("lastName") + " " + deref(o.optionalText("firstName"))),
 		Department: o.optionalText("divisionName"),
@@ -46,6 +46,9 @@ func (k *kot) employee(o object) employee {
 		Status:     active,
 		HireDate:   o.optionalDate("hiredDate"),
 		RetireDate: o.optionalDate("resignationDate"),
+	}
+	if e.Name == "" {
+		o.missing(o.place("lastName"))
 	}
 	if kind, ok := k.kinds[deref(e.TypeRaw)]; ok {
 		e.Type = kind

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -23,13 +24,14 @@ func (k *kot) overtime(ctx context.Context, employee string, m month) (*overtime
 	if err != nil {
 		return nil, err
 	}
-	out := &overtime{Basis: vendorSummary}
+	out := &overtime{Basis: vendorSummary, Notes: k.uncounted(months)}
 	if len(months) == 1 && months[0].period == m.days() {
 		out.totals, out.VendorValues = months[0].totals(days), kotFigures(months[0].figures)
 		return out, months[0].figures.err
 	}
 	out.Basis = dailyRecords
 	out.totals = sumDays(m.days(), daysIn(days, m.days()))
+	out.Notes = append(out.Notes, k.unknownDays(daysIn(days, m.days()))...)
 	out.AbsenceDays, out.Breakdown.LateNightWork = nil, nil
 	out.Notes = append(out.Notes, k.lang.pick("締め日が月末ではないため、日別データを合計しました。KING OF TIMEの月別集計値は pay_periods にあります。",
 		"The months of KING OF TIME are not calendar months here, so days were added up; its own figures are in pay_periods."))
@@ -68,7 +70,7 @@ func (k *kot) months(ctx context.Context, employee string, m month) ([]kotMonth,
 			months = append(months, *more)
 		}
 	}
-	slices.SortFunc(months, func(a, b kotMonth) int { return compareDates(a.Start, b.Start) })
+	slices.SortFunc(months, func(a, b kotMonth) int { return cmp.Compare(a.Start, b.Start) })
 	return months, nil
 }
 
@@ -126,6 +128,32 @@ func (m kotMonth) totals(days []record) totals {
 	}
 	t.PaidLeaveDays = &paid
 	return t
+}
+
+// uncounted notes work on days off that the company does not divide into legal holidays and others.
+func (k *kot) uncounted(months []kotMonth) []string {
+	for _, m := range months {
+		if m.figures.optionalSum([]string{"holidayWork.normal", "holidayWork.night", "holidayWork.overtime", "holidayWork.nightOvertime"}) > 0 {
+			return []string{k.lang.pick("法定休日と法定外休日を区別しない休日労働（holidayWork）があり、どの集計にも含めていません。",
+				"There is work on days off that are neither called legal holidays nor others (holidayWork); it is in none of the figures.")}
+		}
+	}
+	return nil
+}
+
+// unknownDays notes work on kinds of days that are not known, which sums of days count as work and nothing else.
+func (k *kot) unknownDays(days []record) []string {
+	kinds := map[string]bool{}
+	for _, r := range days {
+		if r.DayType == unknown && or0(r.WorkMinutes) > 0 {
+			kinds[*r.DayTypeRaw] = true
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	return []string{k.lang.sprintf("勤務日種別 %s は休日かどうか分からないため、その労働は休日労働に含めていません。",
+		"It is not known whether these kinds of days are days off, so work on them is in none of the figures of days off: %s", k.lang.list(sortedKeys(kinds)))}
 }
 
 // kotFigures are the figures of a month under KING OF TIME's names.

@@ -220,6 +220,47 @@ func TestKOTMonth(t *testing.T) {
 	}
 }
 
+// TestKOTUncounted holds that work that no figure has is told.
+func TestKOTUncounted(t *testing.T) {
+	t.Parallel()
+	fake, config := fakeKOT(t, func(o *kotfake.Options) { o.ClosingDay = 20 })
+	change(t, config, &fake.Faults, "/monthly-workings/2026-05", func(a any) { member(a, 0, "holidayWork")["overtime"] = 5 })
+	change(t, config, &fake.Faults, "/daily-workings?start=2026-04-21&end=2026-06-20", func(a any) {
+		member(a, 23, "dailyWorkings", 0)["workdayTypeName"] = "創立記念日"
+	})
+	sums, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(sums.Notes, "\n"); !strings.Contains(notes, "holidayWork") || !strings.Contains(notes, "創立記念日") {
+		t.Errorf("notes are %s", notes)
+	}
+}
+
+func TestKOTEmployeeFields(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edit func(map[string]any)
+		want string
+	}{
+		"no key":       {func(e map[string]any) { delete(e, "key") }, "lacks the field employees[0].key"},
+		"empty key":    {func(e map[string]any) { e["key"] = "" }, "lacks the field employees[0].key"},
+		"no name":      {func(e map[string]any) { delete(e, "lastName") }, "lacks the field employees[0].lastName"},
+		"empty name":   {func(e map[string]any) { e["lastName"], e["firstName"] = "", " " }, "lacks the field employees[0].lastName"},
+		"bad date":     {func(e map[string]any) { e["hiredDate"] = "2016" }, "employees[0].hiredDate is not a date"},
+		"groups":       {func(e map[string]any) { e["employeeGroups"] = 1 }, "employees[0].employeeGroups is not an array"},
+		"bad division": {func(e map[string]any) { e["divisionName"] = []any{} }, "employees[0].divisionName is not a string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake, config := fakeKOT(t, nil)
+			change(t, config, &fake.Faults, "/employees?includeResigner=true", func(a any) { test.edit(member(a, 0)) })
+			_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
+			wantError(t, err, test.want)
+		})
+	}
+}
+
 // TestKOTEndlessMonth holds that a month of years is not asked for day by day.
 func TestKOTEndlessMonth(t *testing.T) {
 	t.Parallel()

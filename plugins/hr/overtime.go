@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -79,7 +80,7 @@ func calculateOvertime(ctx context.Context, s *session, in monthQuery) (any, err
 // daysIn returns the records of the days in a period, each day once, in order.
 func daysIn(records []record, in period) []record {
 	days := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return !in.contains(r.Date) })
-	slices.SortStableFunc(days, func(a, b record) int { return compareDates(a.Date, b.Date) })
+	slices.SortStableFunc(days, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
 	return slices.CompactFunc(days, func(a, b record) bool { return a.Date == b.Date })
 }
 

@@ -97,7 +97,7 @@ var (
 
 func (h *smarthr) employee(o object) employee {
 	e := employee{
-		ID:         o.text("id"),
+		ID:         o.key("id"),
 		Code:       o.optionalText("emp_code"),
 		Name:       smarthrName(o),
 		Position:   o.optionalName("position"),
