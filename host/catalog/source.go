@@ -32,6 +32,8 @@ type Invocation struct {
 	Tenant string
 	// Session tells the caller's session from all others of the tenant. Empty means that there is none.
 	Session string
+	// Steps receives, after the call and however that ended, how many steps the guest computed. It may be nil.
+	Steps *int64
 }
 
 // Source is who offers something: a plugin, or later an upstream server.

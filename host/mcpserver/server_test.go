@@ -338,16 +338,16 @@ func TestCallerIsFilledIn(t *testing.T) {
 	as := []string{"Authorization", "Bearer " + token, "Accept-Language", "ja;q=0.9, en;q=0.5"}
 
 	do(h, post(withoutSessions, message(withoutSessions, 1, "tools/call", `{"name":"x"}`), as...))
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja"}); got != want {
+	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2026: %+v, want %+v", got, want)
 	}
 	id := openSession(t, h, as...)
 	do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), append(as, "Mcp-Session-Id", id)...))
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); got != want {
+	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2025: %+v, want %+v", got, want)
 	}
 	call(t, connectStdio(t, s, withoutSessions, nil), "x")
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorStdio}); got != want {
+	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorStdio}); !reflect.DeepEqual(got, want) {
 		t.Errorf("stdio: %+v, want %+v", got, want)
 	}
 }

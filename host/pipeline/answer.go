@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -64,6 +66,10 @@ func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 	var missing *NotFoundError
 	var denied *NotAllowedError
 	var invalid *InvalidError
+	var pending *approval.PendingError
+	if errors.As(err, &pending) {
+		return nil, err
+	}
 	if errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) || ctx.Err() != nil {
 		return nil, err
 	}
@@ -91,6 +97,8 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 		arguments *argumentsError
 		result    *resultError
 		wire      *abi.Error
+		used      *quota.Error
+		pending   *approval.PendingError
 	)
 	switch {
 	case err == nil && response.IsError:
@@ -99,6 +107,10 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 		return OK
 	case errors.As(err, &limit):
 		return limitOutcomes[limit.Limit]
+	case errors.As(err, &used):
+		return Busy
+	case errors.As(err, &pending):
+		return Asked
 	case errors.As(err, &guest):
 		return Trap
 	case errors.As(err, &missing):

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -23,6 +25,14 @@ type Caller struct {
 	// Tenant and User are empty where the door knows none. Session is the door's own name for the caller's session: it tells
 	// sessions apart, and does not let who reads it in a log use one.
 	Tenant, User, Session string
+	// Token names the credential that the caller came with, Groups those that the door knows the user to be in.
+	Token  string
+	Groups []string
+	// Operator says that the caller is somebody who operates the host, at its own terminal.
+	Operator bool
+	// Client and ClientVersion are what the client calls itself, Address where it is, RequestID and TraceID how it refers to the call.
+	// They are for records alone.
+	Client, ClientVersion, Address, RequestID, TraceID string
 	// Locale is the caller's language, a BCP 47 tag; empty means the host's.
 	Locale string
 }
@@ -43,6 +53,8 @@ type Call struct {
 	Request abi.Request
 	// Progress receives reports during the call, one at a time. It may be nil.
 	Progress func(abi.Progress)
+	// Way is how people at the door can be asked about the call. Its By is the Caller.
+	Way approval.Way
 }
 
 // Outcome sorts results for metrics and logs. The set is fixed.
@@ -55,7 +67,8 @@ const (
 	InvalidArguments Outcome = "invalid_arguments" // they do not match the input schema
 	InvalidResult    Outcome = "invalid_result"    // it does not match the output schema, or is no response at all
 	NotFound         Outcome = "not_found"         // no such tool, resource or prompt
-	NotAllowed       Outcome = "not_allowed"       // it exists, but the caller may not use it
+	NotAllowed       Outcome = "not_allowed"       // it exists, but the caller may not use it, or a person said no
+	Asked            Outcome = "asked"             // it waits for an approval that comes with a second call
 	Timeout          Outcome = "timeout"           // the time limit
 	CPU              Outcome = "cpu"               // the limit of computing
 	Memory           Outcome = "memory"            // the memory limit
@@ -68,7 +81,7 @@ const (
 
 // Outcomes lists them all.
 var Outcomes = []Outcome{
-	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Timeout, CPU, Memory, Size, Busy, Trap, Canceled, Internal,
+	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Asked, Timeout, CPU, Memory, Size, Busy, Trap, Canceled, Internal,
 }
 
 // Result is the answer to a Call.
@@ -87,6 +100,15 @@ type Record struct {
 	Duration             time.Duration
 	// Input and Output are the sizes of arguments and result, in bytes.
 	Input, Output int
+	// Steps is what the guest computed.
+	Steps int64
+	// Action and Rule are the policy's decision, empty if none was made. Question is the approval that it wanted, Approver who gave it.
+	Action             policy.Action
+	Rule               string
+	Question, Approver string
+	// Digest is that of the plugin. Findings are rules of the scanner that matched.
+	Digest   string
+	Findings []string
 }
 
 // Observer sees every call, refused ones included. Its methods are called concurrently and must be quick.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -21,6 +22,18 @@ type Options struct {
 	Missing func(kind, name string) error
 	// Locale is used for callers without one. Empty means "en".
 	Locale string
+	// Policy returns the policy in force. Nil allows every call.
+	Policy func() *policy.Policy
+	// Approvals asks people where the policy wants it. Nil means that nobody can be asked.
+	Approvals Approvals
+	// Quotas may be nil.
+	Quotas Quotas
+	// Audit records every call before its answer leaves. Nil records nothing. A call that cannot be recorded gets no answer, unless
+	// AuditOptional is set.
+	Audit         Audit
+	AuditOptional bool
+	// AuditFields are the arguments that are recorded as they are, by the tool's name at the doors. Others are in the digest alone.
+	AuditFields map[string][]string
 	// Observer sees every call. It may be nil.
 	Observer Observer
 	// Logger receives faults of the host. Nil discards them.
@@ -71,13 +84,19 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 		p.options.Logger.Error("a call failed inside the host", "method", record.Method, "name", record.Name, "err", err)
 		err = errInternal
 	}
+	if err == nil {
+		record.Output = size(response)
+	}
+	record.Duration = time.Since(record.Started)
+	if unrecorded := p.account(ctx, call, &record, response, err); unrecorded != nil {
+		record.Outcome, response, err = Internal, nil, unrecorded
+	}
 	if err != nil && record.Method == abi.CallTool {
 		response, err = asToolError(ctx, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	record.Output = size(response)
 	return &Result{response, record.Outcome}, nil
 }
 
@@ -119,7 +138,7 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 	if err := tool.Spec.Input().Validate(request.Arguments); err != nil {
 		return nil, &argumentsError{tool.Name, err}
 	}
-	response, err := p.run(ctx, tool.Source, call, &request, tool.Spec.Limits)
+	response, err := p.run(ctx, ofTool(tool), call, &request, record)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +158,7 @@ func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record)
 		return nil, p.missing(call, "resource", request.URI)
 	}
 	record.Source = source.Name
-	return p.run(ctx, source, call, &request, manifest.Limits{})
+	return p.run(ctx, ofMethod(source, record.Method), call, &request, record)
 }
 
 func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
@@ -153,7 +172,7 @@ func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*
 	if err := checkPrompt(prompt.Spec, request.Arguments); err != nil {
 		return nil, err
 	}
-	return p.run(ctx, prompt.Source, call, &request, manifest.Limits{})
+	return p.run(ctx, ofMethod(prompt.Source, record.Method), call, &request, record)
 }
 
 func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
@@ -186,7 +205,7 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 	}
 	record.Name, record.Source = request.Ref.Name+request.Ref.URI, source.Name
 	request.Ref = &ref
-	response, err := p.run(ctx, source, call, &request, manifest.Limits{})
+	response, err := p.run(ctx, ofMethod(source, record.Method), call, &request, record)
 	if err == nil && response.Completion == nil {
 		response.Completion = &abi.Completion{Values: []string{}}
 	}
@@ -215,14 +234,24 @@ func (p *Pipeline) referred(call *Call) (*catalog.Source, abi.Ref, error) {
 	return nil, ref, &InvalidError{fmt.Sprintf("a completion is for ref/prompt or ref/resource, not %q", ref.Type)}
 }
 
-// run passes the request on to who serves it.
-func (p *Pipeline) run(ctx context.Context, source *catalog.Source, call *Call, request *abi.Request, limits manifest.Limits) (*abi.Response, error) {
+// run passes the request on to who serves it, if the policy, people and quotas let it.
+func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi.Request, record *Record) (*abi.Response, error) {
+	if err := p.permit(ctx, call, s, request.Arguments, record); err != nil {
+		return nil, err
+	}
+	leave, err := p.enter(call, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { leave(record.Steps) }()
 	tenant := call.Caller.Tenant
-	request.Config = source.ConfigFor(tenant)
+	request.Config = s.source.ConfigFor(tenant)
 	request.Locale = p.locale(call)
-	response, err := source.Backend.Call(ctx, &catalog.Invocation{
-		Request: request, Limits: limits, Progress: call.Progress, Tenant: tenant, Session: call.Caller.sessionID(),
-		Updated: func(uri string) { p.updated(source.Name, tenant, uri) },
+	response, err := s.source.Backend.Call(ctx, &catalog.Invocation{
+		Request: request, Limits: s.limits, Progress: call.Progress, Tenant: tenant, Session: call.Caller.sessionID(),
+		Updated: func(uri string) { p.updated(s.source.Name, tenant, uri) },
+		Ask:     p.asker(call, s, request.Arguments, record),
+		Steps:   &record.Steps,
 	})
 	if err != nil {
 		return nil, err

@@ -52,6 +52,9 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	timed, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
 	defer c.passUpdates(invocation.Updated)
+	if invocation.Steps != nil {
+		defer func() { *invocation.Steps = c.meter.used }()
+	}
 	response, err := p.serve(timed, code, c, payload)
 	if err != nil {
 		return nil, c.explain(ctx, timed, err)

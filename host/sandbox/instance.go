@@ -132,6 +132,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.files.Begin(ctx)
 	if i.fuel != nil {
 		i.fuel.Set(uint64(c.meter.begin(i.quantum)))
+		defer func() { c.meter.end(int64(i.fuel.Get())) }()
 	}
 	ctx = context.WithValue(ctx, instanceKey{}, i)
 	if contract := c.plugin.spec.Contract; contract != nil {

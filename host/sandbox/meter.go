@@ -31,7 +31,12 @@ type meter struct {
 	granted int64
 	// quantum is how much the guest gets at once.
 	quantum int64
+	// used is how many steps there were, once the call has ended.
+	used int64
 }
+
+// end notes what was used, given what is left of the last fuel.
+func (m *meter) end(left int64) { m.used = m.granted - left }
 
 // newMeter is that of an instance that starts, with the fuel from the rewriter.
 func newMeter(limit int) meter {

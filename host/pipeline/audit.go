@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Audit records calls. *audit.Log does.
+type Audit interface {
+	Append(ctx context.Context, event *audit.Event) error
+	Digest(data []byte) string
+}
+
+// errUnrecorded withholds the answer of a call that could not be recorded.
+var errUnrecorded = fmt.Errorf("the call could not be recorded in the audit log, and so its answer is withheld: the host's log says why")
+
+// account records the call before its answer leaves. Without a record there is no answer, unless the operator prefers that.
+func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, response *abi.Response, failure error) error {
+	if p.options.Audit == nil {
+		return nil
+	}
+	event := &audit.Event{
+		Time: record.Started, Type: audit.Type(record.Method), Outcome: string(record.Outcome),
+		Subject: audit.Subject{
+			Door: call.Caller.Door, Tenant: call.Caller.Tenant, User: call.Caller.User, Session: call.Caller.Session,
+			Address: call.Caller.Address, ClientName: call.Caller.Client, ClientVersion: call.Caller.ClientVersion,
+		},
+		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
+		DurationMS: float64(record.Duration.Microseconds()) / 1000,
+		InputBytes: record.Input, OutputBytes: record.Output, Findings: record.Findings,
+		RequestID: call.Caller.RequestID, TraceID: call.Caller.TraceID,
+		Arguments: p.recorded(record, call.Request.Arguments),
+	}
+	if record.Name == "" {
+		event.Target.Name = clipped(call.Request.Name + call.Request.URI)
+	}
+	if record.Action != "" {
+		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule}
+	}
+	if record.Question != "" {
+		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: answered(record)}
+	}
+	if response != nil && len(response.StructuredContent) > 0 {
+		event.Result = digested(p.options.Audit.Digest(response.StructuredContent))
+	}
+	if failure != nil {
+		event.Error = clipped(string(record.Outcome))
+	}
+	// The record is written however the call ended, also when the caller has gone.
+	if err := p.options.Audit.Append(context.WithoutCancel(ctx), event); err != nil {
+		p.options.Logger.Error("a call could not be recorded in the audit log", "method", record.Method, "name", record.Name, "err", err)
+		if !p.options.AuditOptional {
+			return errUnrecorded
+		}
+	}
+	return nil
+}
+
+// answered is what became of the question that the call asked.
+func answered(record *Record) string {
+	switch {
+	case record.Approver != "" || record.Outcome == OK || record.Outcome == ToolError:
+		return "yes"
+	case record.Outcome == Asked:
+		return "pending"
+	}
+	return "no"
+}
+
+// recorded is what the log says of the arguments: a digest, and the fields that the operator wants to see.
+func (p *Pipeline) recorded(record *Record, arguments json.RawMessage) json.RawMessage {
+	if len(arguments) == 0 {
+		return nil
+	}
+	digest := p.options.Audit.Digest(arguments)
+	fields := p.options.AuditFields[record.Name]
+	if len(fields) == 0 {
+		return digested(digest)
+	}
+	var given, shown map[string]json.RawMessage
+	if json.Unmarshal(arguments, &given) != nil {
+		return digested(digest)
+	}
+	shown = map[string]json.RawMessage{"digest": digested(digest)}
+	for name, value := range given {
+		if slices.Contains(fields, name) && len(value) <= maxRecorded {
+			shown[name] = value
+		}
+	}
+	encoded, err := json.Marshal(shown)
+	if err != nil {
+		return digested(digest)
+	}
+	return encoded
+}
+
+// maxRecorded bounds one field of the arguments in the log, and what a client sent in the place of a name, in bytes.
+const maxRecorded = 4 << 10
+
+func digested(digest string) json.RawMessage {
+	return json.RawMessage(`"` + digest + `"`) // hexadecimal digits
+}
+
+func clipped(text string) string { return text[:min(len(text), maxRecorded)] }
+
+var _ Approvals = (*approval.Desk)(nil)

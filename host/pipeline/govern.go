@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/quota"
+)
+
+// Approvals asks people. *approval.Desk does.
+type Approvals interface {
+	Ask(ctx context.Context, q *approval.Question, way approval.Way) (by string, err error)
+}
+
+// Quotas limits what callers use. *quota.Limiter does.
+type Quotas interface {
+	Enter(c quota.Call) (leave func(steps int64), err error)
+}
+
+// subject is what a call is for, as the policy sees it.
+type subject struct {
+	source *catalog.Source
+	// name is the tool's at the doors; for what is no tool, MCP's method.
+	name        string
+	title       manifest.Text
+	annotations manifest.Annotations
+	limits      manifest.Limits
+}
+
+func ofTool(tool *catalog.Tool) *subject {
+	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Annotations, tool.Spec.Limits}
+}
+
+// readOnly are the annotations of what is no tool: resources, prompts and completions change nothing and stay inside.
+var readOnly = manifest.Annotations{ReadOnlyHint: &yes, OpenWorldHint: &no}
+
+var yes, no = true, false
+
+func ofMethod(source *catalog.Source, method string) *subject {
+	return &subject{source: source, name: method, annotations: readOnly}
+}
+
+// Visible reports whether the caller may ever call the tool, or ask to. Doors list no others.
+func (p *Pipeline) Visible(caller Caller, tool *catalog.Tool) bool {
+	if p.options.Policy == nil {
+		return true
+	}
+	return p.options.Policy().Visible(policyCall(caller, ofTool(tool), nil))
+}
+
+func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {
+	return &policy.Call{
+		Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
+		Door: caller.Door, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups,
+	}
+}
+
+// permit lets a call go on if the policy allows it, or a person does.
+func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments json.RawMessage, record *Record) error {
+	if p.options.Policy == nil {
+		return nil
+	}
+	decision := p.options.Policy().Decide(policyCall(call.Caller, s, arguments))
+	record.Action, record.Rule = decision.Action, decision.Rule
+	switch decision.Action {
+	case policy.Allow:
+		return nil
+	case policy.Ask:
+		q := p.question(call, s, arguments)
+		q.Rule, q.Reason = decision.Rule, decision.Reason.In(p.locale(call))
+		q.Approvers, q.Remember = decision.Approvers, decision.Remember
+		return p.ask(ctx, call, q, call.Way, record)
+	}
+	return &NotAllowedError{Name: s.name, Reason: because(decision.Rule, decision.Reason.In(p.locale(call)))}
+}
+
+// because is why a rule stands against a call.
+func because(rule, reason string) string {
+	if reason == "" {
+		return fmt.Sprintf("the policy's rule %q denies it", rule)
+	}
+	return fmt.Sprintf("the policy's rule %q denies it: %s", rule, reason)
+}
+
+// question is what people are asked about the call, without the rule that wants it.
+func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *approval.Question {
+	a := s.annotations
+	reads := a.ReadOnlyHint != nil && *a.ReadOnlyHint
+	return &approval.Question{
+		Caller: approval.Caller{Door: call.Caller.Door, Tenant: call.Caller.Tenant, User: call.Caller.User, Session: call.Caller.Session},
+		Tool:   s.name, Plugin: s.source.Name, Title: s.title.In(p.locale(call)), Arguments: arguments,
+		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
+		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
+	}
+}
+
+// ask puts a question to people.
+func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Way, record *Record) error {
+	way.By = approval.Person{User: call.Caller.User, Groups: call.Caller.Groups, Operator: call.Caller.Operator}
+	err := error(approval.ErrUnreachable)
+	if p.options.Approvals != nil {
+		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
+	}
+	record.Question = q.ID
+	var pending *approval.PendingError
+	switch {
+	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
+		return err
+	case errors.Is(err, approval.ErrUnreachable):
+		return &NotAllowedError{Name: q.Tool, Reason: fmt.Sprintf(
+			"the policy's rule %q wants a person to agree, and %v: call it through a client that can ask (MCP elicitation), or have somebody answer with hako approvals", q.Rule, err)}
+	}
+	return &NotAllowedError{Name: q.Tool, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %v", q.Rule, err)}
+}
+
+// asker lets a broker put questions about what the call is doing. The answer cannot come with a second call: by then this one is over.
+func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, record *Record) func(context.Context, broker.Question) error {
+	return func(ctx context.Context, about broker.Question) error {
+		q := p.question(call, s, arguments)
+		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason
+		way := call.Way
+		way.Later, way.Reply = false, nil
+		return p.ask(ctx, call, q, way, record)
+	}
+}
+
+// enter counts the call against the quotas.
+func (p *Pipeline) enter(call *Call, s *subject) (leave func(steps int64), err error) {
+	if p.options.Quotas == nil {
+		return func(int64) {}, nil
+	}
+	return p.options.Quotas.Enter(quota.Call{
+		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name, Tool: s.name,
+	})
+}
