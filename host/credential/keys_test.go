@@ -79,6 +79,9 @@ func TestRotate(t *testing.T) {
 	for _, tenant := range []string{"", "acme", "other"} {
 		hold(t, running, tenant, 0, time.Hour)
 	}
+	if r, err := keyed(t, t.TempDir(), Source{}).Rotate(t.Context()); err != nil || r.Records != 0 {
+		t.Errorf("without connections: %+v, %v", r, err)
+	}
 	file := filepath.Join(dir, "secrets.key")
 	before, err := os.ReadFile(file)
 	if err != nil {

@@ -30,6 +30,9 @@ func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.vault.makeKey(ctx, s); err != nil {
+		return nil, err
+	}
 	release, err := s.Lock(ctx, "credential key")
 	if err != nil {
 		return nil, err

@@ -47,8 +47,9 @@ type vault struct {
 	keys   keys
 	logger *slog.Logger
 
-	mu    sync.Mutex // guards store, and the making of the key
-	store *store.Store
+	mu     sync.Mutex // guards what follows
+	store  *store.Store
+	ownKey bool // the key is hako's own, and may have to be made
 }
 
 // ready returns the store, opened and up to date.
@@ -69,9 +70,7 @@ func (v *vault) ready(ctx context.Context) (*store.Store, error) {
 		return nil, err
 	}
 	if v.keys.source.IsZero() {
-		if v.keys.source.File, err = v.ownKey(ctx, s); err != nil {
-			return nil, err
-		}
+		v.keys.source.File, v.ownKey = filepath.Join(s.Dir(), "secrets.key"), true
 	}
 	v.store = s
 	return s, nil
@@ -133,6 +132,9 @@ func (v *vault) decrypt(ctx context.Context, i id, keyID, sealed string) (*recor
 func (v *vault) put(ctx context.Context, i id, r *record) error {
 	s, err := v.ready(ctx)
 	if err != nil {
+		return err
+	}
+	if err := v.makeKey(ctx, s); err != nil {
 		return err
 	}
 	plain, err := json.Marshal(r)
@@ -216,27 +218,32 @@ func listed(ctx context.Context, tx *sql.Tx) (all []id, err error) {
 	return all, rows.Err()
 }
 
-// ownKey returns the file of hako's own key, which is made if the store has never had one.
-func (v *vault) ownKey(ctx context.Context, s *store.Store) (string, error) {
-	path := filepath.Join(s.Dir(), "secrets.key")
+// makeKey makes hako's own key, if the store has never had one.
+func (v *vault) makeKey(ctx context.Context, s *store.Store) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.ownKey {
+		return nil
+	}
 	release, err := s.Lock(ctx, "credential key")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = release() }()
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return path, err
+	path := v.keys.source.File
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		used := 0
+		err := s.View(ctx, func(tx *sql.Tx) error {
+			return tx.QueryRowContext(ctx, "SELECT count(*) FROM credential_key").Scan(&used)
+		})
+		if err != nil || used > 0 {
+			return err // where there was one, reading it says what is missing
+		}
+		if err := writeKeys(path, newKeyText()); err != nil {
+			return fmt.Errorf("make the key of the connections: %w", err)
+		}
+		v.logger.Warn("made a key that encrypts the connections: keep a copy of it, apart from backups of the store", "file", path)
 	}
-	used := 0
-	err = s.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT count(*) FROM credential_key").Scan(&used)
-	})
-	if err != nil || used > 0 {
-		return path, err // reading the key says what is missing
-	}
-	if err := writeKeys(path, newKeyText()); err != nil {
-		return "", fmt.Errorf("make the key of the connections: %w", err)
-	}
-	v.logger.Warn("made a key that encrypts the connections: keep a copy of it, apart from backups of the store", "file", path)
-	return path, nil
+	v.ownKey = false
+	return nil
 }
