@@ -99,3 +99,32 @@ func benchmarkHTTP(b *testing.B, h http.Handler, version string) {
 		}
 	})
 }
+
+// BenchmarkDoor compares the two ways of a call through this package, without a network.
+func BenchmarkDoor(b *testing.B) {
+	for _, version := range eras {
+		for name, prepare := range map[string]func(*http.Request) *http.Request{
+			"direct": func(r *http.Request) *http.Request { return r },
+			"SDK":    aside,
+		} {
+			b.Run(version+"/"+name, func(b *testing.B) {
+				h := hosted(b)
+				session := ""
+				if version < sessionless {
+					session = openSession(b, h)
+				}
+				body := message(version, 1, "tools/call", `{"name":"echo","arguments":{"text":"hello"}}`)
+				template := prepare(post(version, body, "Mcp-Session-Id", session))
+				b.ReportAllocs()
+				for b.Loop() {
+					r := *template
+					r.Header = template.Header.Clone()
+					r.Body = io.NopCloser(strings.NewReader(body))
+					if w := do(h, &r); w.Code != http.StatusOK {
+						b.Fatal(w.Code, w.Body)
+					}
+				}
+			})
+		}
+	}
+}

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"sync"
@@ -64,7 +65,7 @@ func (p *callParser) release() {
 func (p *callParser) isWhole() bool {
 	const required = 5 // jsonrpc, id, method, params and its name
 	_, err := p.tokens.ReadToken()
-	return err == io.EOF && p.seen == required
+	return errors.Is(err, io.EOF) && p.seen == required
 }
 
 // object reads an object whose members are all taken by member.
