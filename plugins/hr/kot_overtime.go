@@ -19,8 +19,9 @@ func (k *kot) overtime(ctx context.Context, employee string, m month) (*overtime
 	if err != nil {
 		return nil, err
 	}
-	all := period{min(months[0].Start, m.days().Start), max(months[len(months)-1].End, m.days().End)}
-	days, err := k.records(ctx, employee, all)
+	span := period{months[0].Start, months[len(months)-1].End}
+	counted, _ := span.overlap(m.days())
+	days, err := k.records(ctx, employee, span)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +31,8 @@ func (k *kot) overtime(ctx context.Context, employee string, m month) (*overtime
 		return out, months[0].figures.err
 	}
 	out.Basis = dailyRecords
-	out.totals = sumDays(m.days(), daysIn(days, m.days()))
-	out.Notes = append(out.Notes, k.unknownDays(daysIn(days, m.days()))...)
+	out.totals = sumDays(counted, daysIn(days, counted))
+	out.Notes = append(out.Notes, k.unknownDays(daysIn(days, counted))...)
 	out.AbsenceDays, out.Breakdown.LateNightWork = nil, nil
 	out.Notes = append(out.Notes, k.lang.pick("締め日が月末ではないため、日別データを合計しました。KING OF TIMEの月別集計値は pay_periods にあります。",
 		"The months of KING OF TIME are not calendar months here, so days were added up; its own figures are in pay_periods."))
@@ -44,34 +45,31 @@ func (k *kot) overtime(ctx context.Context, employee string, m month) (*overtime
 	return out, nil
 }
 
-// months reads the month, and its neighbour where that has the rest of the calendar month.
-func (k *kot) months(ctx context.Context, employee string, m month) ([]kotMonth, error) {
-	first, err := k.month(ctx, employee, m)
-	if err != nil {
-		return nil, err
+// months reads the month, and its neighbours where these have the rest of the calendar month.
+func (k *kot) months(ctx context.Context, employee string, m month) (found []kotMonth, err error) {
+	want := m.days()
+	ask := func(m month) {
+		var more *kotMonth
+		if more, err = k.month(ctx, employee, m); more == nil {
+			return
+		}
+		if _, shared := more.overlap(want); shared {
+			found = append(found, *more)
+		}
 	}
-	if first == nil {
-		return nil, k.lang.errorf("KING OF TIMEには、従業員 %s の %s の月別データがありません。IDは list_employees で調べてください。",
+	ask(m)
+	if err == nil && !slices.ContainsFunc(found, func(f kotMonth) bool { return f.End >= want.End }) {
+		ask(m.add(1))
+	}
+	if err == nil && !slices.ContainsFunc(found, func(f kotMonth) bool { return f.Start <= want.Start }) {
+		ask(m.add(-1))
+	}
+	if err == nil && len(found) == 0 {
+		err = k.lang.errorf("KING OF TIMEには、従業員 %s の %s の月別データがありません。IDは list_employees で調べてください。",
 			"KING OF TIME has no month %[2]s of employee %[1]s: list_employees finds ids", clip(employee), m)
 	}
-	months := []kotMonth{*first}
-	for _, neighbour := range []struct {
-		needed bool
-		month  month
-	}{{first.End < m.days().End, m.add(1)}, {first.Start > m.days().Start, m.add(-1)}} {
-		if !neighbour.needed {
-			continue
-		}
-		more, err := k.month(ctx, employee, neighbour.month)
-		if err != nil {
-			return nil, err
-		}
-		if more != nil {
-			months = append(months, *more)
-		}
-	}
-	slices.SortFunc(months, func(a, b kotMonth) int { return cmp.Compare(a.Start, b.Start) })
-	return months, nil
+	slices.SortFunc(found, func(a, b kotMonth) int { return cmp.Compare(a.Start, b.Start) })
+	return found, err
 }
 
 // month reads an employee's figures out of those of the whole company; nil if they are not among them.

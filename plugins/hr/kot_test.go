@@ -220,6 +220,19 @@ func TestKOTMonth(t *testing.T) {
 	}
 }
 
+// TestKOTJoiners holds that the month of somebody who joined after it closed is found in the next.
+func TestKOTJoiners(t *testing.T) {
+	t.Parallel()
+	_, config := fakeKOT(t, func(o *kotfake.Options) {
+		o.ClosingDay, o.Employees = 20, kotfake.Demo()
+		o.Employees[0].Hired = "2026-05-25"
+	})
+	sums, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+	if err != nil || sums.Period != (period{"2026-05-21", "2026-05-31"}) || sums.TotalWork != 5*480 {
+		t.Errorf("got %s, %v", encode(t, sums), err)
+	}
+}
+
 // TestKOTUncounted holds that work that no figure has is told.
 func TestKOTUncounted(t *testing.T) {
 	t.Parallel()
