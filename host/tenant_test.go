@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -59,5 +61,23 @@ permissions: {http: [{name: api, url: "https://api.example.com/", configKey: ser
 				t.Errorf("%s: %s, want %s", status.State, status.Reason, test.want)
 			}
 		})
+	}
+}
+
+// TestTenantsOfExtismGuests: such a plugin was asked for its tools under one configuration, which therefore holds for all tenants.
+func TestTenantsOfExtismGuests(t *testing.T) {
+	t.Parallel()
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/extism"),
+		map[string][]byte{abi.ManifestSection: []byte("name: guest\nversion: 1.0.0\nconfig: {tools: {type: string}}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(o *host.Options) {
+		o.Shipped = []host.Shipped{{File: "guest.wasm", Wasm: wasm}}
+		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"guest": {"tools": "x"}}}}
+	})
+	w.load()
+	if s := w.Plugins()[0]; s.State != host.Broken || !strings.Contains(s.Reason, "one configuration for all tenants: set it under plugin.guest.config") {
+		t.Errorf("%s: %s", s.State, s.Reason)
 	}
 }

@@ -92,6 +92,9 @@ func TestPut(t *testing.T) {
 	if got, want := names(c.View()), "z z x://z x://z/{id}"; got != want {
 		t.Errorf("catalog has %s, want %s", got, want)
 	}
+	if err := put("two", "", "a"); err != nil {
+		t.Errorf("a name that is offered no more: %v", err)
+	}
 }
 
 func TestConflict(t *testing.T) {

@@ -280,6 +280,10 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	}
 	client.subscribe("probe://item/0") // again
 	refused("probe://item/one-more", codeBusy)
+	if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "probe://item/0"}); err != nil {
+		t.Fatal(err)
+	}
+	client.subscribe("probe://item/one-more")
 	client.Close()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		s.subscriptions.mu.Lock()
@@ -333,10 +337,14 @@ func TestChangesAreTakenInQuickly(t *testing.T) {
 	s := newServer(t, offerChanging(t, changing{}), nil, nil)
 	subscriptions := s.subscriptions
 	subscriptions.telling = true // and never done
+	for range 2 {
+		subscriptions.updated("acme", "probe://fixed")
+	}
+	if n := len(subscriptions.pending); n != 1 {
+		t.Errorf("a change that waits already waits %d times", n)
+	}
 	for i := range 2 * maxPending {
-		for range 2 {
-			subscriptions.updated("acme", fmt.Sprint("probe://item/", i))
-		}
+		subscriptions.updated("acme", fmt.Sprint("probe://item/", i))
 	}
 	if n := len(subscriptions.pending); n != maxPending {
 		t.Errorf("%d changes wait, want %d", n, maxPending)

@@ -88,6 +88,28 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
+// TestSharedStatesAreBounded lets calls of more tenants come than are remembered: the one that was quiet for longest is forgotten.
+func TestSharedStatesAreBounded(t *testing.T) {
+	t.Parallel()
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: manifest.StateShared})
+	count := func(tenant string) string {
+		got, err := sessionCall(t.Context(), plugin, tenant, "", "count")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for i := range 65 {
+		count(fmt.Sprint(i))
+	}
+	if got := count("64"); got != "2" {
+		t.Errorf("the newest tenant: %s", got)
+	}
+	if got := count("0"); got != "1" {
+		t.Errorf("the oldest tenant of 65: %s", got)
+	}
+}
+
 // TestSessionTakesTurns holds that the calls of one session run one after another, and do not keep other sessions from running.
 func TestSessionTakesTurns(t *testing.T) {
 	t.Parallel()
