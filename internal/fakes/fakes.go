@@ -58,7 +58,7 @@ type Fakes struct {
 // New returns the stand-ins with their made-up data.
 func New() *Fakes {
 	f := &Fakes{
-		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: open}), SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
+		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: openHours}), SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
 		Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
 		mux: http.NewServeMux(), plans: map[string]*fault.Plan{},
 	}
@@ -86,8 +86,8 @@ func (f *Fakes) Names() []string { return slices.Sorted(maps.Keys(f.plans)) }
 // ServeHTTP serves all of them.
 func (f *Fakes) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
 
-// open is the clock of KING OF TIME, whose API is closed for some hours of the day: here it never is.
-func open() time.Time {
+// openHours is the clock of KING OF TIME, whose API is closed for some hours of the day: here it never is.
+func openHours() time.Time {
 	now := time.Now()
 	if kot.Closed(now) {
 		return now.Add(2 * time.Hour)

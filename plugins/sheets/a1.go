@@ -56,7 +56,7 @@ func cutSheet(text string) (sheet, cells string, ok bool) {
 	return text, "", true
 }
 
-// cutQuoted is cutSheet for text that starts with a quoted name, in which ” stands for '.
+// cutQuoted is cutSheet for text that starts with a quoted name, in which two quotes stand for one.
 func cutQuoted(text string) (sheet, cells string, ok bool) {
 	for i := 1; i < len(text); i++ {
 		switch {

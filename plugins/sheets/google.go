@@ -77,6 +77,18 @@ func (s *spreadsheet) fetch(ctx context.Context, method, address string, query u
 // uncertain is a failure after which Google may nevertheless have done what it was asked to.
 type uncertain struct{ *failure }
 
+func (u *uncertain) Unwrap() error { return u.failure }
+
+// again adds to an uncertain error what follows from it for a request that may be repeated.
+func again(err error) error {
+	var u *uncertain
+	if !errors.As(err, &u) {
+		return err
+	}
+	return fail("%[1]s: try again, and if that does not help, with fewer rows or columns, such as 'Sheet1'!A1:Z500",
+		"%[2]s。もう一度試してください。続くようなら、'シート1'!A1:Z500 のように行や列を減らしてください", u.en, u.ja)
+}
+
 // maybeWritten adds to an uncertain error what follows from it for rows that were to be appended.
 func maybeWritten(err error) error {
 	var u *uncertain
@@ -94,9 +106,6 @@ func unreached(err error) error {
 	switch own.Code {
 	case abi.CodeNotGranted, abi.CodeInvalid, abi.CodeCredential:
 		return err
-	case abi.CodeLimit:
-		return &uncertain{fail("Google Sheets: %s: ask for fewer rows or columns at once, such as 'Sheet1'!A1:Z500",
-			"Google スプレッドシート: %s。'シート1'!A1:Z500 のように、一度に読む行や列を減らしてください", own.Message)}
 	}
 	return &uncertain{fail("no answer from Google Sheets (%s)", "Google スプレッドシートから応答がありません (%s)", own.Message)}
 }

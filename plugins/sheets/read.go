@@ -47,7 +47,7 @@ func read(ctx context.Context, in readArguments) (*pdk.Result, error) {
 		Values [][]json.RawMessage `json:"values"`
 	}
 	if err := sheet.send(ctx, "GET", sheet.values(source), option, nil, &answer); err != nil {
-		return nil, err
+		return nil, again(err)
 	}
 	if in.MaxRows <= 0 {
 		in.MaxRows = defaultRows

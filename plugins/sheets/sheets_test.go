@@ -230,7 +230,7 @@ func TestGoogleSaysNo(t *testing.T) {
 		"a long explanation":  {refusal("INVALID_ARGUMENT", strings.Repeat("why ", 200)), "…"},
 		"nothing at all":      {fault.Fault{Drop: true}, "no answer from Google Sheets"},
 		"half of the answer":  {fault.Fault{Truncate: true}, "no answer from Google Sheets"},
-		"an answer too large": {fault.Fault{Body: `{"x":"` + strings.Repeat("x", maxBody) + `"}`}, "ask for fewer rows"},
+		"an answer too large": {fault.Fault{Body: `{"x":"` + strings.Repeat("x", maxBody) + `"}`}, "larger than 4194304 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,6 +256,25 @@ func TestSheetsAreListed(t *testing.T) {
 	}
 	if r := b.read(t, `{"spreadsheet_id":"ID","range":"Sheet1!A2000"}`); !r.IsError || !strings.Contains(text(r), "outside of the sheet") {
 		t.Errorf("got %q", text(r))
+	}
+}
+
+// TestTryAgain: what may be repeated says so, in the caller's language.
+func TestTryAgain(t *testing.T) {
+	t.Parallel()
+	for tool, arguments := range map[string]string{
+		"read_google_sheet":          `{"spreadsheet_id":"ID","range":"Sheet1"}`,
+		"write_rows_to_google_sheet": `{"spreadsheet_id":"ID","range":"A1","rows":[["x"]],"mode":"overwrite"}`,
+	} {
+		for _, f := range []fault.Fault{{Drop: true}, {Status: 500}, {Truncate: true}, {Body: strings.Repeat(" ", maxBody) + "{}"}} {
+			b := newBook(t)
+			b.Faults.Add(f)
+			for locale, want := range map[string]string{"en": "try again, and if that does not help, with fewer rows", "ja": "もう一度試してください"} {
+				if r := b.call(t, tool, arguments, locale); !r.IsError || !strings.Contains(text(r), want) {
+					t.Errorf("%s, %s: got %q, want %q", tool, locale, text(r), want)
+				}
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 
 	"github.com/hako-run/hako/pdk"
@@ -87,7 +88,7 @@ func overwrite(ctx context.Context, sheet *spreadsheet, target area, values rows
 	}
 	var answer update
 	if err := sheet.send(ctx, "PUT", sheet.values(target), option, body, &answer); err != nil {
-		return nil, err
+		return nil, again(err)
 	}
 	return report(ctx, modeOverwrite, answer)
 }
@@ -111,11 +112,6 @@ func (a area) fit(height, width int) (area, error) {
 
 // encode returns the ValueRange to send. Its range must be the same as the URL's.
 func encode(target area, values rows) ([]byte, error) {
-	for i, row := range values {
-		if row == nil {
-			values[i] = []json.RawMessage{}
-		}
-	}
 	body, err := json.Marshal(struct {
 		Range     string `json:"range"`
 		Dimension string `json:"majorDimension"`
@@ -137,9 +133,9 @@ func report(ctx context.Context, mode string, u update) (*pdk.Result, error) {
 		return nil, fail("Google accepted the rows but did not say where they are (no updatedRange): read the sheet before writing again",
 			"Google は受け付けましたが、書き込んだ場所 (updatedRange) を返しませんでした。もう一度書く前にシートを読んで確かめてください")
 	}
-	verb := fail("Appended %d rows (%d cells) at %s.", "%d 行 (%d セル) を %s に追加しました。", u.Rows, u.Cells, u.Range)
+	format := pick(ctx, "Appended %d rows (%d cells) at %s.", "%d 行 (%d セル) を %s に追加しました。")
 	if mode == modeOverwrite {
-		verb = fail("Wrote %d rows (%d cells) at %s.", "%d 行 (%d セル) を %s に書き込みました。", u.Rows, u.Cells, u.Range)
+		format = pick(ctx, "Wrote %d rows (%d cells) at %s.", "%d 行 (%d セル) を %s に書き込みました。")
 	}
-	return pdk.Text(pick(ctx, verb.en, verb.ja)).WithStructured(written{mode, u.Range, u.Rows, u.Columns, u.Cells}), nil
+	return pdk.Text(fmt.Sprintf(format, u.Rows, u.Cells, u.Range)).WithStructured(written{mode, u.Range, u.Rows, u.Columns, u.Cells}), nil
 }

@@ -2,22 +2,39 @@ package main
 
 import "strings"
 
-// What to do about Slack's errors, by who can do it.
+// remedy is what to do about an error, in two languages.
+type remedy struct{ en, ja string }
+
+// The remedies, by who can do it.
 var (
-	checkUser = fail("check user_id: it must be an active member of this workspace, not a bot",
-		"user_id を確かめてください。このワークスペースの有効なメンバーで、ボットではない必要があります")
-	badToken = fail("ask the operator to check the bot token of this plugin's credential: it must start with xoxb- and belong to an installed app",
-		"このプラグインの認証情報のボットトークンを確かめるよう、管理者に伝えてください。xoxb- で始まり、アプリがインストールされている必要があります")
-	addScopes = fail("ask the operator to give the Slack app the bot scopes im:write and chat:write, and to install it again",
-		"Slack アプリにボットのスコープ im:write と chat:write を加えて再インストールするよう、管理者に依頼してください")
-	notAllowed = fail("the workspace does not allow it: ask its administrator", "ワークスペースの設定で許可されていません。ワークスペースの管理者に相談してください")
-	openAgain  = fail("the conversation cannot be written to: check user_id, and whether the app may still message this person",
-		"この会話には書き込めません。user_id と、アプリがこの相手に送れるかどうかを確かめてください")
-	rewrite = fail("change the message: it must have text, and no more than 4,000 characters", "メッセージを直してください。空ではなく、4,000 文字以内である必要があります")
+	checkUser = &remedy{
+		"check user_id: it must be an active member of this workspace, not a bot",
+		"user_id を確かめてください。このワークスペースの有効なメンバーで、ボットではない必要があります",
+	}
+	badToken = &remedy{
+		"ask the operator to check the bot token of this plugin's credential: it must start with xoxb- and belong to an installed app",
+		"このプラグインの認証情報のボットトークンを確かめるよう、管理者に伝えてください。xoxb- で始まり、アプリがインストールされている必要があります",
+	}
+	addScopes = &remedy{
+		"ask the operator to give the Slack app the bot scopes im:write and chat:write, and to install it again",
+		"Slack アプリにボットのスコープ im:write と chat:write を加えて再インストールするよう、管理者に依頼してください",
+	}
+	notAllowed = &remedy{
+		"the workspace does not allow it: ask its administrator",
+		"ワークスペースの設定で許可されていません。ワークスペースの管理者に相談してください",
+	}
+	openAgain = &remedy{
+		"the conversation cannot be written to: check user_id, and whether the app may still message this person",
+		"この会話には書き込めません。user_id と、アプリがこの相手に送れるかどうかを確かめてください",
+	}
+	rewrite = &remedy{
+		"change the message: it must have text, and no more than 4,000 characters",
+		"メッセージを直してください。空ではなく、4,000 文字以内である必要があります",
+	}
 )
 
 // remedies are the errors that Slack documents for the two methods.
-var remedies = map[string]*failure{
+var remedies = map[string]*remedy{
 	"user_not_found": checkUser, "user_disabled": checkUser, "user_not_visible": checkUser, "is_bot": checkUser,
 	"not_enough_users": checkUser, "users_list_not_supplied": checkUser, "too_many_users": checkUser,
 	"cannot_dm_bot": checkUser,
@@ -57,14 +74,14 @@ func refused(method string, a *answer) error {
 		return fail("the workspace has sent too many messages (%s: %s). This one was not sent: try again later",
 			"ワークスペースの送信数が上限に達しました (%s: %s)。このメッセージは送られていません。時間をおいて試してください", method, code)
 	}
-	remedy := remedies[a.Error]
+	do := remedies[a.Error]
 	switch {
-	case remedy == nil && strings.HasPrefix(a.Error, "restricted_action"):
-		remedy = notAllowed
-	case remedy == nil:
+	case do == nil && strings.HasPrefix(a.Error, "restricted_action"):
+		do = notAllowed
+	case do == nil:
 		return fail("Slack refused the message (%s: %s)", "Slack がメッセージを受け付けませんでした (%s: %s)", method, code)
 	}
-	return fail("Slack refused the message (%[1]s: %[2]s): %[3]s", "Slack がメッセージを受け付けませんでした (%[1]s: %[2]s)。%[4]s", method, code, remedy.en, remedy.ja)
+	return fail("Slack refused the message (%[1]s: %[2]s): %[3]s", "Slack がメッセージを受け付けませんでした (%[1]s: %[2]s)。%[4]s", method, code, do.en, do.ja)
 }
 
 // shorten keeps a text from outside to one line of a bearable length.
