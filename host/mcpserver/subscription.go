@@ -16,6 +16,7 @@ import (
 // URI, and how many changes wait to be told.
 const (
 	maxSubscriptions = 256
+	maxAsked         = 4 * maxSubscriptions // what a stream asks for beyond it is not looked at
 	maxURI           = 2 << 10
 	maxPending       = 4096
 )
@@ -103,7 +104,7 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // 2026-07-28, subscriptions).
 func (t *subscriptions) agreed(tenant string, uris []string) []string {
 	var topics []string
-	for _, uri := range uris {
+	for _, uri := range uris[:min(len(uris), maxAsked)] {
 		if name := topic(tenant, uri); len(topics) < maxSubscriptions && t.accepts(uri) && !slices.Contains(topics, name) {
 			topics = append(topics, name)
 		}
