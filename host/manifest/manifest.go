@@ -241,8 +241,8 @@ type ConfigKey struct {
 type Limits struct {
 	// Time is the wall time of one call, waiting in the queue not included.
 	Time time.Duration
-	// CPU is how much one call computes, in millions of steps. A step is a function call or a turn of a loop in the guest's code;
-	// moving 16 bytes in bulk counts as one too. A core takes some 300 to 1,000 million steps a second.
+	// CPU is how much one call computes, in millions of steps. A step is a function call, a turn of a loop, or some hundred
+	// instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 200 to 1,000 million steps a second.
 	CPU int
 	// Memory is the most linear memory of one instance, in bytes.
 	Memory int64

@@ -28,8 +28,6 @@ type code struct {
 	// weight is what the compiled code takes in memory, estimated.
 	weight int64
 	pool   pool
-	// quantum is how much fuel a guest gets at once.
-	quantum int64
 	// users counts the calls in it, and retired says that other code has taken its place. Plugin.mu guards both.
 	users   int
 	retired bool

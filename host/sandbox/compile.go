@@ -31,7 +31,7 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
 	}
-	result, err := rewrite.Module(original, startQuantum)
+	result, err := rewrite.Module(original, quantum)
 	var unsupported *rewrite.UnsupportedError
 	metered := !errors.As(err, &unsupported)
 	switch {
@@ -62,7 +62,6 @@ func (p *Plugin) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	code.quantum = quantum / interpreterFactor
 	p.adopt(code)
 	p.compile(module)
 	return nil
@@ -151,7 +150,7 @@ func (p *Plugin) build(ctx context.Context, module *rewritten, config wazero.Run
 	}
 	code := &code{
 		runtime: runtime, module: compiled, digest: module.digest, metered: module.metered, globals: module.Globals,
-		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)}, quantum: quantum,
+		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)},
 	}
 	code.lasting.Store(module.Lasting != "")
 	return code, nil

@@ -22,7 +22,6 @@ type instance struct {
 	module  api.Module
 	entry   api.Function
 	fuel    api.MutableGlobal // nil: not metered
-	quantum int64
 	globals []api.MutableGlobal
 	memory  *linearMemory
 	files   *file.Handles
@@ -75,7 +74,6 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 		return nil, &GuestError{Plugin: p.spec.Name, Reason: "does not export " + abi.Entry}
 	}
 	if code.metered {
-		i.quantum = code.quantum
 		i.fuel = i.module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
 		for _, name := range code.globals {
 			i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
@@ -131,7 +129,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.memory.begin()
 	i.files.Begin(ctx)
 	if i.fuel != nil {
-		i.fuel.Set(uint64(c.meter.begin(i.quantum)))
+		i.fuel.Set(uint64(c.meter.begin()))
 		defer func() { c.meter.end(int64(i.fuel.Get())) }()
 	}
 	ctx = context.WithValue(ctx, instanceKey{}, i)

@@ -10,15 +10,9 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// quantum is how many steps a guest runs before the host looks at its deadline: 1 to 3 ms. It is also the longest that a guest
-// holds up a garbage collection of the process.
-const quantum = 1 << 20
-
-// interpreterFactor is how many times slower the interpreter is.
-const interpreterFactor = 32
-
-// startQuantum is the fuel that a module has when it starts: what suits the interpreter.
-const startQuantum = quantum / interpreterFactor
+// quantum is how many steps a guest runs before the host looks at its deadline. Most guests take 10 to 40 us for it, one that waits for
+// memory all the time some 20 ms. It is also the longest that a guest holds up a garbage collection of the process.
+const quantum = 1 << 12
 
 // million is the unit of the CPU limit, in steps.
 const million = 1_000_000
@@ -29,8 +23,6 @@ type meter struct {
 	// granted are the steps that the guest has got so far. What is left of them is its fuel, which is negative when an instruction
 	// cost more than there was.
 	granted int64
-	// quantum is how much the guest gets at once.
-	quantum int64
 	// used is how many steps there were, once the call has ended.
 	used int64
 }
@@ -40,19 +32,19 @@ func (m *meter) end(left int64) { m.used = m.granted - left }
 
 // newMeter is that of an instance that starts, with the fuel from the rewriter.
 func newMeter(limit int) meter {
-	return meter{budget: int64(limit) * million, granted: startQuantum, quantum: startQuantum}
+	return meter{budget: int64(limit) * million, granted: quantum}
 }
 
 // begin forgets the start, and returns the first fuel.
-func (m *meter) begin(quantum int64) int64 {
-	m.granted, m.quantum = 0, quantum
+func (m *meter) begin() int64 {
+	m.granted = 0
 	return m.next(0)
 }
 
 // next returns the fuel to go on with, given what is left of the last. It is zero or less when the budget is used up.
 func (m *meter) next(left int64) int64 {
 	used := m.granted - left
-	fuel := min(m.quantum, m.budget-used)
+	fuel := min(quantum, m.budget-used)
 	m.granted = used + fuel
 	return fuel
 }
@@ -70,7 +62,10 @@ func refuel(ctx context.Context, module api.Module, _ []uint64) {
 		panic(err)
 	}
 	c := callOf(ctx)
-	fuel := module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
+	fuel := c.instance.fuel
+	if fuel == nil { // while the module starts
+		fuel = module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
+	}
 	next := c.meter.next(int64(fuel.Get()))
 	if next <= 0 {
 		panic(c.limitError(LimitCPU, fmt.Sprintf("%d million steps", c.limits.CPU), "ask for less at once, or raise limits.cpu"))

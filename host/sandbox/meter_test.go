@@ -6,12 +6,12 @@ import "testing"
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	m := newMeter(5)
-	if fuel := m.begin(quantum); fuel != quantum {
+	if fuel := m.begin(); fuel != quantum {
 		t.Errorf("begins with %d", fuel)
 	}
-	const debt = 3*quantum + 7
-	if fuel := m.next(-debt); fuel != 5*million-(quantum+debt) {
-		t.Errorf("%d left, want %d", fuel, 5*million-(quantum+debt))
+	const debt = 5*million - quantum - 7
+	if fuel := m.next(-debt); fuel != 7 {
+		t.Errorf("%d left, want 7", fuel)
 	}
 	if fuel := m.next(-1); fuel != -1 {
 		t.Errorf("%d left when all is used and one step more", fuel)

@@ -20,7 +20,8 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-const quantum = 1 << 20
+// quantum is that of the sandbox.
+const quantum = 1 << 12
 
 // arithmetic is a module with two functions: "loop" adds up the numbers below n in a loop without anything else, "fib" is the recursion
 // of that name without a loop.

@@ -4,6 +4,7 @@ import "fmt"
 
 // Opcodes that the rewriter inserts or treats apart; core specification, section 5.4.
 const (
+	opUnreachable        = 0x00
 	opBlock              = 0x02
 	opLoop               = 0x03
 	opIf                 = 0x04
@@ -25,6 +26,7 @@ const (
 	opGlobalSet          = 0x24
 	opTableSet           = 0x26
 	opLoad               = 0x28
+	opLoadLast           = 0x35
 	opStoreLast          = 0x3e
 	opMemorySize         = 0x3f
 	opMemoryGrow         = 0x40
@@ -34,8 +36,16 @@ const (
 	opF64Const           = 0x44
 	opI32Eqz             = 0x45
 	opI64LtS             = 0x53
+	opI32DivS            = 0x6d
+	opI32RemU            = 0x70
 	opI64Sub             = 0x7d
+	opI64DivS            = 0x7f
+	opI64RemU            = 0x82
 	opI64ShrU            = 0x88
+	opF32Sqrt            = 0x91
+	opF32Div             = 0x95
+	opF64Sqrt            = 0x9f
+	opF64Div             = 0xa3
 	opI64ExtendI32U      = 0xad
 	opI64Extend32S       = 0xc4
 	opRefNull            = 0xd0
@@ -67,7 +77,7 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 		if op == opTableSet {
 			w.lasting("table.set")
 		}
-		if err := w.skipImmediates(r, op); err != nil {
+		if err := skipImmediates(r, op); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +87,7 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 	return append(out, r.data[start:r.pos]...), nil
 }
 
-func (w *rewriter) skipImmediates(r *reader, op byte) error {
+func skipImmediates(r *reader, op byte) error {
 	switch {
 	case op <= 0x01, op == opElse, op == opEnd, op == opReturn, op == opDrop, op == opSelect, op == opRefIsNull,
 		op >= opI32Eqz && op <= opI64Extend32S:

@@ -1,11 +1,12 @@
 // Package rewrite changes a Wasm module so that the host can stop it at any time, knows how much it computed, and can put its
 // globals back.
 //
-// At the entry of every function and at the head of every loop the rewritten module counts a global, its fuel, down by one, and
-// before an instruction that works on memory or tables in bulk by as much as there is to do. When the fuel passes zero the module
-// calls an imported function, which may refill it or trap. Between two counts a guest can only run straight-line code, so the
-// initial value (the quantum) bounds how long it runs without the host having a say. All mutable globals are exported, and tables,
-// which lie outside of the memory, may not grow beyond MaxElements. The meaning of the module is otherwise unchanged.
+// At the head of every loop, at the entry of functions, and wherever a path through straight-line code becomes long, the rewritten module
+// counts a global, its fuel, down by one, and before an instruction that works on memory or tables in bulk by as much as there is to do.
+// When the fuel passes zero the module calls an imported function, which may refill it or trap. Two functions need no count at their
+// entry: one that is a small piece of straight-line code, whose work is counted to its callers, and one that begins with a loop.
+// So the initial value (the quantum) bounds how long a guest runs without the host having a say. All mutable globals are exported, and
+// tables, which lie outside of the memory, may not grow beyond MaxElements. The meaning of the module is otherwise unchanged.
 //
 // The rewriter knows the instructions of the WebAssembly core specification 2.0 and the tail calls; a module with others
 // gives an UnsupportedError.
@@ -138,6 +139,12 @@ type rewriter struct {
 	shiftFrom uint64
 	// fuel is the index of the new global; the one after it holds an operand while it is counted.
 	fuel uint64
+	// counting is the code that counts one step.
+	counting []byte
+	// light has, for each function that is not imported, the work of those that do not count, and zero for the others.
+	light []int
+	// labels is kept from one function to the next.
+	labels []label
 	// mutable are the indexes of the other mutable globals.
 	mutable []uint64
 	result  Result
@@ -386,48 +393,73 @@ func (w *rewriter) code() error {
 	if !ok {
 		return nil
 	}
-	r := &reader{data: body}
-	count := r.uint()
-	section := appendUint(make([]byte, 0, len(body)+len(body)/2), count)
-	counting := w.pay(nil, 1)
+	codes, err := functions(body)
+	if err != nil {
+		return err
+	}
+	w.findLight(codes)
+	section := appendUint(make([]byte, 0, len(body)+len(body)/2), uint64(len(codes)))
+	w.counting = w.pay(nil, 1)
 	var function []byte
-	for range count {
-		code := &reader{data: r.bytes(r.length())}
-		if r.err != nil {
-			return r.err
-		}
-		var err error
-		if function, err = w.function(function[:0], code, counting); err != nil {
+	for n, code := range codes {
+		if function, err = w.function(function[:0], n, &reader{data: code}); err != nil {
 			return err
 		}
 		section = appendUint(section, uint64(len(function)))
 		section = append(section, function...)
 	}
 	w.sections[sectionCode] = section
-	return r.err
+	return nil
 }
 
-func (w *rewriter) function(out []byte, r *reader, countdown []byte) ([]byte, error) {
-	locals := r.uint()
-	for range locals {
-		r.uint()
-		r.byte()
+// functions parts the code section.
+func functions(section []byte) ([][]byte, error) {
+	r := &reader{data: section}
+	var list [][]byte
+	for range r.uint() {
+		list = append(list, r.bytes(r.length()))
 		if r.err != nil {
-			return nil, r.err
+			break
 		}
 	}
+	return list, r.err
+}
+
+// function rewrites one function. n is its number among those that are not imported.
+func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
+	if err := skipLocals(r); err != nil {
+		return nil, err
+	}
 	out = append(out, r.data[:r.pos]...)
-	out = append(out, countdown...)
+	if w.light[n] == 0 && !leads(*r) {
+		out = append(out, w.counting...)
+	}
+	p := &path{labels: w.labels[:0]}
 	for r.err == nil && !r.done() {
-		loop := r.data[r.pos] == opLoop
+		immediates := *r
+		op := immediates.byte()
+		cost := w.cost(op, immediates)
+		if p.length+cost > maxPath {
+			out = append(out, w.counting...)
+			p.restart()
+		}
+		p.length += cost
+		p.pass(op, immediates)
 		var err error
 		if out, err = w.instruction(out, r); err != nil {
 			return nil, err
 		}
-		if loop {
-			out = append(out, countdown...)
+		switch {
+		case op == opLoop:
+			out = append(out, w.counting...)
+			p.restart()
+		case op == opMemoryGrow:
+			p.restart()
+		case op == opCall && w.lightness(immediates) == 0, op == opCallIndirect:
+			p.returned()
 		}
 	}
+	w.labels = p.labels
 	return out, r.err
 }
 
