@@ -12,11 +12,11 @@ import (
 const (
 	userAgent = "hako-hr/0.1 (+https://github.com/hako-run/hako)"
 	// maxBody lets an answer fit into the sandbox's memory with what is read from it. A page of 100 employees of freee's
-	// has some 500 KB. A month of KING OF TIME's has some 30 MB for a company of 1,000, and is asked for in parts.
+	// has some 600 KB. A month of KING OF TIME's has some 16 MB for a company of 1,000, and is asked for in parts.
 	maxBody = 8 << 20
 )
 
-// Statuses of answers. Package net/http would make the plugin twice as large.
+// Statuses of answers. Package net/http would make the plugin half as large again.
 const (
 	statusOK           = 200
 	statusBadRequest   = 400
