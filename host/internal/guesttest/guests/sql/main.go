@@ -16,6 +16,10 @@ type statement struct {
 	SQL string `json:"sql"`
 }
 
+type number struct {
+	N int `json:"n"`
+}
+
 func init() {
 	pdk.HandleTool("query", func(ctx context.Context, in statement) (string, error) {
 		rows, err := pdksql.Query(ctx, in.SQL)
@@ -30,6 +34,24 @@ func init() {
 	})
 	pdk.HandleTool("count", count)
 	pdk.HandleTool("values", func(ctx context.Context, _ struct{}) (string, error) { return "", values(ctx) })
+	pdk.HandleTool("selects", func(ctx context.Context, in number) (string, error) {
+		for range in.N {
+			if _, err := pdksql.Query(ctx, "SELECT n FROM counter WHERE rowid = ?", 1); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	})
+	pdk.HandleTool("inserts", func(ctx context.Context, in number) (string, error) {
+		return "", pdksql.Transaction(ctx, func(ctx context.Context) error {
+			for range in.N {
+				if _, err := pdksql.Exec(ctx, "INSERT INTO counter VALUES (?)", 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 	pdk.HandleTool("leave_open", func(ctx context.Context, in statement) (string, error) {
 		return "", pdksql.Transaction(ctx, func(ctx context.Context) error {
 			if _, err := pdksql.Exec(ctx, in.SQL); err != nil {
