@@ -36,6 +36,8 @@ type Spec struct {
 	Approved [][]string
 
 	// Read and Write are files and directories with all that is below them.
+	//
+	// Links in Read, Write and Execute are followed when the command starts.
 	Read, Write []string
 	// Execute are files, or directories below which anything, may be executed by programs, for example their helpers.
 	Execute []string
@@ -87,6 +89,8 @@ type Options struct {
 var (
 	// ErrCannotConfine: the kernel lacks what Spec asks for, and Spec.Loose is not set.
 	ErrCannotConfine = errors.New("this machine cannot confine commands")
+	// ErrNoMain: this program has not called Main, and so cannot be started again as a child.
+	ErrNoMain = errors.New("the program does not call confine.Main when it starts")
 	// ErrSupervisor: the child ended without saying how the command ended.
 	ErrSupervisor = errors.New("the process that watches over the command has ended")
 )
@@ -98,6 +102,9 @@ const outputGrace = 200 * time.Millisecond
 // Run runs the command until it ends or ctx does, and returns how it ended. All processes that it started are gone then. If ctx ends
 // first the error matches ctx.Err(). It is safe for concurrent use.
 func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
+	if !ready.Load() {
+		return nil, ErrNoMain
+	}
 	if !spec.Loose {
 		if s := Check(); !s.Confines() {
 			return nil, fmt.Errorf("%w: %s", ErrCannotConfine, s.Missing())

@@ -38,6 +38,9 @@ var check = sync.OnceValue(func() Support {
 
 // tryNamespaces starts a process as the child does.
 func tryNamespaces() bool {
+	if !ready.Load() {
+		return false
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return false
@@ -58,6 +61,9 @@ func (s Support) Missing() string {
 	var missing []string
 	if s.Landlock == 0 {
 		missing = append(missing, "the kernel has no Landlock (Linux 5.13, with landlock among the lsm= modules)")
+	}
+	if !ready.Load() {
+		return ErrNoMain.Error()
 	}
 	if !s.Namespaces {
 		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, or AppArmor's restriction of them)")

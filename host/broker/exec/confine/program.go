@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -44,18 +45,42 @@ func (w *watcher) exec(ctx context.Context, at place, argv []string) error {
 	if judge.IsShell(filepath.Base(argv[0])) {
 		return w.shell(ctx, at, argv)
 	}
-	path, err := w.resolve(at.dir, argv[0])
+	path, err := w.spec.Program(at.dir, argv[0])
 	if err != nil {
 		return at.refuse(statusNotFound, "%v", err)
 	}
 	if err := w.permit(at.dir, path, argv); err != nil {
 		return at.refuse(statusRefused, "%v", err)
 	}
+	if script, ok := shellScript(path); ok {
+		defer script.Close()
+		return w.script(ctx, at, script, argv[0], append([]string{"--"}, argv[1:]...))
+	}
 	command := exec.CommandContext(ctx, path)
 	command.Args = argv
 	command.Dir, command.Env = at.dir, at.env
 	command.Stdin, command.Stdout, command.Stderr = at.stdin, at.stdout, at.stderr
 	return ended(at, argv[0], command.Run())
+}
+
+// shellScript opens a program that is a script for a shell.
+func shellScript(path string) (*os.File, bool) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	head := make([]byte, 128)
+	n, _ := file.ReadAt(head, 0)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if strings.HasPrefix(line, "#!") && len(words) > 0 && filepath.Base(words[0]) == "env" {
+		words = words[1:]
+	}
+	if strings.HasPrefix(line, "#!") && len(words) > 0 && judge.IsShell(filepath.Base(words[0])) {
+		return file, true
+	}
+	_ = file.Close()
+	return nil, false
 }
 
 func ended(at place, name string, err error) error {
@@ -72,15 +97,16 @@ func ended(at place, name string, err error) error {
 	return &statusError{Exit{Code: exit.ExitCode()}}
 }
 
-// resolve returns the file that a program's name means, if it was granted.
-func (w *watcher) resolve(dir, name string) (string, error) {
+// Program returns the file that a program's name or path means, if it is granted. A relative path is relative to dir. The error says
+// that it is not.
+func (s *Spec) Program(dir, name string) (string, error) {
 	if !strings.Contains(name, "/") {
-		for _, program := range w.spec.Programs {
+		for _, program := range s.Programs {
 			if program.Name == name {
 				return program.Path, nil
 			}
 		}
-		return w.beneath(name)
+		return s.beneath(name)
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
@@ -89,7 +115,7 @@ func (w *watcher) resolve(dir, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s is not there, or not granted", name)
 	}
-	for _, program := range w.spec.Programs {
+	for _, program := range s.Programs {
 		if program.Path == real || program.Name == "*" && filepath.Dir(real) == program.Path {
 			return real, nil
 		}
@@ -98,8 +124,8 @@ func (w *watcher) resolve(dir, name string) (string, error) {
 }
 
 // beneath looks for a program in the directories of which all programs are granted.
-func (w *watcher) beneath(name string) (string, error) {
-	for _, program := range w.spec.Programs {
+func (s *Spec) beneath(name string) (string, error) {
+	for _, program := range s.Programs {
 		if program.Name != "*" || name == "" {
 			continue
 		}
@@ -127,7 +153,7 @@ func (w *watcher) permit(dir, path string, argv []string) error {
 		}
 	}
 	for _, command := range verdict.Commands[1:] {
-		if _, err := w.resolve(dir, command.Argv[0]); err != nil && !judge.IsShell(command.Name()) {
+		if _, err := w.spec.Program(dir, command.Argv[0]); err != nil && !judge.IsShell(command.Name()) {
 			return fmt.Errorf("%s would start %s: %w", argv[0], command.Name(), err)
 		}
 	}

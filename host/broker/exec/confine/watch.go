@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/hako-run/hako/host/broker/exec/judge"
@@ -18,6 +19,7 @@ import (
 
 // Main does the child's work and does not return, if this process is one. A program that calls Run calls it first of all.
 func Main() {
+	ready.Store(true)
 	if len(os.Args) != 1 {
 		return
 	}
@@ -30,6 +32,9 @@ func Main() {
 		os.Exit(0) // Check wants to know whether it starts at all
 	}
 }
+
+// ready says that Main was called: otherwise a child would be one more of the whole program.
+var ready atomic.Bool
 
 // confined gives up rights and starts the process that watches over the command.
 func confined() int {

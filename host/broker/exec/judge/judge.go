@@ -33,6 +33,8 @@ type Command struct {
 	Argv []string
 	// Open says that there will be more arguments, which nobody can tell beforehand.
 	Open bool
+	// Later says that the line's shell will add arguments, which it knows when the command starts: to be judged with Argv then.
+	Later bool
 	// Via are the programs that start it, outermost first. Empty for one that the line itself starts.
 	Via []string
 }
@@ -43,7 +45,7 @@ func (c *Command) Name() string { return baseName(c.Argv[0]) }
 // String shows the command to people.
 func (c *Command) String() string {
 	text := quoteAll(c.Argv)
-	if c.Open {
+	if c.Open || c.Later {
 		text += " ..."
 	}
 	return text
@@ -56,15 +58,20 @@ type Verdict struct {
 	Rule string
 	// Reason says what the rule is about.
 	Reason string
-	// Command is the one that it decided on. Nil if no command starts, or if the line as a whole was refused.
+	// Command is the one that it decided on; of several the first, if possible one that is fully known. Nil if no command starts, or if the line as a whole was refused.
 	Command *Command
 	// Commands are all that would start, in the order of the line, commands within commands after those that start them.
 	Commands []Command
+	// Functions are the names that the line gives to functions of its own.
+	Functions []string
 	// Deferred says that the line's shell will start more than Commands names, or with more arguments: to be judged with Argv then.
 	Deferred bool
 	// Opaque says that other programs would start what nobody can tell beforehand. Action is then at least Ask.
 	Opaque bool
 }
+
+// Later reports whether all that Action depends on will be judged again, with more known, when the line runs.
+func (v *Verdict) Later() bool { return v.Command != nil && v.Command.Later && !v.Opaque }
 
 // RuleOpaque is the rule of verdicts on what cannot be told beforehand.
 const RuleOpaque = "unknown commands"
@@ -110,7 +117,7 @@ func (j *Judge) Argv(argv []string) (*Verdict, error) {
 }
 
 func (j *Judge) decide(f *finder) *Verdict {
-	v := &Verdict{Commands: f.commands, Deferred: f.deferred, Opaque: f.opaque}
+	v := &Verdict{Commands: f.commands, Functions: f.functions, Deferred: f.deferred, Opaque: f.opaque}
 	if f.opaque {
 		v.Action, v.Rule, v.Reason = Ask, RuleOpaque, "what it would start cannot be told beforehand"
 	}
@@ -121,7 +128,7 @@ func (j *Judge) decide(f *finder) *Verdict {
 			if !rule.matches(c) {
 				continue
 			}
-			if rule.Action > v.Action {
+			if rule.Action > v.Action || rule.Action == v.Action && v.Later() && !c.Later {
 				v.Action, v.Rule, v.Reason, v.Command = rule.Action, rule.Name, rule.Reason, c
 			}
 			break

@@ -20,6 +20,7 @@ const (
 // finder collects the commands of a line.
 type finder struct {
 	commands         []Command
+	functions        []string
 	deferred, opaque bool
 }
 
@@ -87,6 +88,7 @@ func (f *finder) node(node syntax.Node, via []string) error {
 		case slices.Contains(reserved, node.Name.Value):
 			return &LineError{fmt.Sprintf("a function called %s would stand in for the command", node.Name.Value)}
 		}
+		f.functions = append(f.functions, node.Name.Value)
 	case *syntax.Assign:
 		return checkAssignment(node)
 	case *syntax.CoprocClause:
@@ -115,7 +117,8 @@ func (f *finder) call(call *syntax.CallExpr, via []string) error {
 			return nil
 		default:
 			f.unknown(via)
-			c.Open = !interpreted(via)
+			c.Later = c.Later || interpreted(via)
+			c.Open = c.Open || !interpreted(via)
 		}
 	}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
@@ -147,7 +150,7 @@ func (f *finder) command(c Command) error {
 		}
 	}
 	for _, command := range inner.commands {
-		command.Via = via
+		command.Via, command.Later = via, c.Later
 		if err := f.command(command); err != nil {
 			return err
 		}

@@ -1,0 +1,123 @@
+// Package execbroker runs commands for plugins: programs of the host's machine, in a sandbox of the kernel's.
+//
+// A Broker belongs to one plugin. Before anything starts, the command line is taken apart and each command in it held against rules
+// (package judge); the command then runs in a process that the kernel holds to the granted files, programs and ports (package confine),
+// where each program is judged once more with its final arguments. docs/exec.md says what is enforced by what.
+package execbroker
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/grant"
+)
+
+const (
+	// maxRunning is how many commands of one plugin run at once; more wait for their turn.
+	maxRunning = 8
+	// maxHandles is how many commands one guest call may start.
+	maxHandles = 16
+)
+
+// Options configures a Broker.
+type Options struct {
+	// Plugin is the plugin's name, for the remedies in errors.
+	Plugin string
+	// Rules returns the operator's rules, which come before judge's own. It is called for every command. Nil means none.
+	Rules func() []judge.Rule
+	// Environ is the host's environment, "NAME=value", of which commands get what is granted.
+	Environ []string
+	// TempDir is where each command gets a directory of its own, which is removed afterwards. Empty means os.TempDir.
+	TempDir string
+	// Limits bound each command; what is zero is DefaultLimits'.
+	Limits confine.Limits
+	// Observe, if set, is called once for every command when it is over or was refused, from many goroutines at once.
+	Observe func(Observation)
+	// Logger gets commands at debug level, without their arguments. Nil discards them.
+	Logger *slog.Logger
+}
+
+// DefaultLimits bound a command where Options do not.
+var DefaultLimits = confine.Limits{CPU: maxCPU, Memory: 2 << 30, Processes: 256, Files: 1024, FileSize: 1 << 30}
+
+// Broker runs one plugin's commands. It is safe for concurrent use.
+type Broker struct {
+	plugin  string
+	rules   func() []judge.Rule
+	temp    string
+	observe func(Observation)
+	log     *slog.Logger
+
+	roots roots
+	// base is the part of every command's specification that does not change.
+	base    confine.Spec
+	running chan struct{}
+}
+
+// New returns a Broker for what was granted. Commands work on the files of mounts; those with deny globs are left out, because the kernel
+// cannot hide a part of a directory.
+//
+// It fails where this machine cannot confine commands and the grant does not say to run them without, and where none of the granted
+// programs or one of the mounts is there.
+func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) {
+	b := &Broker{
+		plugin: options.Plugin, rules: options.Rules, temp: options.TempDir, observe: options.Observe, log: options.Logger,
+		running: make(chan struct{}, maxRunning),
+	}
+	if b.rules == nil {
+		b.rules = func() []judge.Rule { return nil }
+	}
+	if b.temp == "" {
+		b.temp = os.TempDir()
+	}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	support := confine.Check()
+	if !support.Confines() && !g.Unconfined {
+		return nil, fmt.Errorf("this machine cannot confine commands: %s. To run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
+			support.Missing(), b.plugin)
+	}
+	installed, missing := install(g.Programs)
+	if len(installed.programs) == 0 {
+		return nil, fmt.Errorf("none of the granted programs is on this machine: %s", strings.Join(missing, ", "))
+	}
+	if len(missing) > 0 {
+		b.log.Warn("programs that are granted are not on this machine", "plugin", b.plugin, "programs", missing)
+	}
+	var err error
+	if b.roots, err = newRoots(mounts); err != nil {
+		return nil, err
+	}
+	b.base = confine.Spec{
+		Env:      environment(g.Env, options.Environ),
+		Programs: installed.programs,
+		Execute:  installed.execute,
+		Read:     append(systemPaths(len(g.Ports) > 0), installed.read...),
+		Ports:    g.Ports,
+		Limits:   limits(options.Limits),
+		Loose:    !support.Confines(),
+	}
+	b.base.Read = append(b.base.Read, b.roots.readable()...)
+	b.base.Write = b.roots.writable()
+	return b, nil
+}
+
+// limits are l with the defaults filled in.
+func limits(l confine.Limits) confine.Limits {
+	for _, field := range []struct{ have, want *uint64 }{
+		{&l.Memory, &DefaultLimits.Memory}, {&l.Processes, &DefaultLimits.Processes}, {&l.Files, &DefaultLimits.Files}, {&l.FileSize, &DefaultLimits.FileSize},
+	} {
+		if *field.have == 0 {
+			*field.have = *field.want
+		}
+	}
+	if l.CPU == 0 {
+		l.CPU = DefaultLimits.CPU
+	}
+	return l
+}

@@ -1,0 +1,157 @@
+package execbroker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+const (
+	// maxRequest is the largest request taken from a guest, in bytes.
+	maxRequest = 256 << 10
+	// maxRead is the most that one "read" gives, in bytes.
+	maxRead = 64 << 10
+)
+
+// Module returns the import module "hako:exec/1" on this Broker; docs/abi.md describes it.
+func (b *Broker) Module() broker.Module {
+	i32, i64 := broker.I32, broker.I64
+	return broker.Module{Name: abi.ExecModule, Functions: []broker.Function{
+		{Name: "start", Params: []broker.Type{i32, i32}, Result: &i32, Do: b.start},
+		{Name: "read", Params: []broker.Type{i32, i32, i32}, Result: &i64, Do: b.read},
+		{Name: "wait", Params: []broker.Type{i32}, Result: &i32, Do: b.wait},
+		{Name: "close", Params: []broker.Type{i32}, Do: b.close},
+	}}
+}
+
+// session is what the broker keeps for one guest call: its commands, by handle from 1 on.
+type session struct{ commands []*command }
+
+func (b *Broker) session(call *broker.Call) *session {
+	return broker.State(call, b, func() *session { return new(session) })
+}
+
+// Close ends all commands and waits for that.
+func (s *session) Close() error {
+	for _, c := range s.commands {
+		c.stop(errClosed)
+	}
+	for _, c := range s.commands {
+		<-c.done
+	}
+	return nil
+}
+
+// command returns the command with this handle, or nil.
+func (s *session) command(handle int32) *command {
+	if handle < 1 || int(handle) > len(s.commands) {
+		return nil
+	}
+	return s.commands[handle-1]
+}
+
+func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	s := b.session(call)
+	if params[1] > maxRequest {
+		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit, "a command has at most %d bytes", maxRequest)})
+	}
+	request, err := decodeRequest(call.Bytes("exec.start", params[0], params[1]))
+	if err != nil {
+		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeInvalid, "the command is not the JSON of docs/abi.md: %v", err)})
+	}
+	if len(s.commands) == maxHandles {
+		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit, "one call starts at most %d commands", maxHandles)})
+	}
+	c, failure := b.launch(ctx, call, request)
+	if failure != nil {
+		return call.GiveJSON(abi.ExecStarted{Error: failure})
+	}
+	s.commands = append(s.commands, c)
+	return call.GiveJSON(abi.ExecStarted{Handle: int32(len(s.commands))})
+}
+
+// maxTimeout bounds what a guest asks for, so that it does not overflow; the call's own deadline comes first anyway.
+const maxTimeout = 24 * time.Hour
+
+func decodeRequest(data []byte) (*abi.ExecRequest, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	request := new(abi.ExecRequest)
+	if err := d.Decode(request); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows it")
+	}
+	switch {
+	case (len(request.Argv) > 0) == (request.Line != ""):
+		return nil, errors.New("it needs argv or line, and not both")
+	case len(request.Argv) > 0 && request.Argv[0] == "":
+		return nil, errors.New("there is no program in argv")
+	case request.TimeoutMS < 0 || request.TimeoutMS > maxTimeout.Milliseconds():
+		return nil, errors.New("timeoutMs is out of range")
+	}
+	for _, argument := range append([]string{request.Line}, request.Argv...) {
+		if bytes.IndexByte([]byte(argument), 0) >= 0 {
+			return nil, errors.New("it holds a NUL character")
+		}
+	}
+	return request, nil
+}
+
+func (b *Broker) read(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	c := b.session(call).command(int32(params[0]))
+	if c == nil {
+		return giveError(call, failf(abi.CodeInvalid, "no command has the handle %d", int32(params[0])))
+	}
+	capacity := min(params[2], maxRead)
+	if capacity == 0 {
+		return giveError(call, failf(abi.CodeInvalid, "read needs a capacity of at least one byte"))
+	}
+	stream, data, err := c.output.read(ctx, int(capacity))
+	if err != nil {
+		return giveError(call, failf(endCode(err), "%v", err))
+	}
+	call.Put("exec.read", params[1], data)
+	return uint64(stream)<<32 | uint64(len(data))
+}
+
+// giveError leaves an error's JSON for the guest and returns minus its length, as 64 bits.
+func giveError(call *broker.Call, err *abi.Error) uint64 {
+	return uint64(-int64(call.GiveJSON(err)))
+}
+
+// endCode is the code for a context's error.
+func endCode(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return abi.CodeTimeout
+	}
+	return abi.CodeCanceled
+}
+
+func (b *Broker) wait(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	c := b.session(call).command(int32(params[0]))
+	if c == nil {
+		return call.GiveJSON(abi.ExecExit{Error: failf(abi.CodeInvalid, "no command has the handle %d", int32(params[0]))})
+	}
+	select {
+	case <-c.done:
+		return call.GiveJSON(c.exit)
+	case <-ctx.Done():
+		return call.GiveJSON(abi.ExecExit{Error: failf(endCode(ctx.Err()), "%v", ctx.Err())})
+	}
+}
+
+func (b *Broker) close(_ context.Context, call *broker.Call, params []uint64) uint64 {
+	if c := b.session(call).command(int32(params[0])); c != nil {
+		c.stop(errClosed)
+		<-c.done
+	}
+	return 0
+}

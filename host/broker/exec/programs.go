@@ -1,0 +1,206 @@
+package execbroker
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// searchPath is where programs are looked for. It is the commands' PATH.
+var searchPath = []string{"/usr/local/bin", "/usr/bin", "/bin"}
+
+// installation is what commands need of granted programs.
+type installation struct {
+	programs []confine.Program
+	// execute and read are files and directories besides the programs themselves.
+	execute, read []string
+}
+
+// install finds the programs that names mean, once: links are resolved. Missing are those that are not there.
+func install(names []string) (i installation, missing []string) {
+	for _, name := range names {
+		switch path := find(name); {
+		case name == manifest.AnyProgram:
+			i.all()
+		case path == "":
+			missing = append(missing, name)
+		default:
+			i.programs = append(i.programs, confine.Program{Name: filepath.Base(name), Path: path})
+			i.needs(path, 0)
+		}
+	}
+	slices.Sort(i.execute)
+	i.execute = slices.Compact(i.execute)
+	return i, missing
+}
+
+// find returns the file of the program with that name or absolute path, with links resolved; "" if there is none.
+func find(name string) string {
+	candidates := []string{name}
+	if !filepath.IsAbs(name) {
+		candidates = nil
+		for _, dir := range searchPath {
+			candidates = append(candidates, filepath.Join(dir, name))
+		}
+	}
+	for _, candidate := range candidates {
+		path, err := filepath.EvalSymlinks(candidate)
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// all adds every program that is installed, and what installed programs start.
+func (i *installation) all() {
+	for _, dir := range searchPath {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && !slices.ContainsFunc(i.programs, func(p confine.Program) bool { return p.Path == real }) {
+			i.programs = append(i.programs, confine.Program{Name: manifest.AnyProgram, Path: real})
+		}
+	}
+	i.execute = append(i.execute, existing("/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/lib", "/usr/local/libexec")...)
+}
+
+// helpers are the directories of programs that a program starts to do its own work.
+var helpers = map[string][]string{
+	"git": {"/usr/lib/git-core", "/usr/libexec/git-core"},
+	"gcc": {"/usr/lib/gcc", "/usr/libexec/gcc"}, "g++": {"/usr/lib/gcc", "/usr/libexec/gcc"},
+}
+
+// maxInterpreters bounds scripts whose interpreters are scripts.
+const maxInterpreters = 4
+
+// needs adds what the program at path needs to start.
+func (i *installation) needs(path string, depth int) {
+	i.execute = append(i.execute, existing(helpers[filepath.Base(path)]...)...)
+	if tree := ownTree(path); tree != "" {
+		i.execute, i.read = append(i.execute, tree), append(i.read, tree)
+	}
+	if loader := loader(path); loader != "" {
+		i.execute = append(i.execute, loader)
+		return
+	}
+	for _, interpreter := range interpreters(path) {
+		if file := find(interpreter); file != "" && depth < maxInterpreters {
+			i.execute = append(i.execute, file)
+			i.needs(file, depth+1)
+		}
+	}
+}
+
+// ownTree is the directory of a program that was installed in one of its own, such as /usr/local/go or /opt/tool; else "".
+func ownTree(path string) string {
+	dir, bin := filepath.Split(filepath.Dir(path))
+	tree := filepath.Clean(dir)
+	if bin != "bin" || slices.Contains([]string{"/", "/usr", "/usr/local", "/opt"}, tree) {
+		return ""
+	}
+	for _, place := range []string{"/usr/", "/opt/", "/nix/store/"} {
+		if strings.HasPrefix(tree, place) {
+			return tree
+		}
+	}
+	return ""
+}
+
+// loader is the program that the kernel starts to load an ELF file; "" for a file that is none or needs none.
+func loader(path string) string {
+	file, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	for _, part := range file.Progs {
+		if part.Type != elf.PT_INTERP {
+			continue
+		}
+		name, err := io.ReadAll(io.LimitReader(part.Open(), 4096))
+		if err != nil {
+			return ""
+		}
+		return find(string(bytes.TrimRight(name, "\x00")))
+	}
+	return ""
+}
+
+// interpreters are the programs in a script's first line ("#!/usr/bin/env python3"). Shells are left out: scripts for them are
+// interpreted by confine.
+func interpreters(path string) []string {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	line, _ := bufio.NewReaderSize(file, 256).ReadSlice('\n')
+	first, ok := bytes.CutPrefix(line, []byte("#!"))
+	if !ok {
+		return nil
+	}
+	words := strings.Fields(string(first))
+	switch {
+	case len(words) == 0 || judge.IsShell(filepath.Base(words[0])):
+		return nil
+	case filepath.Base(words[0]) != "env":
+		return words[:1]
+	}
+	if i := slices.IndexFunc(words[1:], func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 && !judge.IsShell(words[1+i]) {
+		return []string{words[0], words[1+i]}
+	}
+	return nil
+}
+
+// systemPaths are what programs of the system read: libraries, and what belongs to them. Nothing in them is secret.
+func systemPaths(network bool) []string {
+	paths := []string{
+		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/usr/libexec", "/usr/share", "/usr/include",
+		"/usr/local/lib", "/usr/local/share", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
+		"/etc/locale.alias", "/etc/mime.types", "/etc/magic",
+	}
+	if network {
+		paths = append(paths, "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/ca-certificates",
+			"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/gai.conf", "/etc/host.conf")
+	}
+	return existing(paths...)
+}
+
+// existing are those of paths that are there, with links resolved.
+func existing(paths ...string) []string {
+	var list []string
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(list, real) {
+			list = append(list, real)
+		}
+	}
+	return list
+}
+
+// environment is what every command gets, and the granted variables of the host's.
+func environment(granted, environ []string) []string {
+	env := []string{
+		"PATH=" + strings.Join(searchPath, ":"), "LANG=C.UTF-8", "TERM=dumb",
+		// Nobody is there to page through output or to type.
+		"PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
+	}
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if !slices.Contains(granted, name) {
+			continue
+		}
+		env = slices.DeleteFunc(env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+		env = append(env, variable)
+	}
+	return env
+}

@@ -1,0 +1,54 @@
+package execbroker
+
+import (
+	"sync"
+	"time"
+)
+
+// timer calls a function when a command's own time is up. It stands still while a person is asked.
+type timer struct {
+	mu      sync.Mutex // guards what follows
+	timer   *time.Timer
+	started time.Time
+	left    time.Duration
+	pauses  int
+}
+
+// newTimer returns a timer that calls up after ms milliseconds; never if ms is 0.
+func newTimer(ms int64, up func()) *timer {
+	t := &timer{started: time.Now(), left: time.Duration(ms) * time.Millisecond}
+	if ms > 0 {
+		t.timer = time.AfterFunc(t.left, up)
+	}
+	return t
+}
+
+// pause stops the time until the returned function is called.
+func (t *timer) pause() (resume func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil {
+		return func() {}
+	}
+	if t.pauses++; t.pauses == 1 && t.timer.Stop() {
+		t.left -= time.Since(t.started)
+	}
+	return t.resume
+}
+
+func (t *timer) resume() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pauses--; t.pauses == 0 {
+		t.started = time.Now()
+		t.timer.Reset(max(t.left, 0))
+	}
+}
+
+func (t *timer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}

@@ -1,0 +1,122 @@
+package execbroker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/interp"
+
+	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// permit holds a request against the rules before anything of it starts, and asks where a rule wants that. It completes spec with the
+// rules and with what was agreed to.
+func (b *Broker) permit(ctx context.Context, call *broker.Call, spec *confine.Spec) *abi.Error {
+	spec.Rules = b.rules()
+	j, err := judge.New(spec.Rules)
+	if err != nil {
+		return failf(abi.CodeInternal, "%v", err) // whoever reads the policy file has checked them
+	}
+	verdict, err := verdictOn(j, spec)
+	var refused *judge.LineError
+	switch {
+	case errors.As(err, &refused):
+		return failf(abi.CodeInvalid, "%v", refused)
+	case err != nil:
+		return failf(abi.CodeInternal, "%v", err)
+	case verdict.Action == judge.Deny:
+		return failf(abi.CodeNotGranted, "%s: denied by the rule %q: %s", textOf(verdict, spec), verdict.Rule, verdict.Reason)
+	}
+	if failure := b.granted(verdict, spec); failure != nil {
+		return failure
+	}
+	if verdict.Action == judge.Allow || verdict.Later() {
+		return nil // what is known only later is judged, and asked about, then
+	}
+	question := broker.Question{Text: lineOf(spec), Rule: verdict.Rule, Reason: verdict.Reason}
+	if err := ask(ctx, call, question); err != nil {
+		return failf(abi.CodeNotGranted, "%v", err)
+	}
+	for i := range verdict.Commands {
+		if c := &verdict.Commands[i]; !c.Open && !c.Later {
+			spec.Approved = append(spec.Approved, c.Argv)
+		}
+	}
+	return nil
+}
+
+func verdictOn(j *judge.Judge, spec *confine.Spec) (*judge.Verdict, error) {
+	if len(spec.Argv) > 0 {
+		return j.Argv(spec.Argv)
+	}
+	return j.Line(spec.Line)
+}
+
+// lineOf is what the request would run, for people.
+func lineOf(spec *confine.Spec) string {
+	if len(spec.Argv) > 0 {
+		return (&judge.Command{Argv: spec.Argv}).String()
+	}
+	return spec.Line
+}
+
+// textOf is the command that decided, for people.
+func textOf(v *judge.Verdict, spec *confine.Spec) string {
+	if v.Command != nil {
+		return v.Command.String()
+	}
+	return lineOf(spec)
+}
+
+// granted checks the programs that the request itself starts, so that nothing of it runs if one of them may not.
+func (b *Broker) granted(v *judge.Verdict, spec *confine.Spec) *abi.Error {
+	for i := range v.Commands {
+		c := &v.Commands[i]
+		name := c.Argv[0]
+		if len(c.Via) > 0 || judge.IsShell(c.Name()) || len(spec.Argv) == 0 && (interp.IsBuiltin(name) || slices.Contains(v.Functions, name)) {
+			continue
+		}
+		if _, err := spec.Program(spec.Dir, name); err != nil {
+			return failf(abi.CodeNotGranted, "%v. Granted are %s. The operator can grant it: hako plugin approve %s --program %s, with the others",
+				err, strings.Join(b.names(), ", "), b.plugin, c.Name())
+		}
+	}
+	return nil
+}
+
+// names are the granted programs, for people.
+func (b *Broker) names() []string {
+	var names []string
+	for _, program := range b.base.Programs {
+		name := program.Name
+		if name == "*" {
+			name = "all in " + program.Path
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+var errNobody = errors.New("nobody can be asked here: call it where approvals can be answered, or allow it with a rule under commands in the policy file")
+
+// ask puts a question to a person; nil is a yes.
+func ask(ctx context.Context, call *broker.Call, q broker.Question) error {
+	err := errNobody
+	if call.Ask != nil {
+		err = call.Ask(ctx, q)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: the rule %q wants a person to agree, because it %s: %w", q.Text, q.Rule, q.Reason, err)
+}
+
+func failf(code, format string, args ...any) *abi.Error {
+	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
