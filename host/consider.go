@@ -166,7 +166,8 @@ func (h *Host) displace(shipped, file *plugin) {
 	shipped.status.Reason = file.source.path + " takes its place"
 }
 
-// decide holds a plugin against the operator's consents. What is part of the program needs none, but obeys one that is there.
+// decide holds a plugin against the operator's consents. What is part of the program needs none, unless it asks to
+// run commands, but obeys one that is there.
 func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 	shipped := p.source.shipped() || h.isShipped(content.module.Digest)
 	rule := h.options.Updates
@@ -178,7 +179,7 @@ func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 		return decision
 	}
 	decision.Unrecorded = false // the consent may be for a file of that name
-	if decision.State != grant.Pending {
+	if decision.State != grant.Pending || content.manifest.Permissions.Exec != nil {
 		return decision
 	}
 	return h.shippedConsent(content.manifest, decision)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	execbroker "github.com/hako-run/hako/host/broker/exec"
 	"github.com/hako-run/hako/host/broker/file"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
@@ -107,6 +108,11 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	} else if database != nil {
 		spec.Modules = append(spec.Modules, database.Module())
 	}
+	if commands, err := h.commands(s, grants); err != nil {
+		return nil, err
+	} else if commands != nil {
+		spec.Modules = append(spec.Modules, commands.Module())
+	}
 	for _, tool := range s.manifest.Tools {
 		s.tools = append(s.tools, settings.Prefix+tool.Name)
 	}
@@ -180,6 +186,22 @@ func (h *Host) database(s *service, grants grant.Grants) (*sqlbroker.Broker, err
 	database := sqlbroker.New(grants.SQL, options)
 	s.closers = append(s.closers, database)
 	return database, nil
+}
+
+// commands makes what runs the plugin's commands; nil if it asks for none.
+func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, error) {
+	if grants.Exec == nil {
+		return nil, nil
+	}
+	options := execbroker.Options{Plugin: s.name, Rules: h.options.CommandRules, Environ: h.options.Environ, Logger: h.logger}
+	if observer, ok := h.options.Observer.(CommandObserver); ok {
+		options.Observe = func(o execbroker.Observation) { observer.CommandEnded(s.name, o) }
+	}
+	commands, err := execbroker.New(grants.Exec, grants.Mounts, options)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", s.name, err)
+	}
+	return commands, nil
 }
 
 // clock is the wall clock for a plugin: the operator's, or that of the recordings that it lives in.
