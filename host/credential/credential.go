@@ -68,7 +68,7 @@ type Broker struct {
 	end     context.CancelFunc
 	working sync.WaitGroup
 
-	mu    sync.Mutex // guards slots
+	mu    sync.Mutex // guards slots, and what begins against Close
 	slots map[id]slot
 }
 
@@ -208,9 +208,22 @@ func (b *Broker) newSlot(i id, spec Spec) slot {
 	return newStatic(i, spec)
 }
 
+// begin counts work in that Close is to wait for. It fails once Close has been called.
+func (b *Broker) begin() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ending.Err() != nil {
+		return errEnding
+	}
+	b.working.Add(1)
+	return nil
+}
+
 // Close waits for renewals under way, because their answers would be lost, and closes the store. It may be called twice.
 func (b *Broker) Close() error {
+	b.mu.Lock()
 	b.end()
+	b.mu.Unlock()
 	b.working.Wait()
 	return b.vault.close()
 }

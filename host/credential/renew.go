@@ -38,11 +38,10 @@ func (c *connection) pausing() error {
 // attempt renews under the lock that all processes share.
 func (c *connection) attempt(seen *record) (*record, error) {
 	b := c.broker
-	b.working.Add(1)
-	defer b.working.Done()
-	if b.ending.Err() != nil {
-		return nil, unusablef(errEnding, "the credential %s cannot be renewed", c.id)
+	if err := b.begin(); err != nil {
+		return nil, unusablef(err, "the credential %s cannot be renewed", c.id)
 	}
+	defer b.working.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
 	defer cancel()
 	release, err := c.lock(ctx)

@@ -96,7 +96,9 @@ func (s *serviceAccount) renew(ctx context.Context, refused *broker.Credential, 
 
 // fetch asks for a token with a signed assertion (RFC 7523, section 2.1).
 func (s *serviceAccount) fetch() (*record, error) {
-	s.broker.working.Add(1)
+	if err := s.broker.begin(); err != nil {
+		return nil, err
+	}
 	defer s.broker.working.Done()
 	ctx, cancel := context.WithTimeout(s.broker.ending, tokenTime)
 	defer cancel()
