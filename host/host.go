@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/judge"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
@@ -27,8 +29,8 @@ import (
 type Options struct {
 	// Folders are watched for plugins, not recursively. A missing one is an error of Load and Watch.
 	Folders []string
-	// Shipped are plugins that are part of the program and so need no consent. One in a folder with the same name takes its
-	// place.
+	// Shipped are plugins that are part of the program and so need no consent, unless they ask to run commands. One in a folder with
+	// the same name takes its place.
 	Shipped []Shipped
 	// ShippedMounts maps the mounts that shipped plugins ask for to directories, which are made if missing. A shipped plugin with
 	// a mount that is not in it is pending.
@@ -65,8 +67,13 @@ type Options struct {
 	Locale string
 	// Proxy is an upstream proxy (http, https or socks5) for the HTTP requests of plugins; see httpbroker.Options. Nil means none.
 	Proxy *url.URL
-	// Observer sees every call, every HTTP request if it is a RequestObserver, and every statement if it is a StatementObserver. It
-	// may be nil.
+	// CommandRules returns the operator's rules for the commands of plugins, which come before judge's own. It is called for every
+	// command, so that changes are live. Nil means none.
+	CommandRules func() []judge.Rule
+	// Environ is the environment of which commands get what is granted, "NAME=value".
+	Environ []string
+	// Observer sees every call, every HTTP request if it is a RequestObserver, every statement if it is a StatementObserver, and every
+	// command if it is a CommandObserver. It may be nil.
 	Observer pipeline.Observer
 	// Logger receives what happens. Nil discards it.
 	Logger *slog.Logger
@@ -80,6 +87,11 @@ type RequestObserver interface {
 // StatementObserver is a pipeline.Observer that also sees the statements of plugins. Its method is called from many goroutines at once.
 type StatementObserver interface {
 	StatementEnded(plugin string, o sqlbroker.Observation)
+}
+
+// CommandObserver is a pipeline.Observer that also sees the commands of plugins. Its method is called from many goroutines at once.
+type CommandObserver interface {
+	CommandEnded(plugin string, o execbroker.Observation)
 }
 
 // Settings are what an operator sets for one plugin.
