@@ -67,6 +67,8 @@ type Options struct {
 	Locale string
 	// Proxy is an upstream proxy (http, https or socks5) for the HTTP requests of plugins; see httpbroker.Options. Nil means none.
 	Proxy *url.URL
+	// Governance decides about calls, limits and records them. Zero allows everything.
+	Governance pipeline.Governance
 	// CommandRules returns the operator's rules for the commands of plugins, which come before judge's own. It is called for every
 	// command, so that changes are live. Nil means none.
 	CommandRules func() []judge.Rule
@@ -181,7 +183,7 @@ func New(options *Options) (*Host, error) {
 		return nil, err
 	}
 	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
-		Missing: h.missing, Locale: h.options.Locale, Observer: h.options.Observer, Logger: h.logger,
+		Missing: h.missing, Locale: h.options.Locale, Governance: h.options.Governance, Observer: h.options.Observer, Logger: h.logger,
 	})
 	return h, nil
 }
@@ -197,6 +199,11 @@ func (h *Host) Call(ctx context.Context, call *pipeline.Call) (*pipeline.Result,
 // WatchUpdates tells of resources that calls have changed; see pipeline.Pipeline.WatchUpdates.
 func (h *Host) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
 	return h.pipeline.WatchUpdates(updated)
+}
+
+// Visible reports whether the caller may ever call the tool, or ask to. Doors list no others.
+func (h *Host) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
+	return h.pipeline.Visible(caller, tool)
 }
 
 // Close takes all plugins out of the catalog, waits for the calls in flight and frees everything. It may be called twice.

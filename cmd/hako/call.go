@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -117,7 +119,15 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	if err := checkTenant(c, tenant); err != nil {
 		return nil, err
 	}
-	h, err := a.hostFor(cmd.Context(), c, change)
+	g, err := govern(cmd.Context(), c, a.logger(c, slog.LevelWarn))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) {
+		o.Governance = g.governance()
+		change(o)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +135,10 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	progress := newProgress(a.stderr)
 	defer progress.clear()
 	result, err := h.Call(cmd.Context(), &pipeline.Call{
-		Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant},
+		Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant, User: userName(), Operator: true},
 		Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
 		Progress: progress.show,
+		Way:      approval.Way{Ask: a.asker(c.Locale)},
 	})
 	return result, callError(h, err)
 }

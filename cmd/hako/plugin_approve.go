@@ -20,15 +20,16 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// approval is what the flags of "plugin approve" say.
-type approval struct {
+// approveFlags are the flags of "plugin approve".
+type approveFlags struct {
 	mounts, http, private, credentials []string
+	exec                               execFlags
 	note                               string
 	yes                                bool
 }
 
 func (a *app) pluginApproveCommand() *cobra.Command {
-	var flags approval
+	var flags approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve NAME|FILE",
 		Short: "Show what a plugin asks for, and say yes to it",
@@ -38,6 +39,7 @@ The yes goes into the consents file, bound to the digest of the plugin and to wh
 earlier yes are kept where the flags name no others.`,
 		Example: `  hako plugin approve files --mount workspace=./workspace
   hako plugin approve files --mount workspace=/srv/docs:ro
+  hako plugin approve shell --mount workspace=./workspace --program git --program ls
   hako plugin approve weather --http jma=https://mirror.example.com/bosai/`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completePlugins(host.Pending, host.Revoked),
@@ -55,12 +57,13 @@ earlier yes are kept where the flags name no others.`,
 	cmd.Flags().StringArrayVar(&flags.http, "http", nil, "NAME=URL, another address for an HTTP permission")
 	cmd.Flags().StringArrayVar(&flags.private, "private", nil, "NAME, an HTTP permission that may reach private addresses too")
 	cmd.Flags().StringArrayVar(&flags.credentials, "credential", nil, "NAME=CREDENTIAL, another of your credentials for an HTTP permission")
+	flags.exec.add(cmd.Flags())
 	cmd.Flags().StringVar(&flags.note, "note", "", "a note for those who read the consents file")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approval) error {
+func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approveFlags) error {
 	if p.Manifest == nil {
 		return fmt.Errorf("%s cannot be approved: %s", p.Path, p.Reason)
 	}
@@ -72,8 +75,14 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err := a.settle(consent, v.config.Consents, flags); err != nil {
 		return err
 	}
+	if err := flags.exec.settle(consent); err != nil {
+		return err
+	}
 	grants, err := grant.Resolve(p.Manifest, consent, v.config.Plugin[p.Name].Config)
 	if err != nil {
+		return err
+	}
+	if err := checkExec(p.Name, grants.Exec); err != nil {
 		return err
 	}
 	for i, mount := range grants.Mounts {
@@ -104,6 +113,9 @@ func newConsent(p *host.Status, file *grant.File) (consent, before *grant.Consen
 	}
 	before = &consents[i]
 	consent.Note = before.Note
+	if p.Manifest.Permissions.Exec != nil {
+		consent.Exec = before.Exec
+	}
 	for _, asked := range p.Manifest.Permissions.Files {
 		if mount, ok := before.Mounts[asked.Mount]; ok {
 			consent.Mounts[asked.Mount] = mount
@@ -128,7 +140,7 @@ func userName() string {
 }
 
 // settle puts the folders and addresses of the flags into the consent.
-func (a *app) settle(c *grant.Consent, consents string, flags approval) error {
+func (a *app) settle(c *grant.Consent, consents string, flags approveFlags) error {
 	if flags.note != "" {
 		c.Note = flags.note
 	}
@@ -208,7 +220,7 @@ func (a *app) present(v *view, p *host.Status, before *grant.Consent, grants gra
 	if before != nil && before.RevokedAt.IsZero() {
 		a.presentChanges(before, m, locale)
 	}
-	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil {
+	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
 		fmt.Fprintf(a.stdout, "\nWith your yes it gets\n")
 		for _, line := range newPluginGrants(m.Name, grants).lines() {
 			fmt.Fprintf(a.stdout, "  - %s\n", line)

@@ -18,6 +18,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
+	// person says whether somebody sits at standard input. Nil looks whether it is a terminal.
+	person *bool
+
 	// browse opens a page in a browser. Nil means the system's.
 	browse func(url string) error
 

@@ -87,7 +87,14 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	if err != nil {
 		return err
 	}
-	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) { o.Observer, o.Credentials = numbers, credentials })
+	g, err := govern(ctx, c, s.logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) {
+		o.Observer, o.Credentials, o.Governance = numbers, credentials, g.governance()
+	})
 	level.Set(logLevels[c.LogLevel])
 	if err != nil {
 		return err

@@ -22,6 +22,15 @@ type Options struct {
 	Missing func(kind, name string) error
 	// Locale is used for callers without one. Empty means "en".
 	Locale string
+	Governance
+	// Observer sees every call. It may be nil.
+	Observer Observer
+	// Logger receives faults of the host. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Governance is what stands between a call and its tool, and records it. Each part may be left out.
+type Governance struct {
 	// Policy returns the policy in force. Nil allows every call.
 	Policy func() *policy.Policy
 	// Approvals asks people where the policy wants it. Nil means that nobody can be asked.
@@ -34,10 +43,6 @@ type Options struct {
 	AuditOptional bool
 	// AuditFields are the arguments that are recorded as they are, by the tool's name at the doors. Others are in the digest alone.
 	AuditFields map[string][]string
-	// Observer sees every call. It may be nil.
-	Observer Observer
-	// Logger receives faults of the host. Nil discards them.
-	Logger *slog.Logger
 }
 
 // Pipeline takes calls from the doors to the backends and back. It is safe for concurrent use.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -18,7 +19,7 @@ func Parse(data []byte) (*Policy, error) {
 	if err := strictyaml.Read(data, maxFile, f.read, f.check); err != nil {
 		return nil, err
 	}
-	p := &Policy{defaults: f.defaults, rules: f.rules, Commands: f.commands, groups: map[string][]string{}, relevant: map[identity][]*Rule{}}
+	p := &Policy{defaults: f.defaults, rules: f.rules, Commands: f.commands, Quotas: f.quotas, groups: map[string][]string{}, relevant: map[identity][]*Rule{}}
 	for name, users := range f.groups {
 		for _, user := range users {
 			p.groups[user] = append(p.groups[user], name)
@@ -34,6 +35,7 @@ type file struct {
 	groups   map[string][]string
 	rules    []*Rule
 	commands []judge.Rule
+	quotas   []quota.Rule
 }
 
 func (f *file) read(v strictyaml.Value) {
@@ -52,6 +54,7 @@ func (f *file) read(v strictyaml.Value) {
 		"rules":            strictyaml.List(&f.rules, readRule),
 		"tool_permissions": func(v strictyaml.Value) { table = readTable(v) },
 		"commands":         strictyaml.List(&f.commands, readCommand),
+		"quotas":           strictyaml.List(&f.quotas, readQuota),
 	})
 	f.rules = append(f.rules, table...)
 	if f.defaults == "" {
@@ -86,7 +89,30 @@ func (f *file) check() error {
 	if _, err := judge.New(f.commands); err != nil {
 		e.Add("commands", "%v", err)
 	}
+	for i := range f.quotas {
+		if err := f.quotas[i].Check(); err != nil {
+			e.Add(strictyaml.Index("quotas", i), "%v", err)
+		}
+	}
 	return e.Err()
+}
+
+func readQuota(v strictyaml.Value, r *quota.Rule) {
+	var per string
+	v.Object(strictyaml.Fields{
+		"name":       strictyaml.String(&r.Name),
+		"per":        strictyaml.String(&per),
+		"tenants":    strictyaml.Strings(&r.Tenants),
+		"users":      strictyaml.Strings(&r.Users),
+		"tokens":     strictyaml.Strings(&r.Tokens),
+		"plugins":    strictyaml.Strings(&r.Plugins),
+		"tools":      strictyaml.Strings(&r.Tools),
+		"rate":       strictyaml.Count(&r.Rate),
+		"burst":      strictyaml.Count(&r.Burst),
+		"concurrent": strictyaml.Count(&r.Concurrent),
+		"cpu":        strictyaml.Duration(&r.CPU),
+	})
+	r.Per = quota.Scope(per)
 }
 
 func readRule(v strictyaml.Value, dst **Rule) {

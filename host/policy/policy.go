@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/quota"
 )
 
 // Action is what becomes of a call.
@@ -70,6 +71,8 @@ type Policy struct {
 	groups   map[string][]string // user to groups
 	// Commands are rules for command lines, which the exec broker applies.
 	Commands []judge.Rule
+	// Quotas limit how much callers use.
+	Quotas []quota.Rule
 
 	// mu guards relevant, which remembers the rules whose names match a call.
 	mu       sync.Mutex

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/quota"
 )
 
 const example = `
@@ -179,6 +182,15 @@ func TestApprovers(t *testing.T) {
 	}
 }
 
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "version: 1\nquotas: [{name: few, per: tenant, plugins: [hr], rate: 60, burst: 5, concurrent: 2, cpu: 10m}]")
+	want := quota.Rule{Name: "few", Per: quota.Tenant, Plugins: []string{"hr"}, Rate: 60, Burst: 5, Concurrent: 2, CPU: 10 * time.Minute}
+	if len(p.Quotas) != 1 || !reflect.DeepEqual(p.Quotas[0], want) {
+		t.Errorf("%+v", p.Quotas)
+	}
+}
+
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	j, err := judge.New(parse(t, example).Commands)
@@ -205,6 +217,7 @@ func TestParseErrors(t *testing.T) {
 		{"no condition", "version: 1\nrules: [{name: a, action: deny, when: 'size(user)'}]", "true or false, not int"},
 		{"a word that the table does not know", "version: 1\ntool_permissions: {x: ask}", "requires_confirmation"},
 		{"a command rule without conditions", "version: 1\ncommands: [{name: x, action: deny}]", "would match everything"},
+		{"a quota that limits nothing", "version: 1\nquotas: [{name: x}]", "limits nothing"},
 		{"an anchor", "version: 1\nrules: [&a {name: a, action: deny}, *a]", "anchors and aliases"},
 	} {
 		if _, err := policy.Parse([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -41,6 +42,11 @@ type Config struct {
 	// Proxy is for the HTTP requests of plugins; empty means none.
 	Proxy string
 
+	// Policy is the file with the policy, which need not exist.
+	Policy          string
+	ApprovalTimeout time.Duration
+	Audit           Audit
+
 	HTTP           HTTP
 	MCP            MCP
 	MetricsAddress string
@@ -64,6 +70,18 @@ type Config struct {
 	// origins are where the settings come from, by key; nested is what is no setting.
 	origins map[string]string
 	nested  []Entry
+}
+
+// Audit says what becomes of the audit log, which lies in the store.
+type Audit struct {
+	// Disabled records nothing. Optional answers calls that could not be recorded.
+	Disabled, Optional bool
+	// Sync waits until each record is on the disk.
+	Sync bool
+	// Retain is for how long records are kept. Zero means for ever.
+	Retain time.Duration
+	// Fields are the arguments that are recorded as they are, by tool.
+	Fields map[string][]string
 }
 
 // Source says where to look for settings.
@@ -92,6 +110,7 @@ func Load(source Source) (*Config, error) {
 		return nil, err
 	}
 	c := &Config{File: path, ShippedMounts: map[string]string{}, Plugin: map[string]host.Settings{}, Tenants: map[string]host.Tenant{}, origins: map[string]string{}, TenantCredentials: map[string]map[string]credential.Spec{}}
+	c.Audit.Fields = map[string][]string{}
 	c.settings = c.table()
 	// Relative paths in the file start where it lies, and so do defaults: what belongs together stays together.
 	fileDir := dir

@@ -59,6 +59,7 @@ func (r reader) root(v strictyaml.Value) {
 		"shipped.mounts":          r.mounts,
 		"http.auth.tokens":        r.tokens,
 		"http.auth.oauth.issuers": r.issuers,
+		"audit.fields":            r.auditFields,
 		"plugin":                  r.plugins,
 		"tenants":                 r.tenants,
 		"credentials":             r.credentials("credentials.", &r.config.Credentials),
@@ -109,6 +110,15 @@ func (r reader) mounts(v strictyaml.Value) {
 		}
 		r.config.ShippedMounts[mount] = absolute(path, r.dir)
 		r.note("shipped.mounts."+mount, path, v)
+	})
+}
+
+func (r reader) auditFields(v strictyaml.Value) {
+	v.Map(func(tool string, v strictyaml.Value) {
+		var fields []string
+		strictyaml.Strings(&fields)(v)
+		r.config.Audit.Fields[tool] = fields
+		r.note("audit.fields."+tool, "["+strings.Join(fields, ", ")+"]", v)
 	})
 }
 

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/store"
+)
+
+// government is what decides about calls, limits and records them, as the configuration has it.
+type government struct {
+	policy *policy.Live
+	desk   *approval.Desk
+	quotas *quota.Limiter
+	audit  *audit.Log // nil: not recorded
+	store  *store.Store
+	logger *slog.Logger
+
+	config *config.Config
+	stop   chan struct{}
+	done   sync.WaitGroup
+}
+
+// auditDir is where the audit log lies.
+func auditDir(c *config.Config) string { return filepath.Join(c.Store, "audit") }
+
+// govern opens the policy, the desk for approvals, the quotas and the audit log; the caller closes them.
+func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *government, err error) {
+	g := &government{config: c, logger: logger, stop: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.close())
+		}
+	}()
+	if g.policy, err = policy.OpenLive(c.Policy); err != nil {
+		return nil, err
+	}
+	if g.store, err = store.Open(ctx, c.Store); err != nil {
+		return nil, err
+	}
+	book, err := quota.NewBook(ctx, g.store)
+	if err != nil {
+		return nil, err
+	}
+	g.quotas = quota.New(g.policy.Policy().Quotas, &quota.Options{Ledger: book, Logger: logger})
+	if g.desk, err = openDesk(ctx, c, g.store, g.policy.Policy); err != nil {
+		return nil, err
+	}
+	if !c.Audit.Disabled {
+		g.audit, err = audit.Open(&audit.Options{Dir: auditDir(c), Sync: c.Audit.Sync, Retain: c.Audit.Retain, Logger: logger})
+		if err != nil {
+			return nil, fmt.Errorf("%w: set audit.disabled to run without it", err)
+		}
+	}
+	g.done.Go(g.tend)
+	return g, nil
+}
+
+// openDesk opens the desk for approvals. Who may answer is up to the policy; operators always may.
+func openDesk(ctx context.Context, c *config.Config, s *store.Store, inForce func() *policy.Policy) (*approval.Desk, error) {
+	return approval.New(ctx, s, &approval.Options{Timeout: c.ApprovalTimeout, May: func(q *approval.Question, p approval.Person) bool {
+		return p.Operator || inForce().MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
+	}})
+}
+
+// governance is what the pipeline needs of it.
+func (g *government) governance() pipeline.Governance {
+	governance := pipeline.Governance{
+		Policy: g.policy.Policy, Approvals: g.desk, Quotas: g.quotas,
+		AuditOptional: g.config.Audit.Optional, AuditFields: g.config.Audit.Fields,
+	}
+	if g.audit != nil {
+		governance.Audit = g.audit
+	}
+	return governance
+}
+
+const (
+	// policyPoll is how often the policy file is looked at.
+	policyPoll = time.Second
+	// quotaFlush is how often used quotas are written to the store.
+	quotaFlush = 10 * time.Second
+)
+
+// tend takes up changes of the policy, and keeps what was used of quotas.
+func (g *government) tend() {
+	look, flush := time.NewTicker(policyPoll), time.NewTicker(quotaFlush)
+	defer look.Stop()
+	defer flush.Stop()
+	broken := ""
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-flush.C:
+			g.quotas.Flush()
+		case <-look.C:
+			broken = g.reload(broken)
+		}
+	}
+}
+
+// reload takes up a changed policy. It reports what is wrong with the file once.
+func (g *government) reload(broken string) string {
+	changed, err := g.policy.Reload()
+	switch {
+	case err != nil && err.Error() != broken:
+		g.logger.Error("the policy file is not usable: the policy read before stays in force", "file", g.config.Policy, "err", err)
+		g.note("policy.reload", "failed", err)
+	case changed:
+		g.quotas.SetRules(g.policy.Policy().Quotas)
+		g.logger.Info("another policy is in force", "file", g.config.Policy)
+		g.note("policy.reload", "ok", nil)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// note records what happened to the host.
+func (g *government) note(action, outcome string, failure error) {
+	if g.audit == nil {
+		return
+	}
+	event := &audit.Event{Type: audit.TypeOperator, Action: action, Outcome: outcome, Detail: map[string]string{"file": g.config.Policy}}
+	if failure != nil {
+		event.Error = failure.Error()
+	}
+	if err := g.audit.Append(context.Background(), event); err != nil {
+		g.logger.Error("record in the audit log", "action", action, "err", err)
+	}
+}
+
+// close gives everything back. Calls must have ended.
+func (g *government) close() error {
+	close(g.stop)
+	g.done.Wait()
+	var err error
+	if g.quotas != nil {
+		g.quotas.Flush()
+	}
+	if g.audit != nil {
+		err = g.audit.Close()
+	}
+	if g.store != nil {
+		err = errors.Join(err, g.store.Close())
+	}
+	return err
+}
