@@ -39,27 +39,29 @@ needed. Without --write-config it is in a directory that is removed at the end. 
 		Example: `  hako dev fakes --write-config fakes
   hako call send_slack_dm '{"user_id":"` + fakes.SlackUser + `","message":"hello"}' --config fakes/hako.yaml`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			listener, err := net.Listen("tcp", address)
-			if err != nil {
-				return fmt.Errorf("--address: %w", listenError("--address", address, err))
-			}
-			if !isLoopback(listener.Addr().String()) {
-				return errors.Join(fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, so give a loopback address", address), listener.Close())
-			}
-			if dir != "" {
-				return a.serveFakes(cmd.Context(), listener, a.path(dir))
-			}
-			temporary, err := os.MkdirTemp("", "hako-fakes-")
-			if err != nil {
-				return errors.Join(err, listener.Close())
-			}
-			return errors.Join(a.serveFakes(cmd.Context(), listener, temporary), os.RemoveAll(temporary))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.devFakes(cmd.Context(), address, dir) },
 	}
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8431", "loopback address to listen on")
 	cmd.Flags().StringVar(&dir, "write-config", "", "directory for hako.yaml and the secrets that it names")
 	return cmd
+}
+
+// devFakes serves the stand-ins; without a dir their configuration is in a temporary one.
+func (a *app) devFakes(ctx context.Context, address, dir string) (err error) {
+	if !isLoopback(address) {
+		return fmt.Errorf("--address %s is not on this machine alone: the stand-ins let anybody in, so give a loopback address", address)
+	}
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "hako-fakes-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("--address: %w", listenError("--address", address, err))
+	}
+	return a.serveFakes(ctx, listener, a.path(dir))
 }
 
 // serveFakes writes the configuration into dir and serves until ctx ends. It closes the listener.
