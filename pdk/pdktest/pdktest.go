@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/internal/nativeexec"
 	"github.com/hako-run/hako/pdk/internal/nativesql"
 	"github.com/hako-run/hako/pdk/internal/updates"
 )
@@ -20,14 +21,20 @@ type Options struct {
 	Locale string
 	// Updated receives the URIs that the call passes to pdk.ResourceUpdated. It may be nil.
 	Updated func(uri string)
+	// Exec plays the host for commands: it passes what a command writes to output, with abi.ExecStdout or abi.ExecStderr, and returns
+	// how it ended. Nil refuses all commands.
+	Exec func(request *abi.ExecRequest, output func(stream int, data []byte)) (*abi.ExecExit, error)
 }
 
 // surround puts into ctx what of the options is not in the request.
 func (o Options) surround(ctx context.Context) context.Context {
-	if o.Updated == nil {
-		return ctx
+	if o.Updated != nil {
+		ctx = updates.With(ctx, o.Updated)
 	}
-	return updates.With(ctx, o.Updated)
+	if o.Exec != nil {
+		ctx = nativeexec.With(ctx, o.Exec)
+	}
+	return ctx
 }
 
 // Context returns a context for calling a handler directly.
