@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/broker"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
@@ -130,10 +131,11 @@ func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_
 	defer func() { err = errors.Join(err, web.Close()) }()
 	database := sqlbroker.New(new(grant.SQL), sqlbroker.Options{})
 	defer func() { err = errors.Join(err, database.Close()) }()
+	commands := execbroker.Idle()
 	plugin := engine.Load(sandbox.Spec{
 		Name:    name,
 		Wasm:    func() ([]byte, error) { return wasm, nil },
-		Modules: []broker.Module{web.Module(), database.Module()},
+		Modules: []broker.Module{web.Module(), database.Module(), commands.Module()},
 	})
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	response, err := plugin.Call(ctx, &catalog.Invocation{
