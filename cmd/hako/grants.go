@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host"
@@ -16,6 +17,7 @@ type pluginGrants struct {
 	HTTP   []httpGrant    `json:"http"`
 	Mounts []mountedGrant `json:"mounts"`
 	SQL    *sqlGrant      `json:"sql,omitempty"`
+	Exec   *execGrant     `json:"exec,omitempty"`
 }
 
 type httpGrant struct {
@@ -39,6 +41,13 @@ type mountedGrant struct {
 type sqlGrant struct {
 	Migrations int   `json:"migrations"`
 	Quota      int64 `json:"quota"`
+}
+
+type execGrant struct {
+	Programs   []string `json:"programs"`
+	Env        []string `json:"env,omitempty"`
+	Ports      []uint16 `json:"ports,omitempty"`
+	Unconfined bool     `json:"unconfined,omitempty"`
 }
 
 // grantsOf lists the grants of the plugins in service.
@@ -70,6 +79,9 @@ func newPluginGrants(plugin string, grants grant.Grants) pluginGrants {
 	}
 	if sql := grants.SQL; sql != nil {
 		g.SQL = &sqlGrant{len(sql.Migrations), sql.Quota}
+	}
+	if exec := grants.Exec; exec != nil {
+		g.Exec = &execGrant{exec.Programs, exec.Env, exec.Ports, exec.Unconfined}
 	}
 	return g
 }
@@ -103,8 +115,31 @@ func (g pluginGrants) lines() []string {
 	if g.SQL != nil {
 		lines = append(lines, fmt.Sprintf("sql: a database of its own for each tenant, at most %s", strictyaml.FormatSize(g.SQL.Quota)))
 	}
+	if g.Exec != nil {
+		lines = append(lines, g.Exec.line())
+	}
 	if len(lines) == 0 {
 		return []string{"nothing outside of its sandbox"}
 	}
 	return lines
+}
+
+func (g *execGrant) line() string {
+	line := "commands: " + strings.Join(g.Programs, ", ")
+	if slices.Contains(g.Programs, manifest.AnyProgram) {
+		line = "commands: every program that is installed"
+	}
+	line += ", in these folders (without their quotas; not in those that hide a part)"
+	if len(g.Env) > 0 {
+		line += ", with the variables " + strings.Join(g.Env, ", ")
+	}
+	if len(g.Ports) == 0 {
+		line += ", no network"
+	} else {
+		line += fmt.Sprintf(", network: TCP ports %v of any host, and UDP", g.Ports)
+	}
+	if g.Unconfined {
+		line += ", also where the kernel cannot hold them"
+	}
+	return line
 }

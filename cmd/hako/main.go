@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/hako-run/hako/host/broker/exec/confine"
 )
 
 // Exit codes.
@@ -35,7 +37,10 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	confine.Main() // this process may be the one that runs a plugin's command
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is the program. SIGINT and SIGTERM end it in good order; a second one at once.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

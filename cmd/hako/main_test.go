@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/pdk/abi"
@@ -20,6 +21,7 @@ import (
 const asProgram = "GO_TEST_AS_HAKO"
 
 func TestMain(m *testing.M) {
+	confine.Main()
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -73,6 +74,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		MemoryBudget:  c.MemoryBudget,
 		Mock:          c.Mock,
 		Locale:        c.Locale,
+		Environ:       os.Environ(),
 	}
 	if !c.ShippedOn {
 		return options, nil
