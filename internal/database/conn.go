@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -37,6 +36,7 @@ type conn struct {
 	running chan struct{}
 }
 
+// open opens a connection. It returns one, to be released, also when it fails.
 func open(ctx context.Context, o *Options) (*conn, error) {
 	c := &conn{files: newFiles(o)}
 	err := c.run(ctx, func() (err error) {
@@ -46,10 +46,10 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 		c.db.SetInterrupt(ctx)
 		return c.configure(o)
 	})
-	if err != nil {
-		return nil, errors.Join(err, c.close())
+	if err != nil && c.running == nil {
+		c.broken = true
 	}
-	return c, nil
+	return c, err
 }
 
 // source is SQLite's name for the file in the connection's file system.
@@ -237,7 +237,7 @@ const (
 	maxKept = 4 << 10
 )
 
-// prepare compiles a statement, or finds it compiled.
+// prepare compiles a statement, or finds it compiled. It is to be finished.
 func (c *conn) prepare(sql string) (*sqlite3.Stmt, error) {
 	i := slices.IndexFunc(c.statements, func(s *sqlite3.Stmt) bool { return s.SQL() == sql })
 	if i >= 0 {
@@ -249,12 +249,24 @@ func (c *conn) prepare(sql string) (*sqlite3.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.statements) == maxStatements {
-		_ = c.statements[0].Close() // repeats the error of its last use
-		c.statements = slices.Delete(c.statements, 0, 1)
-	}
 	c.statements = append(c.statements, stmt)
 	return stmt, nil
+}
+
+// finish makes a statement ready for its next use, or gives one up: a long one, or the one that has not been used for longest.
+func (c *conn) finish(stmt *sqlite3.Stmt) {
+	// Reset and Close repeat the error of the last step.
+	_ = stmt.Reset()
+	_ = stmt.ClearBindings()
+	last := len(c.statements) - 1
+	switch {
+	case len(stmt.SQL()) > maxKept:
+		_ = stmt.Close()
+		c.statements = c.statements[:last]
+	case last >= maxStatements:
+		_ = c.statements[0].Close()
+		c.statements = slices.Delete(c.statements, 0, 1)
+	}
 }
 
 // compile compiles the one statement that sql must be.
@@ -296,7 +308,7 @@ func (c *conn) close() (err error) {
 	}()
 	c.db.SetInterrupt(context.Background())
 	for _, stmt := range slices.Collect(c.db.Stmts()) {
-		_ = stmt.Close() // repeats the error of its last use
+		_ = stmt.Close() // repeats the error of the last step
 	}
 	return c.db.Close()
 }

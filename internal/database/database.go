@@ -162,8 +162,7 @@ func (db *DB) reserve(ctx context.Context, start time.Time) (*conn, error) {
 	db.mu.Unlock()
 	c, err := open(ctx, &db.options)
 	if err != nil {
-		<-db.slots
-		db.inUse.Done()
+		db.release(c)
 		return nil, err
 	}
 	return c, nil

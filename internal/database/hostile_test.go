@@ -237,8 +237,15 @@ func TestTemporaryFilesAreBounded(t *testing.T) {
 	o.Quota = 2 << 20
 	db := openTest(t, o)
 	s := session(t, db)
-	r := s.Query(t.Context(), statement("SELECT count(*) FROM ("+numbers+"SELECT randomblob(1000) AS y FROM c LIMIT 100000) GROUP BY y"))
+	group := "SELECT count(*) FROM (" + numbers + "SELECT randomblob(1000) AS y FROM c LIMIT %d) GROUP BY y"
+	r := s.Query(t.Context(), statement(fmt.Sprintf(group, 100000)))
 	wants(t, r.Error, abi.CodeLimit, "do it in parts")
+	// Some that are within the bound each, but not together.
+	r = s.Query(t.Context(), statement("SELECT 1 FROM "+strings.TrimSuffix(strings.Repeat("("+fmt.Sprintf(group, 1400)+"), ", 4), ", ")+" LIMIT 1"))
+	wants(t, r.Error, abi.CodeLimit, "do it in parts")
+	for range 10 { // what is given up does not count
+		s.must(t, fmt.Sprintf(group, 1400))
+	}
 	if files, err := filepath.Glob(filepath.Join(filepath.Dir(o.Path), "tmp-*")); err != nil || len(files) > 0 {
 		t.Errorf("left behind: %v, %v", files, err)
 	}
@@ -257,4 +264,29 @@ func diskUse(t *testing.T, path string) (size int64) {
 		}
 	}
 	return size
+}
+
+// FuzzStatement runs whatever comes. It must end in time, and leave the migrations and the rules as they are.
+func FuzzStatement(f *testing.F) {
+	for _, seed := range []string{
+		"SELECT * FROM item", "INSERT INTO item (name) VALUES (?) RETURNING id", "PRAGMA table_info(item)", "DROP TABLE item", "VACUUM", "ATTACH 'x' AS y",
+		"CREATE TRIGGER t AFTER INSERT ON item BEGIN DELETE FROM hako_migration; END", "SELECT json_group_array(name) OVER (ORDER BY id) FROM item",
+		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c", "EXPLAIN SELECT 1; SELECT 2",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		s := newSession(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		for _, run := range []func(context.Context, *abi.SQLStatement) *abi.SQLResult{s.Query, s.Exec} {
+			if r := run(ctx, statement(sql)); r.Error != nil && (r.Error.Code == "" || r.Error.Message == "") {
+				t.Errorf("%q gives the error %+v", sql, r.Error)
+			}
+		}
+		if n := s.value(t, "SELECT count(*) FROM hako_migration WHERE step = 1"); n != int64(1) {
+			t.Errorf("%q changes the migrations", sql)
+		}
+		wants(t, s.Exec(t.Context(), statement("VACUUM")).Error, abi.CodeNotGranted, "nothing else")
+	})
 }

@@ -71,10 +71,10 @@ func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows
 		return nil, nil, err
 	}
 	explained := s.explain(ctx, c, err, statement.SQL)
-	if c.running != nil {
-		return nil, explained, nil
+	if explained == nil || c.running != nil {
+		return result, explained, nil
 	}
-	return result, explained, c.files.full
+	return nil, explained, c.files.full
 }
 
 // within runs a statement in the open transaction.

@@ -18,13 +18,10 @@ func (c *conn) execute(s *abi.SQLStatement, rows bool) (*abi.SQLResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer c.finish(stmt)
 	if !c.write && !stmt.ReadOnly() {
 		return nil, errMustWrite
 	}
-	defer func() {
-		_ = stmt.Reset() // repeats the error of the last step
-		_ = stmt.ClearBindings()
-	}()
 	if err := bind(stmt, s.Args); err != nil {
 		return nil, err
 	}

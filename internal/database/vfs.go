@@ -20,8 +20,8 @@ type files struct {
 	vfs.VFSFilename
 	name string
 	dir  string
-	// log and temporary are the most bytes of the write-ahead log and of one temporary file.
-	log, temporary int64
+	// log and temporary are the most bytes of the write-ahead log and of all temporary files together, and used is what those take.
+	log, temporary, used int64
 	// ctx is the running statement's. Sorting can stay within one step of SQLite's for long, and writes temporary files meanwhile.
 	ctx context.Context
 	// full is why the running statement found no room; nil: it did.
@@ -67,18 +67,14 @@ func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, 
 	return file, flags, err
 }
 
-// Why a file of a bounded size finds no room.
+// Why there is no room where a size is bounded.
 var (
 	errLog       = errors.New("the write-ahead log is full")
-	errTemporary = errors.New("a temporary file is full")
+	errTemporary = errors.New("the temporary files are full")
 )
 
-// write writes to a file that must not grow beyond limit, for which full is the reason.
-func (f *files) write(file io.WriterAt, limit int64, full error, p []byte, offset int64) (int, error) {
-	if offset+int64(len(p)) > limit {
-		f.full = full
-		return 0, sqlite3.FULL
-	}
+// write writes to a file, and remembers if the disk is full.
+func (f *files) write(file io.WriterAt, p []byte, offset int64) (int, error) {
 	n, err := file.WriteAt(p, offset)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		f.full = err
@@ -94,13 +90,18 @@ type logFile struct {
 }
 
 func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
-	return f.files.write(f.File, f.files.log, errLog, p, offset)
+	if offset+int64(len(p)) > f.files.log {
+		f.files.full = errLog
+		return 0, sqlite3.FULL
+	}
+	return f.files.write(f.File, p, offset)
 }
 
 // temporaryFile is what SQLite sorts and groups in. No other connection sees it, so it needs no locks.
 type temporaryFile struct {
 	*os.File
 	files *files
+	size  int64
 }
 
 var _ vfs.File = (*temporaryFile)(nil)
@@ -109,7 +110,28 @@ func (f *temporaryFile) WriteAt(p []byte, offset int64) (int, error) {
 	if f.files.ctx.Err() != nil {
 		return 0, sqlite3.INTERRUPT
 	}
-	return f.files.write(f.File, f.files.temporary, errTemporary, p, offset)
+	if err := f.resize(max(f.size, offset+int64(len(p)))); err != nil {
+		return 0, err
+	}
+	return f.files.write(f.File, p, offset)
+}
+
+// resize counts the file as having that size.
+func (f *temporaryFile) resize(size int64) error {
+	used := f.files.used + size - f.size
+	if size > f.size && used > f.files.temporary {
+		f.files.full = errTemporary
+		return sqlite3.FULL
+	}
+	f.files.used, f.size = used, size
+	return nil
+}
+
+func (f *temporaryFile) Truncate(size int64) error {
+	if err := f.resize(size); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
 }
 
 func (f *temporaryFile) ReadAt(p []byte, offset int64) (int, error) {
@@ -119,15 +141,10 @@ func (f *temporaryFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-func (f *temporaryFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
+func (f *temporaryFile) Size() (int64, error) { return f.size, nil }
 
 func (f *temporaryFile) Close() error {
+	_ = f.resize(0) // to less, which is never refused
 	err := f.File.Close()
 	_ = os.Remove(f.Name()) // where it could not be removed before
 	return err
