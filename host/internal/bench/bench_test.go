@@ -59,6 +59,8 @@ func TestBench(t *testing.T) {
 	t.Run("file", func(t *testing.T) { r.file(t) })
 	t.Run("sql", func(t *testing.T) { r.sql(t) })
 	t.Run("sandbox", func(t *testing.T) { r.sandbox(t) })
+	t.Run("ways", func(t *testing.T) { r.ways(t) })
+	t.Run("parts", func(t *testing.T) { r.parts(t) })
 	t.Run("fuel", func(t *testing.T) { r.fuel(t) })
 	t.Run("cold", func(t *testing.T) { r.cold(t) })
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -66,7 +67,10 @@ var tools = map[string]func(arguments) int32{
 			sink = i
 		}
 	},
-	"recurse": func(arguments) int32 { sink = fibonacci(90); return 0 },
+	"recurse": func(a arguments) int32 {
+		sink = fibonacci(cmp.Or(a.N, 90))
+		return text(strconv.Itoa(sink))
+	},
 	"memory": func(arguments) int32 {
 		for {
 			hoard = append(hoard, make([]byte, 1<<20))
