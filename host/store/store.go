@@ -73,11 +73,7 @@ func source(path string, timeout time.Duration) string {
 		},
 		"_txlock": {"immediate"},
 	}
-	slashed := filepath.ToSlash(path)
-	if slashed[0] != '/' {
-		slashed = "/" + slashed // C:/...
-	}
-	return (&url.URL{Scheme: "file", Path: slashed, RawQuery: query.Encode()}).String()
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + query.Encode()
 }
 
 func (s *Store) path() string { return filepath.Join(s.dir, database) }

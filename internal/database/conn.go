@@ -56,16 +56,12 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 func (c *conn) source(path string) string {
 	query := url.Values{"vfs": {c.files.name}, "modeof": {path}}.Encode()
 	query = strings.ReplaceAll(query, "+", "%20") // SQLite takes a plus sign for itself
-	return (&url.URL{Scheme: "file", Path: slashed(path), RawQuery: query}).String()
+	return fileName(path) + "?" + query
 }
 
-// slashed is an absolute path as URLs have it.
-func slashed(path string) string {
-	path = filepath.ToSlash(path)
-	if path[0] != '/' {
-		path = "/" + path // C:/...
-	}
-	return path
+// fileName is SQLite's name for a file, without parameters.
+func fileName(path string) string {
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 }
 
 // limits are SQLite's own (sqlite.org/c3ref/limit.html), where its defaults are wider.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -74,12 +72,7 @@ func withFile(ctx context.Context, path string, use func(*sqlite3.Conn) error) (
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	path, err = filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	name := (&url.URL{Scheme: "file", Path: slashed(path)}).String()
-	db, err := sqlite3.OpenContext(ctx, name)
+	db, err := sqlite3.OpenContext(ctx, fileName(path))
 	if err != nil {
 		return err
 	}

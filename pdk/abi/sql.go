@@ -31,7 +31,7 @@ func (s *SQLStatement) Encode() (head, blobs []byte, err error) {
 	if !utf8.ValidString(s.SQL) {
 		return nil, nil, &Error{Code: CodeInvalid, Message: "the statement is not UTF-8"}
 	}
-	head = appendString(append(make([]byte, 0, 64+2*len(s.SQL)), `{"sql":`...), s.SQL)
+	head = AppendString(append(make([]byte, 0, 64+2*len(s.SQL)), `{"sql":`...), s.SQL)
 	if len(s.Args) > 0 {
 		head = append(head, `,"args":`...)
 		if head, blobs, err = appendValues(head, nil, s.Args); err != nil {
@@ -44,8 +44,8 @@ func (s *SQLStatement) Encode() (head, blobs []byte, err error) {
 // Encode returns the result's JSON and the bytes of its blobs, one after the other. It fails as SQLStatement.Encode does.
 func (r *SQLResult) Encode() (head, blobs []byte, err error) {
 	if r.Error != nil {
-		head = appendString(append(head, `{"error":{"code":`...), r.Error.Code)
-		return append(appendString(append(head, `,"message":`...), r.Error.Message), "}}"...), nil, nil
+		head = AppendString(append(head, `{"error":{"code":`...), r.Error.Code)
+		return append(AppendString(append(head, `,"message":`...), r.Error.Message), "}}"...), nil, nil
 	}
 	if r.Columns == nil {
 		head = strconv.AppendInt(append(head, `{"changes":`...), r.Changes, 10)
@@ -56,7 +56,7 @@ func (r *SQLResult) Encode() (head, blobs []byte, err error) {
 		if i > 0 {
 			head = append(head, ',')
 		}
-		head = appendString(head, name)
+		head = AppendString(head, name)
 	}
 	head = append(head, `],"rows":[`...)
 	for i, row := range r.Rows {
@@ -86,7 +86,7 @@ func appendValues(head, blobs []byte, values []any) (_, _ []byte, err error) {
 				return nil, nil, fmt.Errorf("%d is NaN, which SQL does not know", i+1)
 			}
 		case string:
-			if head = appendString(head, v); !utf8.ValidString(v) {
+			if head = AppendString(head, v); !utf8.ValidString(v) {
 				return nil, nil, fmt.Errorf("%d is text but not UTF-8: handle it as a blob", i+1)
 			}
 		case []byte:
@@ -115,28 +115,4 @@ func appendReal(out []byte, f float64) []byte {
 		}
 	}
 	return append(out, ".0"...)
-}
-
-// appendString appends UTF-8 as a JSON string.
-func appendString(out []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	out = append(out, '"')
-	start := 0
-	for i := range len(text) {
-		b := text[i]
-		if b >= ' ' && b != '"' && b != '\\' {
-			continue
-		}
-		out = append(out, text[start:i]...)
-		start = i + 1
-		switch b {
-		case '"', '\\':
-			out = append(out, '\\', b)
-		case '\n':
-			out = append(out, '\\', 'n')
-		default:
-			out = append(out, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
-		}
-	}
-	return append(append(out, text[start:]...), '"')
 }

@@ -61,34 +61,10 @@ func plainBlock(block *abi.Content) bool {
 func appendBlock(out []byte, block *abi.Content) []byte {
 	out = append(out, `{"type":"text"`...)
 	if block.Text != "" {
-		out = appendText(append(out, `,"text":`...), block.Text)
+		out = abi.AppendString(append(out, `,"text":`...), block.Text)
 	}
 	if block.Blob != nil {
 		out = strconv.AppendInt(append(out, `,"blob":`...), int64(*block.Blob), 10)
 	}
 	return append(out, '}')
-}
-
-// appendText appends valid UTF-8 as a JSON string.
-func appendText(out []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	out = append(out, '"')
-	start := 0
-	for i := range len(text) {
-		b := text[i]
-		if b >= ' ' && b != '"' && b != '\\' {
-			continue
-		}
-		out = append(out, text[start:i]...)
-		start = i + 1
-		switch b {
-		case '"', '\\':
-			out = append(out, '\\', b)
-		case '\n':
-			out = append(out, '\\', 'n')
-		default:
-			out = append(out, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
-		}
-	}
-	return append(append(out, text[start:]...), '"')
 }
