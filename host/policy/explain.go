@@ -9,6 +9,8 @@ import (
 type Step struct {
 	Rule   string
 	Action Action
+	// Line is where the rule is in its file, counted from 1. Zero for one that is not there.
+	Line int
 	// Decided says that this rule decided. Otherwise Why says why it did not.
 	Decided bool
 	Why     string
@@ -20,7 +22,7 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 	facts := newFacts(c, p.groupsOf(c))
 	var steps []Step
 	for _, rule := range p.rules {
-		step := Step{Rule: rule.Name, Action: rule.Action, Why: rule.missed(c, facts)}
+		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Why: rule.missed(c, facts)}
 		if step.Why == "" {
 			step.Decided = true
 			return rule.decision(), append(steps, step)
@@ -31,12 +33,6 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 	}
 	d := p.fallback(c)
 	return d, append(steps, Step{Rule: d.Rule, Action: d.Action, Decided: true})
-}
-
-// isAbout reports whether the rule is about the call's tool in particular.
-func (r *Rule) isAbout(c *Call) bool {
-	only := Rule{Tools: r.Tools}
-	return only.concerns(c, nil)
 }
 
 // missed says why the rule does not decide; empty if it does.

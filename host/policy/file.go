@@ -51,7 +51,9 @@ func (f *file) read(v strictyaml.Value) {
 				f.groups[name] = users
 			})
 		},
-		"rules":            strictyaml.List(&f.rules, readRule),
+		"rules": func(v strictyaml.Value) {
+			v.List(func(i int, v strictyaml.Value) { f.rules = append(f.rules, readRule(v, strictyaml.Index("rules", i))) })
+		},
 		"tool_permissions": func(v strictyaml.Value) { table = readTable(v) },
 		"commands":         strictyaml.List(&f.commands, readCommand),
 		"quotas":           strictyaml.List(&f.quotas, readQuota),
@@ -69,21 +71,22 @@ func (f *file) check() error {
 		e.Add("version", "must be 1, the version of this format")
 	}
 	seen := map[string]bool{}
-	for i, rule := range f.rules {
-		path := strictyaml.Index("rules", i)
+	for _, rule := range f.rules {
 		switch {
 		case rule.Name == "":
-			e.Add(path, "needs a name, by which decisions refer to it")
+			e.Add(rule.path, "needs a name, by which decisions refer to it")
 		case seen[rule.Name]:
-			e.Add(path, "there is another rule called %q: give each its own name", rule.Name)
+			e.Add(rule.path, "there is another rule called %q: give each its own name", rule.Name)
+		}
+		switch {
 		case rule.Action == "":
-			e.Add(path, "needs an action: allow, ask or deny")
+			e.Add(rule.path, "needs an action: allow, ask or deny")
 		case rule.Action != Ask && (len(rule.Approvers) > 0 || rule.Remember != 0):
-			e.Add(path, "approvers and remember are for the action ask")
+			e.Add(rule.path, "approvers and remember are for the action ask")
 		}
 		seen[rule.Name] = true
 		if err := rule.compile(); err != nil {
-			e.Add(path+".when", "%v", err)
+			e.Add(rule.path+".when", "%v", err)
 		}
 	}
 	if _, err := judge.New(f.commands); err != nil {
@@ -115,8 +118,8 @@ func readQuota(v strictyaml.Value, r *quota.Rule) {
 	r.Per = quota.Scope(per)
 }
 
-func readRule(v strictyaml.Value, dst **Rule) {
-	r := new(Rule)
+func readRule(v strictyaml.Value, path string) *Rule {
+	r := &Rule{Line: v.Line(), path: path}
 	v.Object(strictyaml.Fields{
 		"name":      strictyaml.String(&r.Name),
 		"action":    readAction(&r.Action),
@@ -131,7 +134,7 @@ func readRule(v strictyaml.Value, dst **Rule) {
 		"approvers": strictyaml.Strings(&r.Approvers),
 		"remember":  strictyaml.Duration(&r.Remember),
 	})
-	*dst = r
+	return r
 }
 
 func readAction(dst *Action) func(strictyaml.Value) {
@@ -160,7 +163,9 @@ func readTable(v strictyaml.Value) []*Rule {
 		if ok && !known {
 			v.Problem("must be allow, deny or requires_confirmation")
 		}
-		rules = append(rules, &Rule{Name: "tool_permissions: " + tool, Action: action, Tools: []string{tool}})
+		rules = append(rules, &Rule{
+			Name: "tool_permissions: " + tool, Action: action, Tools: []string{tool}, Line: v.Line(), path: strictyaml.Key("tool_permissions", tool),
+		})
 	})
 	return rules
 }

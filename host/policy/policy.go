@@ -74,13 +74,17 @@ type Policy struct {
 	// Quotas limit how much callers use.
 	Quotas []quota.Rule
 
-	// mu guards relevant, which remembers the rules whose names match a call.
-	mu       sync.Mutex
-	relevant map[identity][]*Rule
+	// mu guards relevant, which remembers the rules whose names match a call, and remembered, how many rules there are in it.
+	mu         sync.Mutex
+	relevant   map[identity][]*Rule
+	remembered int
 }
 
-// maxRelevant bounds what is remembered of callers.
-const maxRelevant = 4096
+// maxRelevant and maxRemembered bound what is remembered, in callers of a tool and in rules of all of them.
+const (
+	maxRelevant   = 4096
+	maxRemembered = 1 << 20
+)
 
 // identity is what the names in rules are matched with.
 type identity struct{ tool, plugin, door, tenant, user, token, groups string }
@@ -126,21 +130,57 @@ func (p *Policy) Visible(c *Call) bool {
 	unknown.Arguments = nil
 	facts := newFacts(&unknown, p.groupsOf(c))
 	for _, rule := range p.candidates(c, facts.groups) {
+		may, always := rule.prospect(facts)
 		switch {
-		case rule.onArguments && rule.Action != Deny && rule.mayDecide(facts):
+		case may && rule.Action != Deny:
 			return true
-		case rule.onArguments:
-			continue // another call of the tool may pass
-		case rule.decides(facts):
-			return rule.Action != Deny
+		case always:
+			return false
 		}
 	}
 	return p.fallback(c).Action != Deny
 }
 
+// Prospect is a decision about calls of a tool that depends on their arguments.
+type Prospect struct {
+	Decision
+	// When is the rule's condition on the arguments; empty if they do not matter. Line is where the rule is in its file.
+	When string
+	Line int
+}
+
+// Prospects lists what can become of calls of the tool by the caller, whatever the arguments, in the order in which the rules are looked
+// at. The last one is what becomes of those that none of the conditions before it fits.
+func (p *Policy) Prospects(c *Call) []Prospect {
+	unknown := *c
+	unknown.Arguments = nil
+	facts := newFacts(&unknown, p.groupsOf(c))
+	var list []Prospect
+	for _, rule := range p.candidates(c, facts.groups) {
+		may, always := rule.prospect(facts)
+		if always {
+			return append(list, Prospect{Decision: rule.decision(), Line: rule.Line})
+		}
+		if may {
+			list = append(list, Prospect{rule.decision(), rule.When, rule.Line})
+		}
+	}
+	return append(list, Prospect{Decision: p.fallback(c)})
+}
+
+// prospect reports whether the rule may decide about a call that it concerns, and whether it does so always, where the arguments are not known.
+func (r *Rule) prospect(f *facts) (may, always bool) {
+	met, err := r.met(f)
+	if err != nil && r.onArguments {
+		return true, false
+	}
+	decides := met || err != nil && r.Action != Allow
+	return decides, decides
+}
+
 // candidates are the rules whose names match, in order. They are remembered, because the same callers call the same tools.
 func (p *Policy) candidates(c *Call, groups []string) []*Rule {
-	key := identity{c.Tool, c.Plugin, c.Door, c.Tenant, c.User, c.Token, fmt.Sprint(c.Groups)}
+	key := identity{c.Tool, c.Plugin, c.Door, c.Tenant, c.User, c.Token, listed(c.Groups)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rules, ok := p.relevant[key]
@@ -152,11 +192,21 @@ func (p *Policy) candidates(c *Call, groups []string) []*Rule {
 			rules = append(rules, rule)
 		}
 	}
-	if len(p.relevant) >= maxRelevant {
+	if len(p.relevant) >= maxRelevant || p.remembered >= maxRemembered {
 		clear(p.relevant)
+		p.remembered = 0
 	}
 	p.relevant[key] = rules
+	p.remembered += len(rules)
 	return rules
+}
+
+// listed makes one text of names, another for any other names.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q", names)
 }
 
 // groupsOf are the groups of the call's user.

@@ -150,8 +150,8 @@ func TestExplain(t *testing.T) {
 	c := call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes)
 	_, steps := p.Explain(&c)
 	want := []policy.Step{
-		{Rule: "small sheets", Action: policy.Allow, Why: "when: size(arguments.rows) <= 2 is false"},
-		{Rule: "ask before writing", Action: policy.Ask, Decided: true},
+		{Rule: "small sheets", Action: policy.Allow, Line: 13, Why: "when: size(arguments.rows) <= 2 is false"},
+		{Rule: "ask before writing", Action: policy.Ask, Line: 17, Decided: true},
 	}
 	if !slices.Equal(steps, want) {
 		t.Errorf("%+v", steps)
@@ -213,7 +213,7 @@ func TestParseErrors(t *testing.T) {
 		{"two of one name", "version: 1\nrules: [{name: a, action: deny}, {name: a, action: deny}]", "another rule called"},
 		{"approvers of a denial", "version: 1\nrules: [{name: a, action: deny, approvers: [x]}]", "for the action ask"},
 		{"no expression", "version: 1\nrules: [{name: a, action: deny, when: 'user =='}]", "when:"},
-		{"an unknown variable", "version: 1\nrules: [{name: a, action: deny, when: 'role == 1'}]", "undeclared reference to 'role'"},
+		{"an unknown variable", "version: 1\nrules: [{name: a, action: deny, when: 'role == 1'}]", `at character 1: unknown variable "role": known are arguments`},
 		{"no condition", "version: 1\nrules: [{name: a, action: deny, when: 'size(user)'}]", "true or false, not int"},
 		{"a word that the table does not know", "version: 1\ntool_permissions: {x: ask}", "requires_confirmation"},
 		{"a command rule without conditions", "version: 1\ncommands: [{name: x, action: deny}]", "would match everything"},

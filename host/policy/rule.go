@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,13 +12,16 @@ import (
 	"cel.dev/cel-go/common/ast"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // Rule decides about some calls. It matches a call if all that it names does; what it does not name does not matter.
 type Rule struct {
 	Name   string
 	Action Action
-	// Tools are patterns for TOOL or PLUGIN/TOOL, with "*" for any text. Doors, Tenants, Users, Groups and Tokens are names.
+	// Line is where the rule is in its file, counted from 1.
+	Line int
+	// Tools are patterns for TOOL, or with a "/" for PLUGIN/TOOL, with "*" for any text. Doors, Tenants, Users, Groups and Tokens are names.
 	Tools                                 []string
 	Doors, Tenants, Users, Groups, Tokens []string
 	// When is a CEL expression. Empty means always.
@@ -26,12 +30,16 @@ type Rule struct {
 	Approvers []string
 	Remember  time.Duration
 
+	path        string // in the file
 	program     cel.Program
 	onArguments bool // When looks at the arguments
 }
 
 // costLimit bounds what one condition computes, in CEL's units: some milliseconds.
 const costLimit = 100_000
+
+// variables are the names that conditions know.
+var variables = []string{"tool", "plugin", "door", "tenant", "user", "token", "groups", "readOnly", "destructive", "idempotent", "openWorld", "arguments"}
 
 // environment is what conditions see.
 var environment = must(cel.NewEnv(
@@ -57,14 +65,14 @@ func (r *Rule) compile() error {
 	}
 	checked, issues := environment.Compile(r.When)
 	if issues.Err() != nil {
-		return fmt.Errorf("when: %s", strings.ReplaceAll(strings.TrimPrefix(issues.Err().Error(), "ERROR: <input>:"), "\n", " "))
+		return conditionError(issues)
 	}
 	if checked.OutputType() != cel.BoolType {
-		return fmt.Errorf("when: it must be true or false, not %s", checked.OutputType())
+		return fmt.Errorf("it must be true or false, not %s", checked.OutputType())
 	}
 	var err error
 	if r.program, err = environment.Program(checked, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize)); err != nil {
-		return fmt.Errorf("when: %w", err)
+		return err
 	}
 	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		r.onArguments = r.onArguments || e.Kind() == ast.IdentKind && e.AsIdent() == "arguments"
@@ -72,12 +80,31 @@ func (r *Rule) compile() error {
 	return nil
 }
 
+var undeclared = regexp.MustCompile(`undeclared reference to '(\w+)'`)
+
+// conditionError says what is wrong with a condition, on one line: where in it, and the name that was probably meant.
+func conditionError(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	if name := undeclared.FindStringSubmatch(first.Message); name != nil {
+		return fmt.Errorf("at character %d: %s", first.Location.Column()+1, strictyaml.Unknown("variable", name[1], variables))
+	}
+	return fmt.Errorf("at character %d: %s", first.Location.Column()+1, strings.Join(strings.Fields(first.Message), " "))
+}
+
 // concerns reports whether the names in the rule match.
 func (r *Rule) concerns(c *Call, groups []string) bool {
-	return (len(r.Tools) == 0 || slices.ContainsFunc(r.Tools, func(pattern string) bool {
-		return matches(pattern, c.Tool) || matches(pattern, c.Plugin+"/"+c.Tool)
-	})) && named(r.Doors, c.Door) && named(r.Tenants, c.Tenant) && named(r.Users, c.User) && named(r.Tokens, c.Token) &&
+	return r.isAbout(c) && named(r.Doors, c.Door) && named(r.Tenants, c.Tenant) && named(r.Users, c.User) && named(r.Tokens, c.Token) &&
 		(len(r.Groups) == 0 || intersects(r.Groups, groups))
+}
+
+// isAbout reports whether the call's tool is among the rule's.
+func (r *Rule) isAbout(c *Call) bool {
+	return len(r.Tools) == 0 || slices.ContainsFunc(r.Tools, func(pattern string) bool { return fits(pattern, c.Plugin, c.Tool) })
+}
+
+// fits holds a tool against a pattern. One with a slash is for PLUGIN/TOOL, or for a name that has one itself.
+func fits(pattern, plugin, tool string) bool {
+	return matches(pattern, tool) || strings.Contains(pattern, "/") && matches(pattern, plugin+"/"+tool)
 }
 
 func named(names []string, name string) bool { return len(names) == 0 || contains(names, name) }
@@ -110,12 +137,6 @@ func matches(pattern, text string) bool {
 func (r *Rule) decides(f *facts) bool {
 	met, err := r.met(f)
 	return met || err != nil && r.Action != Allow
-}
-
-// mayDecide reports whether the rule, which looks at arguments, may decide about a call whose arguments are not known.
-func (r *Rule) mayDecide(f *facts) bool {
-	met, err := r.met(f)
-	return met || err != nil
 }
 
 func (r *Rule) met(f *facts) (bool, error) {

@@ -1,0 +1,192 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Site is what there is for a policy to be about.
+type Site struct {
+	// Tools are those on offer, of which Name and Plugin count.
+	Tools []ToolName
+	// Doors, Tenants and Tokens are the names that callers can have. Nil means that any may occur.
+	Doors, Tenants, Tokens []string
+}
+
+// ToolName is a tool's name at the doors and the plugin that serves it.
+type ToolName struct{ Name, Plugin string }
+
+// Lint looks in a valid policy for what is probably a mistake: rules that can never decide, because an earlier one decides about all of their
+// calls, and names of what the site does not have. The error lists them with their places. It is nil if there are none, or if the policy is
+// not valid, which Parse reports.
+func Lint(data []byte, site *Site) error {
+	if _, err := Parse(data); err != nil {
+		return nil
+	}
+	var f file
+	return strictyaml.Read(data, maxFile, f.read, func() error {
+		l := linter{file: &f, site: site}
+		l.rules()
+		l.commands()
+		l.quotas()
+		return l.warnings.Err()
+	})
+}
+
+type linter struct {
+	file     *file
+	site     *Site
+	warnings strictyaml.Error
+}
+
+func (l *linter) rules() {
+	groups := []string{}
+	for name := range l.file.groups {
+		groups = append(groups, name)
+	}
+	for i, rule := range l.file.rules {
+		if j := slices.IndexFunc(l.file.rules[:i], func(before *Rule) bool { return before.covers(rule) }); j >= 0 {
+			before := l.file.rules[j]
+			l.warnings.Add(rule.path, "can never decide, because %q in line %d decides about all of its calls: move it up, or remove it", before.Name, before.Line)
+		}
+		l.tools(rule)
+		l.names(rule.path+".doors", "door", rule.Doors, l.site.Doors)
+		l.names(rule.path+".tenants", "tenant", rule.Tenants, l.site.Tenants)
+		l.names(rule.path+".tokens", "token", rule.Tokens, l.site.Tokens)
+		l.names(rule.path+".groups", "group", rule.Groups, groups)
+		l.approvers(rule, groups)
+	}
+}
+
+// names warns of names that nothing has.
+func (l *linter) names(path, kind string, names, known []string) {
+	for i, name := range names {
+		if known != nil && !slices.Contains(known, name) {
+			l.warnings.Add(strictyaml.Index(path, i), "%s", strictyaml.Unknown(kind, name, known))
+		}
+	}
+}
+
+// approvers warns of what looks like a misspelt group. Any other name may be a user's.
+func (l *linter) approvers(rule *Rule, groups []string) {
+	for i, name := range rule.Approvers {
+		if near := strictyaml.Nearest(name, groups); near != "" && near != name {
+			l.warnings.Add(strictyaml.Index(rule.path+".approvers", i), "%q is no group, and so the name of a user: did you mean the group %q?", name, near)
+		}
+	}
+}
+
+// tools warns of patterns that fit no tool.
+func (l *linter) tools(rule *Rule) {
+	for i, pattern := range rule.Tools {
+		path := strictyaml.Index(rule.path+".tools", i)
+		if strings.HasPrefix(rule.path, "tool_permissions") {
+			path = rule.path
+		}
+		l.pattern(path, pattern)
+	}
+}
+
+// methods stand for what is no tool, in rules.
+var methods = []string{"resources/read", "prompts/get", "completion/complete"}
+
+func (l *linter) pattern(path, pattern string) {
+	plugin, inPlugin, ofPlugin := strings.Cut(pattern, "/")
+	known := slices.Clone(methods)
+	for _, tool := range l.site.Tools {
+		if fits(pattern, tool.Plugin, tool.Name) {
+			return
+		}
+		known = append(known, tool.Name)
+		if ofPlugin {
+			known = append(known, tool.Plugin+"/"+tool.Name)
+		}
+	}
+	if slices.ContainsFunc(methods, func(m string) bool {
+		return matches(pattern, m) || ofPlugin && matches(inPlugin, m) && l.hasPlugin(plugin)
+	}) {
+		return
+	}
+	switch near := strictyaml.Nearest(pattern, known); {
+	case near != "":
+		l.warnings.Add(path, "there is no tool %q: did you mean %q?", pattern, near)
+	case ofPlugin && !l.hasPlugin(plugin):
+		l.warnings.Add(path, "%s", strictyaml.Unknown("plugin", plugin, l.plugins()))
+	default:
+		l.warnings.Add(path, "no tool is called %q now", pattern)
+	}
+}
+
+func (l *linter) plugins() []string {
+	var names []string
+	for _, tool := range l.site.Tools {
+		names = append(names, tool.Plugin)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (l *linter) hasPlugin(pattern string) bool {
+	return slices.ContainsFunc(l.site.Tools, func(t ToolName) bool { return matches(pattern, t.Plugin) })
+}
+
+func (l *linter) commands() {
+	rules := l.file.commands
+	for i := range rules {
+		if j := slices.IndexFunc(rules[:i], func(before judge.Rule) bool { return coversCommands(&before, &rules[i]) }); j >= 0 {
+			l.warnings.Add(strictyaml.Index("commands", i), "can never decide, because %q above it decides about all of its commands", rules[j].Name)
+		}
+	}
+}
+
+func (l *linter) quotas() {
+	var tools []string
+	for _, tool := range l.site.Tools {
+		tools = append(tools, tool.Name)
+	}
+	for i, rule := range l.file.quotas {
+		path := strictyaml.Index("quotas", i)
+		l.names(path+".plugins", "plugin", rule.Plugins, l.plugins())
+		l.names(path+".tools", "tool", rule.Tools, tools)
+		l.names(path+".tenants", "tenant", rule.Tenants, l.site.Tenants)
+		l.names(path+".tokens", "token", rule.Tokens, l.site.Tokens)
+	}
+}
+
+// covers reports whether r, which comes before other, decides about every call that other could decide about. It may miss some.
+func (r *Rule) covers(other *Rule) bool {
+	// The same condition is not the same where it cannot be worked out: then a rule that allows does not match, and one that denies does.
+	same := r.When == other.When && (r.Action != Allow || other.Action == Allow)
+	return (r.When == "" || same) && coversPatterns(r.Tools, other.Tools) && coversNames(r.Doors, other.Doors) &&
+		coversNames(r.Tenants, other.Tenants) && coversNames(r.Users, other.Users) && coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens)
+}
+
+// coversNames reports whether a call that is among some of the names is among all. None means any.
+func coversNames(all, some []string) bool {
+	return len(all) == 0 || len(some) > 0 && !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+}
+
+// coversPatterns does the same for patterns.
+func coversPatterns(all, some []string) bool {
+	return len(all) == 0 || len(some) > 0 && !slices.ContainsFunc(some, func(narrow string) bool {
+		return !slices.ContainsFunc(all, func(wide string) bool { return coversPattern(wide, narrow) })
+	})
+}
+
+// coversPattern reports whether all that fits narrow fits wide. A pattern that, stars included, is a text that fits wide does; and for one
+// tool of a plugin its name alone may do.
+func coversPattern(wide, narrow string) bool {
+	plugin, name, ok := strings.Cut(narrow, "/")
+	if ok && !strings.ContainsAny(plugin, "*") && !strings.Contains(name, "/") && !slices.ContainsFunc(methods, func(m string) bool { return matches(narrow, m) }) && matches(wide, name) {
+		return true
+	}
+	return matches(wide, narrow)
+}
+
+// coversCommands is for rules of programs alone: what else they name is not always known when they are applied.
+func coversCommands(before, rule *judge.Rule) bool {
+	return len(before.Flags)+len(before.Args) == 0 && coversPatterns(before.Programs, rule.Programs)
+}

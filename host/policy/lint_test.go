@@ -1,0 +1,120 @@
+package policy_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hako-run/hako/host/policy"
+)
+
+var site = &policy.Site{
+	Tools: []policy.ToolName{{Name: "file_read", Plugin: "files"}, {Name: "file_write", Plugin: "files"}, {Name: "delete_row", Plugin: "db"}, {Name: "shell_exec", Plugin: "shell"}},
+	Doors: []string{"mcp-http", "terminal", "slack"}, Tenants: []string{"acme"},
+}
+
+func TestLint(t *testing.T) {
+	t.Parallel()
+	const head = "version: 1\ngroups: {admins: [aki]}\nrules:\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"all is well", `
+  - {name: a, action: deny, tools: ["delete_*", "shell/*", resources/read, "files/resources/*"], doors: [slack], groups: [admins], tokens: [any]}
+  - {name: b, action: ask, tools: [delete_row], approvers: [admins, yuki]}`, ""},
+		{"a rule for everything", "  - {name: a, action: deny}\n  - {name: b, action: allow, tools: [file_read]}",
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+		{"a pattern within a pattern", "  - {name: a, action: deny, tools: [\"file_*\"]}\n  - {name: b, action: allow, tools: [files/file_read], users: [aki]}",
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+		{"the table below a rule", "  - {name: a, action: deny, tools: [file_read]}\ntool_permissions: {file_read: allow}",
+			`5:31: tool_permissions.file_read: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+		{"a name for a pattern", "  - {name: a, action: deny, tools: [file_read]}\n  - {name: b, action: allow, tools: [\"file_*\"]}", ""},
+		{"other callers", "  - {name: a, action: deny, users: [aki], doors: [slack]}\n  - {name: b, action: allow, users: [aki]}", ""},
+		{"a condition", "  - {name: a, action: deny, when: readOnly}\n  - {name: b, action: allow}", ""},
+		{"the same condition, denied first", "  - {name: a, action: deny, when: arguments.n > 1}\n  - {name: b, action: allow, when: arguments.n > 1}",
+			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
+		{"the same condition, allowed first: it denies where it cannot be worked out", "  - {name: a, action: allow, when: arguments.n > 1}\n  - {name: b, action: deny, when: arguments.n > 1}", ""},
+		{"a misspelt tool", "  - {name: a, action: deny, tools: [file_raed]}", `4:37: rules[0].tools[0]: there is no tool "file_raed": did you mean "file_read"?`},
+		{"a misspelt plugin", "  - {name: a, action: deny, tools: [\"shel/*\"]}", `4:37: rules[0].tools[0]: unknown plugin "shel": did you mean "shell"?`},
+		{"a pattern that nothing fits", "  - {name: a, action: deny, tools: [\"drop_*\"]}", `4:37: rules[0].tools[0]: no tool is called "drop_*" now`},
+		{"the table", "  []\ntool_permissions: {file_raed: deny}", `5:31: tool_permissions.file_raed: there is no tool "file_raed": did you mean "file_read"?`},
+		{"a misspelt door", "  - {name: a, action: deny, doors: [slak]}", `4:37: rules[0].doors[0]: unknown door "slak": did you mean "slack"?`},
+		{"an unknown tenant", "  - {name: a, action: deny, tenants: [zzz]}", `4:39: rules[0].tenants[0]: unknown tenant "zzz": known are acme`},
+		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: [admin, yuki]}", `4:37: rules[0].groups[0]: unknown group "admin": did you mean "admins"?
+4:57: rules[0].approvers[0]: "admin" is no group, and so the name of a user: did you mean the group "admins"?`},
+		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, programs: [git], args: [status]}]",
+			`5:55: commands[1]: can never decide, because "a" above it decides about all of its commands`},
+		{"quotas", "  []\nquotas: [{name: a, rate: 5, plugins: [file], tools: [shell_exe]}]", `5:39: quotas[0].plugins[0]: unknown plugin "file": did you mean "files"?
+5:54: quotas[0].tools[0]: unknown tool "shell_exe": did you mean "shell_exec"?`},
+		{"a policy that is none", "  - {name: a}", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if err := policy.Lint([]byte(head+test.text+"\n"), site); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestProspects(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `
+version: 1
+default: ask
+rules:
+  - {name: drafts, action: allow, tools: [file_write], when: 'arguments.path.startsWith("drafts/")'}
+  - {name: not ken, action: deny, when: 'user == "ken" || arguments.path == "x"'}
+  - {name: only slack, action: deny, when: 'door == "slack" && arguments.n > 1'}
+`)
+	for _, test := range []struct {
+		call policy.Call
+		want []string
+	}{
+		{policy.Call{Tool: "file_write", Plugin: "files", User: "aki"}, []string{"allow drafts", "deny not ken", "ask default"}},
+		{policy.Call{Tool: "file_read", Plugin: "files", User: "ken"}, []string{"deny not ken"}},
+		{policy.Call{Tool: "file_read", Plugin: "files", Door: "slack", Annotations: reads}, []string{"deny not ken", "deny only slack", "ask default"}},
+	} {
+		var got []string
+		visible := false
+		for _, prospect := range p.Prospects(&test.call) {
+			got = append(got, string(prospect.Action)+" "+prospect.Rule)
+			visible = visible || prospect.Action != policy.Deny
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%+v: %q", test.call, got)
+		}
+		if p.Visible(&test.call) != visible {
+			t.Errorf("%+v: visible: %t", test.call, !visible)
+		}
+	}
+}
+
+// TestGroupsAreKeptApart: what is remembered for one caller is not used for another, whatever the groups are called.
+func TestGroupsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "version: 1\nrules: [{name: a, action: deny, groups: [dev]}]")
+	for _, test := range []struct {
+		groups []string
+		want   policy.Action
+	}{{[]string{"dev ops"}, policy.Allow}, {[]string{"dev", "ops"}, policy.Deny}, {[]string{"dev\" \"ops"}, policy.Allow}} {
+		if d := p.Decide(&policy.Call{Tool: "x", Groups: test.groups, Annotations: reads}); d.Action != test.want {
+			t.Errorf("%q: %s", test.groups, d.Action)
+		}
+	}
+}
+
+// TestPatterns: a pattern without a slash is for names of tools alone.
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		pattern string
+		want    bool
+	}{{"file*", true}, {"files", false}, {"files*", false}, {"files/*", true}, {"*/file_read", true}, {"*", true}, {"*read", true}, {"file_read/", false}} {
+		p := parse(t, "version: 1\nrules: [{name: a, action: deny, tools: ['"+test.pattern+"']}]")
+		if got := p.Decide(&policy.Call{Tool: "file_read", Plugin: "files", Annotations: reads}).Action == policy.Deny; got != test.want {
+			t.Errorf("%s: %t", test.pattern, got)
+		}
+	}
+}
