@@ -133,7 +133,7 @@ func (s *authServer) RoundTrip(r *http.Request) (response *http.Response, err er
 	}()
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	return w.Result(), nil
+	return w.Result(), r.Context().Err()
 }
 
 // freeeSpec is the credential of all tests with the server at base.

@@ -219,6 +219,9 @@ func TestMissingKey(t *testing.T) {
 	if got := token(t, keyed(t, dir, Source{}), ""); !strings.Contains(got, "the file "+file) || !strings.Contains(got, "no such file") {
 		t.Errorf("without the file: %s", got)
 	}
+	if err := keyed(t, dir, Source{}).vault.put(t.Context(), id{"", "freee"}, &record{}); err == nil {
+		t.Error("written without the key")
+	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("another key was made: the connections look as if they could be read")
 	}

@@ -148,6 +148,11 @@ func TestFailedRenewals(t *testing.T) {
 			return true
 		}
 	}
+	redirect := func(w http.ResponseWriter, _ url.Values) bool {
+		w.Header().Set("Location", "http://127.0.0.1:1/token")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return true
+	}
 	tests := map[string]struct {
 		before  func(http.ResponseWriter, url.Values) bool
 		outcome string
@@ -162,7 +167,7 @@ func TestFailedRenewals(t *testing.T) {
 		"header injection":    {answer(200, `{"access_token":"0123456789\r\nX: y"}`), Lost, Reconnect, "no printable ASCII"},
 		"maintenance":         {answer(503, "<html>"), Refused, Ready, ""},
 		"too many":            {answer(429, `{}`), Refused, Ready, ""},
-		"redirect":            {answer(307, ``), Refused, Ready, ""},
+		"redirect":            {redirect, Refused, Ready, ""},
 		"client is not known": {answer(401, `{"error":"invalid_client"}`), Refused, Ready, ""},
 	}
 	for name, test := range tests {
@@ -209,6 +214,66 @@ func TestFailedRenewals(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestUnsavedTokens has the store refuse a new pair: nobody uses it, no process takes the old one, and it is stored in the end.
+func TestUnsavedTokens(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *authServer, dir string) {
+		b, other := s.offline(dir), s.offline(dir)
+		for _, b := range []*Broker{b, other} {
+			hold(t, b, "", -7*time.Hour, -time.Hour)
+		}
+		s.before = func(http.ResponseWriter, url.Values) bool {
+			change(t, other, "CREATE TRIGGER refuse BEFORE UPDATE ON credential BEGIN SELECT RAISE(ABORT, 'no room'); END")
+			return false
+		}
+		for _, wait := range []time.Duration{0, 5 * time.Second, pause} {
+			time.Sleep(wait)
+			if got := token(t, b, ""); !strings.Contains(got, "cannot be stored") || !strings.Contains(got, "no room") {
+				t.Errorf("got %s", got)
+			}
+			if status := only(t, other); status.State != Ready {
+				t.Errorf("another process takes it for lost: %+v", status)
+			}
+		}
+		change(t, other, "DROP TRIGGER refuse")
+		time.Sleep(2 * time.Second)
+		for _, b := range []*Broker{b, other} {
+			if got := token(t, b, ""); got != "access-0001" || s.refreshes() != 1 {
+				t.Errorf("got %s after %d renewals", got, s.refreshes())
+			}
+			b.Close()
+		}
+	})
+}
+
+// TestRefreshTokenThatStays is a server whose answer to a refresh has no new refresh token (RFC 6749, section 6), nor facts.
+func TestRefreshTokenThatStays(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *authServer, dir string) {
+		b := s.offline(dir)
+		hold(t, b, "", -7*time.Hour, -time.Hour)
+		n := 0
+		s.before = func(w http.ResponseWriter, form url.Values) bool {
+			if form.Get("refresh_token") != "refresh-0000" {
+				t.Errorf("sent %v", form)
+			}
+			n++
+			reply(w, 200, map[string]any{"access_token": []string{"", "access-aaaa", "access-bbbb"}[n], "expires_in": "3600"})
+			return true
+		}
+		for _, want := range []string{"access-aaaa", "access-bbbb"} {
+			if got := token(t, b, ""); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			time.Sleep(2 * time.Hour)
+		}
+		if status := only(t, b); status.Public["company_id"] != "1234" {
+			t.Errorf("status %+v", status)
+		}
+		b.Close()
+	})
 }
 
 func TestServerThatCannotBeReached(t *testing.T) {
