@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -23,6 +24,9 @@ const (
 	TypeRecovered  Type = "log/recovered"  // an unfinished record was cut off
 	TypeGap        Type = "log/gap"        // records are missing before this one
 )
+
+// own reports whether it is of the log's own records.
+func (t Type) own() bool { return strings.HasPrefix(string(t), "log/") }
 
 // Event is what is recorded. Fields that do not apply are left out of the log.
 type Event struct {
@@ -62,6 +66,7 @@ type Subject struct {
 	Door          string `json:"door,omitempty"`
 	Tenant        string `json:"tenant,omitempty"`
 	User          string `json:"user,omitempty"`
+	Token         string `json:"token,omitempty"` // the name of the credential, never itself
 	Session       string `json:"session,omitempty"`
 	Address       string `json:"address,omitempty"`
 	ClientName    string `json:"client_name,omitempty"`

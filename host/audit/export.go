@@ -87,6 +87,9 @@ var (
 	cefExtension = strings.NewReplacer(`\`, `\\`, "=", `\=`, "\r", `\r`, "\n", `\n`)
 )
 
+// cefLabels say what the custom fields of CEF hold.
+var cefLabels = map[string]string{"cs1": "tenant", "cs2": "plugin", "cs3": "rule", "cs4": "previousHash"}
+
 func (e *Entry) cef(version string) string {
 	severity := 1
 	if !e.succeeded() {
@@ -100,12 +103,15 @@ func (e *Entry) cef(version string) string {
 	for _, field := range [][2]string{
 		{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", strconv.FormatUint(e.Seq, 10)}, {"outcome", e.Outcome},
 		{"suser", e.Subject.User}, {"src", e.Subject.Address}, {"app", e.Subject.Door}, {"requestClientApplication", e.Subject.ClientName},
-		{"cs1Label", "tenant"}, {"cs1", e.Subject.Tenant}, {"cs2Label", "plugin"}, {"cs2", e.Target.Plugin}, {"fname", e.Target.Name},
-		{"cs3Label", "rule"}, {"cs3", e.rule()}, {"msg", e.Error}, {"prev", e.Prev},
+		{"cs1", e.Subject.Tenant}, {"cs2", e.Target.Plugin}, {"cs3", e.rule()}, {"cs4", e.Prev}, {"fname", e.Target.Name}, {"msg", e.Error},
 	} {
-		if field[1] != "" {
-			extension = append(extension, field[0]+"="+cefExtension.Replace(field[1]))
+		if field[1] == "" {
+			continue
 		}
+		if label := cefLabels[field[0]]; label != "" {
+			extension = append(extension, field[0]+"Label="+label)
+		}
+		extension = append(extension, field[0]+"="+cefExtension.Replace(field[1]))
 	}
 	return strings.Join(header, "|") + "|" + strings.Join(extension, " ")
 }

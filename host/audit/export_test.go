@@ -25,7 +25,7 @@ func TestFormats(t *testing.T) {
 		return b.String()
 	}
 	const cef = `CEF:0|hako|hako|1.0|tools/call|tools/call a\|b=c d|5|rt=1795136523000 externalId=7 outcome=denied suser=aki app=terminal ` +
-		`cs1Label=tenant cs1=acme cs2Label=plugin cs2=weather fname=a|b\=c\nd cs3Label=rule msg=rule x\=1 | says\nno prev=00` + "\n"
+		`cs1Label=tenant cs1=acme cs2Label=plugin cs2=weather cs4Label=previousHash cs4=00 fname=a|b\=c\nd msg=rule x\=1 | says\nno` + "\n"
 	if got := write(audit.CEF); got != cef {
 		t.Errorf("CEF:\n%s\nwant\n%s", got, cef)
 	}

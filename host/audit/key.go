@@ -77,7 +77,12 @@ func (l *Log) Digest(data []byte) string {
 }
 
 // name is the public key as text.
-func (k *key) name() string { return "ed25519:" + base64.StdEncoding.EncodeToString(k.public) }
+func (k *key) name() string { return FormatPublicKey(k.public) }
+
+// FormatPublicKey writes a public key as audit.pub has it.
+func FormatPublicKey(public ed25519.PublicKey) string {
+	return "ed25519:" + base64.StdEncoding.EncodeToString(public)
+}
 
 // sign signs the chain whose next record, a checkpoint, has the number seq and the time t.
 func (k *key) sign(seq uint64, hash string, t time.Time) *Checkpoint {

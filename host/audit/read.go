@@ -15,11 +15,14 @@ import (
 // Query says which entries to read. Zero fields do not matter.
 type Query struct {
 	// Since and Until bound the time; Until itself is left out.
-	Since, Until time.Time
-	Type         Type
-	Outcome      string
-	Plugin, Name string
-	Tenant, User string
+	Since, Until  time.Time
+	Type          Type
+	Outcome       string
+	Plugin, Name  string
+	Tenant, User  string
+	Token, Action string
+	// OwnNotes says whether to read what the log records about itself, such as checkpoints.
+	OwnNotes bool
 	// After is the number of a record: only later ones are read.
 	After uint64
 }
@@ -27,16 +30,20 @@ type Query struct {
 func (q *Query) matches(e *Entry) bool {
 	for _, pair := range [][2]string{
 		{string(q.Type), string(e.Type)}, {q.Outcome, e.Outcome}, {q.Plugin, e.Target.Plugin}, {q.Name, e.Target.Name},
-		{q.Tenant, e.Subject.Tenant}, {q.User, e.Subject.User},
+		{q.Tenant, e.Subject.Tenant}, {q.User, e.Subject.User}, {q.Token, e.Subject.Token}, {q.Action, e.Action},
 	} {
 		if pair[0] != "" && pair[0] != pair[1] {
 			return false
 		}
 	}
+	if !q.OwnNotes && e.Type.own() {
+		return false
+	}
 	return e.Seq > q.After && !e.Time.Before(q.Since) && (q.Until.IsZero() || e.Time.Before(q.Until))
 }
 
-// Read gives the entries in dir that match, oldest first. The log may be written to meanwhile. An error ends it; lines that are no records are among them.
+// Read gives the entries in dir that match, oldest first. The log may be written to meanwhile. An error ends it; lines that are no
+// records are among them.
 func Read(dir string, query *Query) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		names, err := segments(dir)
@@ -65,18 +72,11 @@ func readSegment(path string) iter.Seq2[*Entry, error] {
 			return
 		}
 		defer file.Close()
-		reader := bufio.NewReader(file)
-		for n := 1; ; n++ {
-			line, err := reader.ReadBytes('\n')
+		r := &lineReader{path: path, reader: bufio.NewReader(file)}
+		for {
+			entry, err := r.next()
 			if errors.Is(err, io.EOF) {
-				return // what follows the last newline is still being written
-			}
-			var entry *Entry
-			if err == nil {
-				entry, err = parseEntry(line)
-			}
-			if err != nil {
-				err = fmt.Errorf("audit: %s:%d: %w: hako audit verify says more", path, n, err)
+				return
 			}
 			if !yield(entry, err) || err != nil {
 				return
@@ -85,12 +85,58 @@ func readSegment(path string) iter.Seq2[*Entry, error] {
 	}
 }
 
-// Last returns the newest n entries that match, oldest of them first.
+// lineReader reads the records of one segment.
+type lineReader struct {
+	path    string
+	reader  *bufio.Reader
+	partial []byte // of a record that is still being written
+	lines   int
+}
+
+// next is the next record, or io.EOF where there is none yet.
+func (r *lineReader) next() (*Entry, error) {
+	line, err := r.reader.ReadBytes('\n')
+	r.partial = append(r.partial, line...)
+	if errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	}
+	r.lines++
+	var entry *Entry
+	if err == nil {
+		entry, err = parseEntry(r.partial)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit: %s:%d: %w: hako audit verify says more", r.path, r.lines, err)
+	}
+	r.partial = r.partial[:0]
+	return entry, nil
+}
+
+// Last returns the newest n entries that match, oldest of them first. It reads no more segments than it needs.
 func Last(dir string, query *Query, n int) ([]*Entry, error) {
+	names, err := segments(dir)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
 	var last []*Entry
-	for entry, err := range Read(dir, query) {
+	for i := len(names) - 1; i >= 0 && len(last) < n; i-- {
+		of, err := lastOf(filepath.Join(dir, names[i]), query, n-len(last))
+		if last = append(of, last...); err != nil {
+			return last, err
+		}
+	}
+	return last, nil
+}
+
+// lastOf is Last of one segment.
+func lastOf(path string, query *Query, n int) ([]*Entry, error) {
+	var last []*Entry
+	for entry, err := range readSegment(path) {
 		if err != nil {
 			return last, err
+		}
+		if !query.matches(entry) {
+			continue
 		}
 		if last = append(last, entry); len(last) > 2*n {
 			last = slices.Clone(last[len(last)-n:])

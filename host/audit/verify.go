@@ -32,6 +32,11 @@ type Report struct {
 	// Checkpoints counts signatures that are good. Signed is the last record that one of them covers.
 	Checkpoints int
 	Signed      uint64
+	// PublicKey is the key that the signatures were held against.
+	PublicKey ed25519.PublicKey
+	// EndChecked says that the log's private key was there, with which alone the head can be told from a forged one. Without it, what
+	// was cut off after the last checkpoint is found only by an Expectation.
+	EndChecked bool
 	// Problems are signs of a log that is not as it was written, in the order of the log. At most 100 are kept.
 	Problems []Problem
 }
@@ -41,11 +46,11 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
 // Problem is one sign that a log was changed.
 type Problem struct {
-	Segment string
+	Segment string `json:"segment"`
 	// Line counts from 1; 0 means the file as a whole. Seq is the record's number, if it has one.
-	Line int
-	Seq  uint64
-	Text string
+	Line int    `json:"line,omitempty"`
+	Seq  uint64 `json:"seq,omitempty"`
+	Text string `json:"text"`
 }
 
 func (p Problem) String() string {
@@ -86,6 +91,7 @@ type verifier struct {
 	name     string // of the segment, its line
 	lines    int
 	chain    chain
+	at       place // of the chain's last record
 	unsigned int
 	// missing is what stood before the first record; attested says that a record explains it.
 	missing  chain
@@ -105,6 +111,7 @@ func (v *verifier) prepare() error {
 			return err
 		}
 	}
+	v.report.PublicKey = v.expect.PublicKey
 	v.readHead()
 	var err error
 	if v.names, err = segments(v.dir); err == nil && len(v.names) == 0 {
@@ -124,6 +131,7 @@ func (v *verifier) readHead() {
 		v.problem("the log's key is not the one expected")
 		return
 	}
+	v.report.EndChecked = true
 	h, err := readHead(v.dir, k)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -136,9 +144,19 @@ func (v *verifier) readHead() {
 }
 
 func (v *verifier) problem(format string, args ...any) {
+	v.problemAt(place{v.name, v.lines}, format, args...)
+}
+
+func (v *verifier) problemAt(at place, format string, args ...any) {
 	if len(v.report.Problems) < maxProblems {
-		v.report.Problems = append(v.report.Problems, Problem{v.name, v.lines, v.chain.seq, fmt.Sprintf(format, args...)})
+		v.report.Problems = append(v.report.Problems, Problem{at.segment, at.line, v.chain.seq, fmt.Sprintf(format, args...)})
 	}
+}
+
+// place is a line of the log.
+type place struct {
+	segment string
+	line    int
 }
 
 func (v *verifier) segment(name string, last bool) error {
@@ -192,10 +210,11 @@ func (v *verifier) line(line []byte) {
 	case seq != v.chain.seq+1:
 		v.problem("record %d follows: records were removed, added or put in another order", seq)
 	case prev != v.chain.head():
-		v.problem("it is not as it was written: record %d has another hash for it", seq)
+		v.problemAt(v.at, "it is not as it was written: record %d has another hash for it", seq)
 	}
 	v.report.Records++
 	v.chain = chain{seq: seq, hash: hashOf(line)}
+	v.at = place{v.name, v.lines}
 	v.content(line, prev)
 	v.compare()
 }
