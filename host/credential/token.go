@@ -231,16 +231,16 @@ func (r *tokenReply) expires(now time.Time) time.Time {
 	return r.issued(now).Add(r.lifetime())
 }
 
-// facts returns the members that guests may know, as text.
+// facts returns the members that guests may know: texts and numbers, of at most 100 bytes.
 func (r *tokenReply) facts(names []string) map[string]string {
 	facts := map[string]string{}
 	for _, name := range names {
-		raw := r.all[name]
 		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw) // a number
+		var number json.Number
+		if raw := r.all[name]; json.Unmarshal(raw, &text) != nil && json.Unmarshal(raw, &number) == nil {
+			text = number.String()
 		}
-		if text != "" && text != "null" && len(text) <= 100 {
+		if text != "" && len(text) <= 100 {
 			facts[name] = text
 		}
 	}
