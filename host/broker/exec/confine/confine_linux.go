@@ -22,13 +22,15 @@ type Support struct {
 	Landlock int
 	// Namespaces says that processes can have namespaces of their own without privileges.
 	Namespaces bool
+	// Filter says that the system calls of processes can be filtered.
+	Filter bool
 }
 
 // Check finds out what this machine can do, once.
 func Check() Support { return check() }
 
 var check = sync.OnceValue(func() Support {
-	s := Support{Namespaces: tryNamespaces()}
+	s := Support{Namespaces: tryNamespaces(), Filter: hasFilter()}
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno == 0 {
 		s.Landlock = int(version)
@@ -53,7 +55,7 @@ func tryNamespaces() bool {
 
 // Confines reports whether a command can be held to its paths and to no network.
 func (s Support) Confines() bool {
-	return s.Landlock > 0 && (s.Namespaces || s.Landlock >= 4)
+	return s.Filter && s.Landlock > 0 && (s.Namespaces || s.Landlock >= 4)
 }
 
 // Missing says what the machine lacks, and what to do.
@@ -64,6 +66,9 @@ func (s Support) Missing() string {
 	}
 	if !ready.Load() {
 		return ErrNoMain.Error()
+	}
+	if !s.Filter {
+		missing = append(missing, "the kernel has no filter for system calls (seccomp), or hako none for this processor")
 	}
 	if !s.Namespaces {
 		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, or AppArmor's restriction of them)")

@@ -12,6 +12,7 @@ import (
 type Support struct {
 	Landlock   int
 	Namespaces bool
+	Filter     bool
 }
 
 // Check finds out what this machine can do.
@@ -30,6 +31,8 @@ func separate(*exec.Cmd, *Spec) {}
 func isolate(*exec.Cmd) {}
 
 func kill(p *os.Process) error { return p.Kill() }
+
+func filterSelf() error { return nil }
 
 func confineSelf(*Spec) error { return nil }
 

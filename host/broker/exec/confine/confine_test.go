@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/broker/exec/judge"
 )
@@ -238,6 +240,12 @@ func TestKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
+	door := filepath.Join(b.dir, "door") // in a directory of the command's
+	other, err := net.Listen("unix", door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
 	host := strconv.Itoa(os.Getpid())
 	run := func(argv ...string) *result {
 		spec := b.spec
@@ -268,6 +276,15 @@ func TestKernel(t *testing.T) {
 		{"starts a program of its own", []string{"own"}, "permission denied"},
 		{"reaches the machine's network", []string{"dial", "tcp", listener.Addr().String()}, "refused|unreachable|permission denied"},
 		{"sends a datagram", []string{"dial", "udp", "192.0.2.1:53"}, "unreachable|permission denied"},
+		{"talks to another program by a socket", []string{"dial", "unix", door}, "address family not supported"},
+		{"talks to it by another kind of socket", []string{"pair", door}, "address family not supported"},
+		{"asks for sockets without rules", []string{"socket", "2", "262"}, "address family not supported"},
+		{"asks for the network's configuration", []string{"socket", "16", "0"}, "address family not supported"},
+		{"talks to the hypervisor", []string{"socket", "40", "0"}, "address family not supported"},
+		{"makes a namespace", []string{"syscall", strconv.Itoa(unix.SYS_UNSHARE), strconv.Itoa(unix.CLONE_NEWUSER)}, "not permitted"},
+		{"makes a namespace for a child", []string{"syscall", strconv.Itoa(unix.SYS_CLONE), strconv.Itoa(unix.CLONE_NEWUSER)}, "not permitted"},
+		{"hides calls", []string{"syscall", strconv.Itoa(unix.SYS_IO_URING_SETUP), "8"}, "not permitted"},
+		{"looks into processes", []string{"syscall", strconv.Itoa(unix.SYS_PTRACE), "0"}, "not permitted"},
 		{"signals the host", []string{"signal", host}, "process already finished|no such process|not permitted"},
 		{"kills what watches over it", []string{"signal", "1"}, "alive"},
 		{"mounts", []string{"mount"}, "not permitted"},

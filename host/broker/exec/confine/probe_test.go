@@ -57,11 +57,35 @@ func probe(operation string, arguments []string) int {
 			fmt.Println("alive")
 			return err
 		},
+		"pair": func(a []string) error { // a datagram socket of a pair can be sent from to any other
+			fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
+			if err != nil {
+				return err
+			}
+			return syscall.Sendto(fds[0], []byte("x"), 0, &syscall.SockaddrUnix{Name: a[0]})
+		},
+		"socket": func(a []string) error {
+			var family, protocol int
+			if _, err := fmt.Sscan(a[0]+" "+a[1], &family, &protocol); err != nil {
+				return err
+			}
+			return second(syscall.Socket(family, syscall.SOCK_STREAM, protocol))
+		},
+		"syscall": func(a []string) error {
+			var number, argument uintptr
+			if _, err := fmt.Sscan(a[0]+" "+a[1], &number, &argument); err != nil {
+				return err
+			}
+			if _, _, errno := syscall.Syscall(number, argument, 0, 0); errno != 0 {
+				return errno
+			}
+			return nil
+		},
 		"mount":  func([]string) error { return syscall.Mount("none", "/tmp", "tmpfs", 0, "") },
 		"setuid": func([]string) error { return syscall.Setuid(12345) },
 		"grow":   func([]string) error { return os.Truncate("inside", 1<<40) },
 		"memory": func([]string) error {
-			eaten := make([]byte, 8<<30)
+			eaten := make([]byte, int64(8)<<30)
 			for i := range eaten {
 				eaten[i] = 1
 			}

@@ -119,6 +119,9 @@ func (w *watcher) run(ctx context.Context) (*Exit, error) {
 	if w.spec, err = readSpec(os.NewFile(specFD, "spec")); err != nil {
 		return nil, err
 	}
+	if err := filterSelf(); err != nil && !w.spec.Loose {
+		return nil, err
+	}
 	if err := limitProcesses(&w.spec.Limits); err != nil {
 		return nil, err
 	}

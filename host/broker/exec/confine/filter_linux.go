@@ -1,0 +1,137 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Paths and ports are Landlock's. This filter of system calls closes what Landlock does not see: sockets that lead to other programs of the
+// machine (a container engine's, for one) whatever the path, other protocols than those that have rules, and calls that reach into other
+// processes or the kernel, of which no command needs one.
+
+// architectures are those whose calls the filter knows: little-endian, with one way to make a socket.
+var architectures = map[string]uint32{
+	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64, "ppc64le": unix.AUDIT_ARCH_PPC64LE,
+}
+
+// forbidden calls fail with EPERM.
+var forbidden = []uint32{
+	// into other processes
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE,
+	// around this filter, or deep into the kernel
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG,
+	// other namespaces and file systems
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_QUOTACTL,
+	// the machine as a whole
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
+	unix.SYS_ACCT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+}
+
+// newNamespaces are the flags of clone that make one.
+const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// Offsets in what the kernel gives the filter.
+const (
+	offCall = 0
+	offArch = 4
+	offArg0 = 16
+	offArg1 = 24
+	offArg2 = 32
+)
+
+// Verdicts of the filter.
+var (
+	pass      = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	kills     = bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}
+	refuses   = fails(unix.EPERM)
+	noCall    = fails(unix.ENOSYS)
+	noSockets = fails(unix.EAFNOSUPPORT)
+)
+
+func fails(errno unix.Errno) bpf.RetConstant {
+	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+}
+
+// instructions are the filter.
+func instructions(architecture uint32) []bpf.Instruction {
+	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
+	unless := func(value uint32, skip uint8) bpf.Instruction {
+		return bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: value, SkipTrue: skip}
+	}
+	list := []bpf.Instruction{
+		load(offArch), bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture, SkipTrue: 1}, kills,
+		load(offCall),
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: 1 << 30, SkipTrue: 1}, noCall, // x32
+	}
+	for _, call := range forbidden {
+		list = append(list, unless(call, 1), refuses)
+	}
+	return append(list,
+		unless(unix.SYS_CLONE3, 1), noCall, // its flags are out of reach here; all libraries can do without it
+
+		unless(unix.SYS_CLONE, 4),
+		load(offArg0), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: newNamespaces, SkipTrue: 1}, refuses,
+		pass,
+
+		// Pairs of connected sockets within a command; those for datagrams can be sent to other sockets by path.
+		unless(unix.SYS_SOCKETPAIR, 5),
+		load(offArg1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf},
+		unless(unix.SOCK_DGRAM, 1), noSockets,
+		pass,
+
+		unless(unix.SYS_SOCKET, 8),
+		load(offArg0),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1}, noSockets,
+		load(offArg2),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1}, unless(unix.IPPROTO_UDP, 1),
+		pass, noSockets,
+	)
+}
+
+var errArchitecture = errors.New("no filter of system calls for the processor " + runtime.GOARCH)
+
+// filterSelf puts the filter around this process, with all its threads, and all that it starts.
+func filterSelf() error {
+	architecture, ok := architectures[runtime.GOARCH]
+	if !ok {
+		return errArchitecture
+	}
+	raw, err := bpf.Assemble(instructions(architecture))
+	if err != nil {
+		return fmt.Errorf("the filter of system calls: %w", err)
+	}
+	filter := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	switch {
+	case errno != 0:
+		return os.NewSyscallError("seccomp", errno)
+	case thread != 0:
+		return fmt.Errorf("seccomp: thread %d keeps out", thread)
+	}
+	return nil
+}
+
+// hasFilter reports whether the kernel takes filters of system calls.
+func hasFilter() bool {
+	_, known := architectures[runtime.GOARCH]
+	action := uint32(unix.SECCOMP_RET_KILL_PROCESS)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	return known && errno == 0
+}
