@@ -11,7 +11,8 @@ type Step struct {
 	Action Action
 	// Line is where the rule is in its file, counted from 1. Zero for one that is not there.
 	Line int
-	// Decided says that this rule decided. Otherwise Why says why it did not.
+	// Decided says that this rule decided. Otherwise Why says why it did not. A rule that decided because its condition could not be worked
+	// out has a Why too.
 	Decided bool
 	Why     string
 }
@@ -19,12 +20,12 @@ type Step struct {
 // Explain decides about a call as Decide does, and says which rules were looked at. Rules whose names do not match are among the steps if
 // they are about the tool.
 func (p *Policy) Explain(c *Call) (Decision, []Step) {
-	facts := newFacts(c, p.groupsOf(c))
+	facts := newFacts(c, p.GroupsOf(c))
 	var steps []Step
 	for _, rule := range p.rules {
 		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Why: rule.missed(c, facts)}
 		if step.Why == "" {
-			step.Decided = true
+			step.Decided, step.Why = true, rule.doubt(facts)
 			return rule.decision(), append(steps, step)
 		}
 		if rule.isAbout(c) {
@@ -60,6 +61,14 @@ func (r *Rule) missed(c *Call, f *facts) string {
 		return fmt.Sprintf("when: %s cannot be worked out (%v), and a rule that allows needs to be", r.When, err)
 	case err == nil && !met:
 		return fmt.Sprintf("when: %s is false", r.When)
+	}
+	return ""
+}
+
+// doubt says why the condition of a rule that decides cannot be worked out; empty if it can.
+func (r *Rule) doubt(f *facts) string {
+	if _, err := r.met(f); err != nil {
+		return fmt.Sprintf("when: %s cannot be worked out (%v), and so it counts as true", r.When, err)
 	}
 	return ""
 }

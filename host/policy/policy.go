@@ -104,7 +104,7 @@ func Open(path string) (*Policy, error) {
 
 // Decide decides about a call.
 func (p *Policy) Decide(c *Call) Decision {
-	facts := newFacts(c, p.groupsOf(c))
+	facts := newFacts(c, p.GroupsOf(c))
 	for _, rule := range p.candidates(c, facts.groups) {
 		if rule.decides(facts) {
 			return rule.decision()
@@ -128,7 +128,7 @@ func (p *Policy) fallback(c *Call) Decision {
 func (p *Policy) Visible(c *Call) bool {
 	unknown := *c
 	unknown.Arguments = nil
-	facts := newFacts(&unknown, p.groupsOf(c))
+	facts := newFacts(&unknown, p.GroupsOf(c))
 	for _, rule := range p.candidates(c, facts.groups) {
 		may, always := rule.prospect(facts)
 		switch {
@@ -154,7 +154,7 @@ type Prospect struct {
 func (p *Policy) Prospects(c *Call) []Prospect {
 	unknown := *c
 	unknown.Arguments = nil
-	facts := newFacts(&unknown, p.groupsOf(c))
+	facts := newFacts(&unknown, p.GroupsOf(c))
 	var list []Prospect
 	for _, rule := range p.candidates(c, facts.groups) {
 		may, always := rule.prospect(facts)
@@ -209,8 +209,8 @@ func listed(names []string) string {
 	return fmt.Sprintf("%q", names)
 }
 
-// groupsOf are the groups of the call's user.
-func (p *Policy) groupsOf(c *Call) []string {
+// GroupsOf lists the groups of the call's user: those that the door knows, then those of the policy.
+func (p *Policy) GroupsOf(c *Call) []string {
 	if c.User == "" {
 		return c.Groups
 	}
@@ -222,7 +222,7 @@ func (p *Policy) MayApprove(d Decision, asker, user string, groups []string) boo
 	if len(d.Approvers) == 0 {
 		return user == asker
 	}
-	return contains(d.Approvers, user) || intersects(d.Approvers, p.groupsOf(&Call{User: user, Groups: groups}))
+	return contains(d.Approvers, user) || intersects(d.Approvers, p.GroupsOf(&Call{User: user, Groups: groups}))
 }
 
 // Approvers are the users who may agree to a call that the decision asks about, as far as the policy names them: those of groups that the door

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Write, check, explain and test the policy",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.PersistentFlags().String("policy", "hako.policy.yaml", "the file with the policy")
+	config.Flag(cmd.PersistentFlags(), "policy", "policy")
+	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyExplainCommand(), a.policyTableCommand(), a.policyTestCommand())
+	return cmd
+}
+
+// withPolicy calls do with the policy in the configured file, or one without rules if there is none, and the plugins.
+func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) error) error {
+	return a.withPlugins(cmd, func(v *view) error {
+		live, err := policy.OpenLive(v.config.Policy)
+		if err != nil {
+			return err
+		}
+		return do(v, live.Policy())
+	})
+}
+
+// doors are where calls can come in.
+var doors = []string{pipeline.DoorHTTP, pipeline.DoorStdio, pipeline.DoorTerminal, policy.DoorSlack}
+
+// callerFlags describe a caller.
+type callerFlags struct {
+	user, door, tenant, token string
+	groups                    []string
+}
+
+func (f *callerFlags) add(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.user, "as", "", "the user who calls")
+	flags.StringVar(&f.door, "door", pipeline.DoorHTTP, "where the call comes in: mcp-http, mcp-stdio, terminal or slack")
+	flags.StringVar(&f.token, "token", "", "the name of the token that the caller has; its user and tenant apply")
+	flags.StringArrayVar(&f.groups, "group", nil, "a group that the door knows the user to be in, besides those of the policy; may be given several times")
+	a.tenantFlag(cmd, &f.tenant)
+}
+
+// resolve checks the names and takes what the token says of its owner.
+func (f *callerFlags) resolve(c *config.Config) error {
+	if !slices.Contains(doors, f.door) {
+		return errors.New(strictyaml.Unknown("door", f.door, doors))
+	}
+	if f.token != "" {
+		i := slices.IndexFunc(c.HTTP.Auth.Tokens, func(t mcpserver.Token) bool { return t.Name == f.token })
+		if i < 0 {
+			return errors.New(strictyaml.Unknown("token", f.token, tokenNames(c)))
+		}
+		token := c.HTTP.Auth.Tokens[i]
+		f.user, f.tenant = cmp.Or(f.user, token.User, token.Name), cmp.Or(f.tenant, token.Tenant)
+	}
+	return checkTenant(c, f.tenant)
+}
+
+func tokenNames(c *config.Config) []string {
+	names := []string{}
+	for _, token := range c.HTTP.Auth.Tokens {
+		names = append(names, token.Name)
+	}
+	return names
+}
+
+// call is the caller's call of a tool, with arguments that are not known.
+func (f *callerFlags) call(t *catalog.Tool) *policy.Call {
+	return &policy.Call{
+		Tool: t.Name, Plugin: t.Source.Name, Annotations: t.Spec.Annotations,
+		Door: f.door, Tenant: f.tenant, User: f.user, Token: f.token, Groups: f.groups,
+	}
+}
+
+// tool finds a tool on offer.
+func (v *view) tool(name string) (*catalog.Tool, error) {
+	tools := v.host.Catalog().View()
+	if tool, ok := tools.Tool(name); ok {
+		return tool, nil
+	}
+	var known []string
+	for _, tool := range tools.Tools {
+		known = append(known, tool.Name)
+	}
+	return nil, errors.New(strictyaml.Unknown("tool", name, known))
+}
+
+// permissions are the words of the table of tools.
+var permissions = map[policy.Action]string{policy.Allow: "allow", policy.Ask: "requires_confirmation", policy.Deny: "deny"}
+
+// ruleName says where a rule is.
+func ruleName(name string, line int, file string) string {
+	switch {
+	case line > 0:
+		return fmt.Sprintf("the rule %q (%s:%d)", name, filepath.Base(file), line)
+	case name == policy.RuleDefault:
+		return "the default"
+	}
+	return fmt.Sprintf("hako's own rule %q", name)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+func (a *app) policyCheckCommand() *cobra.Command {
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Say what is wrong with a policy, and what is probably a mistake",
+		Long: `Say what is wrong with a policy: everything, each with its line and column. Warnings are about what is valid and probably a mistake:
+rules that can never decide, because an earlier one decides about all of their calls, and tools, plugins, doors, tenants, tokens and groups
+that do not exist here.
+
+Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or configuration.`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withPlugins(cmd, func(v *view) error {
+				path := v.config.Policy
+				if len(args) > 0 {
+					path = a.path(args[0])
+				}
+				return a.checkPolicy(v, path, strict)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
+	return cmd
+}
+
+func (a *app) checkPolicy(v *view, path string, strict bool) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no policy %s: hako policy new writes one", path)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := policy.Parse(data)
+	if err != nil {
+		a.printProblems(path, "error", err)
+		return &exitError{code: exitFailed}
+	}
+	warnings := policy.Lint(data, v.site())
+	a.printProblems(path, "warning", warnings)
+	if warnings != nil && strict {
+		return &exitError{code: exitFailed}
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
+		path, len(p.Rules()), len(p.Groups()), len(p.Commands), len(p.Quotas))
+	return err
+}
+
+// printProblems prints each problem on a line with its place, as editors understand it.
+func (a *app) printProblems(path, kind string, err error) {
+	var list *strictyaml.Error
+	if !errors.As(err, &list) {
+		if err != nil {
+			fmt.Fprintf(a.stdout, "%s: %s: %v\n", path, kind, err)
+		}
+		return
+	}
+	for _, p := range list.Problems {
+		place := path
+		if p.Line > 0 {
+			place = fmt.Sprintf("%s:%d:%d", path, p.Line, max(p.Column, 1))
+		}
+		p.Line, p.Column = 0, 0
+		fmt.Fprintf(a.stdout, "%s: %s: %s\n", place, kind, printable(p.String()))
+	}
+	if list.Omitted > 0 {
+		fmt.Fprintf(a.stdout, "%s: and %d more\n", path, list.Omitted)
+	}
+}
+
+// site is what a policy can be about here: also tools of plugins that are not in service yet.
+func (v *view) site() *policy.Site {
+	site := &policy.Site{Doors: doors, Tokens: tokenNames(v.config)}
+	if v.config.HTTP.OAuth.TenantClaim == "" {
+		site.Tenants = tenants(v.config)
+	}
+	for _, tool := range v.host.Catalog().View().Tools {
+		site.Tools = append(site.Tools, policy.ToolName{Name: tool.Name, Plugin: tool.Source.Name})
+	}
+	for _, plugin := range v.plugins {
+		if plugin.Serving != "" || plugin.Manifest == nil {
+			continue
+		}
+		for _, tool := range plugin.Manifest.Tools {
+			site.Tools = append(site.Tools, policy.ToolName{Name: v.config.Plugin[plugin.Name].Prefix + tool.Name, Plugin: plugin.Name})
+		}
+	}
+	return site
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/policy"
+)
+
+const testPolicy = `version: 1
+groups: {interns: [ken], admins: [aki]}
+rules:
+  - name: logs are private
+    action: deny
+    tools: [probe_log]
+    when: '!("admins" in groups)'
+  - name: no long texts
+    action: deny
+    tools: ["probe/*"]
+    when: size(arguments.text) > 5
+    reason: {en: texts are short here, ja: 短い文だけにしてください}
+  - name: ask interns
+    action: ask
+    groups: [interns]
+    approvers: [admins]
+    remember: 10m
+tool_permissions: {probe_read: requires_confirmation, probe_now: deny}
+commands:
+  - {name: no pushes, action: deny, programs: [git], args: [push]}
+`
+
+// policed is a workplace with an approved plugin and a policy.
+func policed(t *testing.T, text string) string {
+	t.Helper()
+	dir := approved(t, "http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+"', user: ken, tenant: acme}]}}\n")
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte(text))
+	return dir
+}
+
+// TestPolicyCommands compares what the commands print.
+func TestPolicyCommands(t *testing.T) {
+	t.Parallel()
+	dir := policed(t, testPolicy)
+	put(t, filepath.Join(dir, "cases.yaml"), []byte(`version: 1
+cases:
+  - {name: admins see logs, tool: probe_log, as: {user: aki}, arguments: {text: a}, want: allow}
+  - {name: interns are asked, tool: probe_log, as: {token: ci}, arguments: {text: a}, want: ask, rule: ask interns}
+  - {tool: probe_echo, arguments: {text: abcdef}, want: deny, rule: no long texts}
+  - {name: a tool that is elsewhere, tool: drop, plugin: db, as: {door: slack}, hints: {openWorld: false}, want: allow}
+commands:
+  - {line: git push --force, want: deny, rule: no pushes}
+  - {name: reading is free, line: git status, want: ask}
+  - {line: "rm -rf 'x", want: deny, rule: rm -rf}
+`))
+	put(t, filepath.Join(dir, "wrong.yaml"), []byte("version: 1\nquotsa: []\nrules:\n  - {name: a, action: forbid}\n  - {name: b, action: deny, when: usr == 'x'}\n"))
+	put(t, filepath.Join(dir, "doubtful.yaml"), []byte("version: 1\nrules:\n  - {name: a, action: deny, tools: [\"probe_*\"]}\n  - {name: b, action: allow, tools: [probe_echo]}\n  - {name: c, action: deny, tools: [probe_ecko], doors: [http]}\n"))
+	for name, test := range map[string]struct {
+		code int
+		args []string
+	}{
+		"check":           {exitOK, []string{"check"}},
+		"check-wrong":     {exitFailed, []string{"check", "wrong.yaml"}},
+		"check-doubtful":  {exitOK, []string{"check", "doubtful.yaml"}},
+		"check-strict":    {exitFailed, []string{"check", "--strict", "doubtful.yaml"}},
+		"explain":         {exitOK, []string{"explain", "probe_log", "--as", "ken", "--arguments", `{"text":"a"}`}},
+		"explain-passed":  {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--arguments", `{"text":"a"}`}},
+		"explain-depends": {exitOK, []string{"explain", "probe_echo", "--token", "ci"}},
+		"explain-default": {exitOK, []string{"explain", "probe_show", "--door", "terminal", "--arguments", "{}"}},
+		"explain-json":    {exitOK, []string{"explain", "probe_echo", "--as", "ken", "--tenant", "acme", "--arguments", `{"text":"a"}`, "--json"}},
+		"table":           {exitOK, []string{"table"}},
+		"table-ken":       {exitOK, []string{"table", "--as", "ken"}},
+		"table-json":      {exitOK, []string{"table", "--group", "admins", "--json"}},
+		"test":            {exitFailed, []string{"test", "cases.yaml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := invoke(t, dir, append([]string{"policy"}, test.args...)...)
+			o.want(t, test.code)
+			golden(t, filepath.Join("policy", name+".txt"), strings.ReplaceAll(o.stdout, dir, "DIR"))
+		})
+	}
+}
+
+func TestPolicyUsage(t *testing.T) {
+	t.Parallel()
+	dir := policed(t, testPolicy)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no such tool":      {[]string{"explain", "probe_ehco"}, `unknown tool "probe_ehco": did you mean "probe_echo"?`},
+		"no such door":      {[]string{"table", "--door", "slak"}, `unknown door "slak": did you mean "slack"?`},
+		"no such token":     {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
+		"no such tenant":    {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
+		"no arguments":      {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
+		"no such file":      {[]string{"check", "nowhere.yaml"}, "hako policy new writes one"},
+		"no such cases":     {[]string{"test", "nowhere.yaml"}, "nowhere.yaml"},
+		"another policy":    {[]string{"table", "--policy", "hako.yaml"}, `unknown key "plugins"`},
+		"a file that is":    {[]string{"new"}, "exists already"},
+		"no such command":   {[]string{"chek"}, `did you mean "check"?`},
+		"an unknown option": {[]string{"explain", "probe_echo", "--user", "x"}, "unknown flag: --user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			invoke(t, dir, append([]string{"policy"}, test.args...)...).want(t, exitUsage, test.want)
+		})
+	}
+}
+
+func TestPolicyCases(t *testing.T) {
+	t.Parallel()
+	dir := policed(t, testPolicy)
+	for name, test := range map[string]struct {
+		text string
+		code int
+		want string
+	}{
+		"nothing":           {"version: 1", exitUsage, "there are no cases"},
+		"another version":   {"version: 2\ncases: [{tool: probe_echo, want: deny}]", exitUsage, "must be 1"},
+		"no expectation":    {"version: 1\ncases: [{tool: probe_echo}]", exitUsage, "needs a tool and want"},
+		"no line":           {"version: 1\ncommands: [{want: deny}]", exitUsage, "needs a line and want"},
+		"another word":      {"version: 1\ncases: [{tool: probe_echo, want: forbid}]", exitUsage, "must be allow, ask or deny"},
+		"an unknown key":    {"version: 1\ncases: [{tol: probe_echo}]", exitUsage, `did you mean "tool"?`},
+		"an unknown tool":   {"version: 1\ncases: [{tool: other, want: deny}]", exitUsage, "says its plugin"},
+		"hints of the tool": {"version: 1\ncases: [{tool: probe_echo, hints: {readOnly: true}, want: deny}]", exitUsage, "name the plugin too"},
+		"all hold":          {"version: 1\ncases: [{tool: probe_now, want: deny}]", exitOK, "all 1 cases hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "cases.yaml")
+			put(t, file, []byte(test.text))
+			invoke(t, dir, "policy", "test", file).want(t, test.code, test.want)
+		})
+	}
+}
+
+// TestStarterPolicy: what "hako policy new" writes is valid, raises no warning, and asks before what destroys.
+func TestStarterPolicy(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	invoke(t, dir, "policy", "new").want(t, exitOK, "wrote "+filepath.Join(dir, "hako.policy.yaml"))
+	o := invoke(t, dir, "policy", "check", "--strict")
+	o.want(t, exitOK, "is valid")
+	p, err := policy.Open(filepath.Join(dir, "hako.policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes, no := true, false
+	for _, test := range []struct {
+		call policy.Call
+		want policy.Action
+	}{
+		{policy.Call{Tool: "says_nothing"}, policy.Ask},
+		{policy.Call{Tool: "says_nothing", Door: policy.DoorSlack}, policy.Deny},
+		{hinted(&yes, nil, &yes), policy.Allow},
+		{hinted(nil, &no, &no), policy.Allow},
+		{hinted(nil, &no, &yes), policy.Ask},
+	} {
+		if d := p.Decide(&test.call); d.Action != test.want {
+			t.Errorf("%+v: %+v", test.call, d)
+		}
+	}
+	// What is commented out is valid too.
+	text, err := os.ReadFile(filepath.Join(dir, "hako.policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uncommented := strings.NewReplacer("groups: {}\n#  ", "groups:\n  ", "tool_permissions: {}\n#  ", "tool_permissions:\n  ", "commands: []\n#  ", "commands:\n  ",
+		"\n#  ", "\n  ", "\n  # - name: drafts are free\n  #   action", "\n  - name: drafts are free\n    action", "\n  #   tools", "\n    tools", "\n  #   when", "\n    when",
+		"    # approvers", "    approvers", "    # remember", "    remember").Replace(strings.SplitAfterN(string(text), "version: 1\n", 2)[1])
+	if p, err = policy.Parse([]byte("version: 1\n" + uncommented)); err != nil {
+		t.Fatalf("%v\n%s", err, uncommented)
+	}
+	if len(p.Rules()) != 7 || len(p.Commands) != 2 || len(p.Quotas) != 2 || len(p.Groups()) != 1 {
+		t.Errorf("%d rules, %d for commands, %d quotas, groups %v", len(p.Rules()), len(p.Commands), len(p.Quotas), p.Groups())
+	}
+}
+
+func hinted(readOnly, destructive, openWorld *bool) policy.Call {
+	c := policy.Call{Tool: "x", Plugin: "y", Door: "mcp-http", Arguments: json.RawMessage("{}")}
+	c.Annotations.ReadOnlyHint, c.Annotations.DestructiveHint, c.Annotations.OpenWorldHint = readOnly, destructive, openWorld
+	return c
+}
