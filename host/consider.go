@@ -101,6 +101,7 @@ func (h *Host) report(before, now Status) {
 	if before.State == now.State && before.Reason == now.Reason && before.Serving == now.Serving {
 		return
 	}
+	h.changed(now)
 	attrs := []any{"plugin", now.Name, "path", now.Path, "state", string(now.State), "digest", now.Digest}
 	switch now.State {
 	case Active:
@@ -109,6 +110,12 @@ func (h *Host) report(before, now Status) {
 		h.logger.Warn("plugin waits", append(attrs, "reason", now.Reason)...)
 	default:
 		h.logger.Error("plugin not usable", append(attrs, "err", now.Reason)...)
+	}
+}
+
+func (h *Host) changed(now Status) {
+	if h.options.Changed != nil {
+		h.options.Changed(now)
 	}
 }
 

@@ -72,9 +72,14 @@ func (h *Host) forget(sources []source) {
 	for _, source := range sources {
 		present[source.path] = true
 	}
+	var gone []Status
+	defer func() {
+		for _, status := range gone {
+			h.changed(status)
+		}
+	}()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	gone := false
 	for path, p := range h.plugins {
 		if present[path] {
 			continue
@@ -82,9 +87,11 @@ func (h *Host) forget(sources []source) {
 		h.logger.Info("plugin removed", "plugin", p.status.Name, "path", path)
 		h.retire(p)
 		delete(h.plugins, path)
-		gone = true
+		status := p.status
+		status.State, status.Serving = Removed, ""
+		gone = append(gone, status)
 	}
-	if gone {
+	if len(gone) > 0 {
 		h.reconsider()
 	}
 }
@@ -222,6 +229,12 @@ const eager = 64
 func (h *Host) fail(s *service, err error) {
 	h.scanning.Lock()
 	defer h.scanning.Unlock()
+	var broken []Status
+	defer func() {
+		for _, status := range broken {
+			h.changed(status)
+		}
+	}()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {
@@ -229,6 +242,7 @@ func (h *Host) fail(s *service, err error) {
 			h.retire(p)
 			p.status = Status{Path: p.status.Path, Name: s.name, Digest: p.status.Digest, State: Broken, Reason: err.Error()}
 			h.logger.Error("plugin is broken", "plugin", s.name, "err", err)
+			broken = append(broken, p.status)
 		}
 	}
 }

@@ -74,6 +74,9 @@ type Options struct {
 	CommandRules func() []judge.Rule
 	// Environ is the environment of which commands get what is granted, "NAME=value".
 	Environ []string
+	// Changed is told of each change of a plugin: it comes into service or goes out of it, another version does, or it waits. One whose file is
+	// gone has the state Removed. It is called from one goroutine at a time and must not call the host. It may be nil.
+	Changed func(Status)
 	// Observer sees every call, every HTTP request if it is a RequestObserver, every statement if it is a StatementObserver, and every
 	// command if it is a CommandObserver. It may be nil.
 	Observer pipeline.Observer
@@ -253,6 +256,7 @@ const (
 	Revoked  State = "revoked"  // the operator took the consent back
 	Broken   State = "broken"   // the file is not a usable plugin
 	Conflict State = "conflict" // another plugin has its name or one of its tools
+	Removed  State = "removed"  // its file is gone; for Options.Changed alone
 )
 
 // States lists them all.

@@ -24,7 +24,11 @@ been checked. DIR appears when it is complete. The key of the credentials is not
 			if err != nil {
 				return err
 			}
-			files, err := backup.Create(cmd.Context(), c.Store, a.path(args[0]))
+			var files []backup.File
+			err = a.audited(cmd.Context(), c, &deed{action: "backup.create", detail: map[string]string{"dir": a.path(args[0])}}, func() error {
+				files, err = backup.Create(cmd.Context(), c.Store, a.path(args[0]))
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -45,7 +49,11 @@ directory (store in hako.yaml) away first. The key of the credentials is not in 
 			if err != nil {
 				return err
 			}
-			files, err := backup.Restore(cmd.Context(), a.path(args[0]), c.Store)
+			var files []backup.File
+			err = a.audited(cmd.Context(), c, &deed{action: "backup.restore", detail: map[string]string{"dir": a.path(args[0])}}, func() error {
+				files, err = backup.Restore(cmd.Context(), a.path(args[0]), c.Store)
+				return err
+			})
 			if err != nil {
 				return err
 			}

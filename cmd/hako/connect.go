@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
 )
 
@@ -37,7 +39,8 @@ what you consent to there is sent back to hako on this machine. With --no-browse
 The connection is stored encrypted, for one tenant, and renewed without you. Plugins never see it.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withCredentials(cmd, func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
+			done := &deed{action: "credential.connect", tenant: flags.tenant, target: audit.Target{Name: args[0]}}
+			return a.changeCredentials(cmd, done, func(b *credential.Broker) error { return a.connect(cmd.Context(), b, args[0], flags) })
 		},
 	}
 	cmd.Flags().StringVar(&flags.tenant, "tenant", "", "connect it for this tenant")
@@ -47,18 +50,30 @@ The connection is stored encrypted, for one tenant, and renewed without you. Plu
 	return cmd
 }
 
-// withCredentials calls do with the credentials of the configuration.
-func (a *app) withCredentials(cmd *cobra.Command, do func(*credential.Broker) error) (err error) {
+// changeCredentials calls do with the credentials of the configuration, and records the deed.
+func (a *app) changeCredentials(cmd *cobra.Command, d *deed, do func(*credential.Broker) error) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
+	return a.audited(cmd.Context(), c, d, func() error { return a.credentialsOf(c, do) })
+}
+
+// withCredentials calls do with the credentials of the configuration.
+func (a *app) withCredentials(cmd *cobra.Command, do func(*credential.Broker) error) error {
+	c, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	return a.credentialsOf(c, do)
+}
+
+func (a *app) credentialsOf(c *config.Config, do func(*credential.Broker) error) error {
 	b, err := newCredentials(c, a.logger(c, logLevels["warn"]), nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	return do(b)
+	return errors.Join(do(b), b.Close())
 }
 
 func (a *app) connect(ctx context.Context, b *credential.Broker, name string, flags connectFlags) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
 )
 
@@ -104,7 +105,8 @@ func (a *app) connectRemoveCommand() *cobra.Command {
 if it is not to be used any more.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withCredentials(cmd, func(b *credential.Broker) error {
+			done := &deed{action: "credential.remove", tenant: tenant, target: audit.Target{Name: args[0]}}
+			return a.changeCredentials(cmd, done, func(b *credential.Broker) error {
 				found, err := b.Remove(cmd.Context(), tenant, args[0])
 				if err == nil && !found {
 					err = fmt.Errorf("there is no such connection: hako connect status lists them")

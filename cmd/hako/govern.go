@@ -117,11 +117,11 @@ func (g *government) reload(broken string) string {
 	switch {
 	case err != nil && err.Error() != broken:
 		g.logger.Error("the policy file is not usable: the policy read before stays in force", "file", g.config.Policy, "err", err)
-		g.note("policy.reload", "failed", err)
+		g.note("failed", err)
 	case changed:
 		g.quotas.SetRules(g.policy.Policy().Quotas)
 		g.logger.Info("another policy is in force", "file", g.config.Policy)
-		g.note("policy.reload", "ok", nil)
+		g.note("ok", nil)
 	}
 	if err != nil {
 		return err.Error()
@@ -129,18 +129,13 @@ func (g *government) reload(broken string) string {
 	return ""
 }
 
-// note records what happened to the host.
-func (g *government) note(action, outcome string, failure error) {
-	if g.audit == nil {
-		return
-	}
-	event := &audit.Event{Type: audit.TypeOperator, Action: action, Outcome: outcome, Detail: map[string]string{"file": g.config.Policy}}
+// note records what became of a changed policy file.
+func (g *government) note(outcome string, failure error) {
+	event := &audit.Event{Action: "policy.reload", Outcome: outcome, Detail: map[string]string{"file": g.config.Policy}}
 	if failure != nil {
 		event.Error = failure.Error()
 	}
-	if err := g.audit.Append(context.Background(), event); err != nil {
-		g.logger.Error("record in the audit log", "action", action, "err", err)
-	}
+	g.record(event)
 }
 
 // close gives everything back. Calls must have ended.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 )
@@ -91,10 +92,11 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 		}
 	}
 	a.present(v, p, before, grants)
+	done := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: map[string]string{"version": p.Version}}
 	if !flags.yes && !a.confirm() {
-		return &exitError{exitFailed, errors.New("not approved")}
+		return &exitError{exitFailed, errors.Join(errors.New("not approved"), a.declined(ctx, v.config, done))}
 	}
-	if err := file.Approve(ctx, *consent); err != nil {
+	if err := a.audited(ctx, v.config, done, func() error { return file.Approve(ctx, *consent) }); err != nil {
 		return err
 	}
 	return a.approved(ctx, v, p)

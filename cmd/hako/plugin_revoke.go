@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
 )
 
@@ -26,7 +27,9 @@ consents file, marked, so that new versions wait too.`,
 			if err != nil {
 				return err
 			}
-			if err := file.Revoke(cmd.Context(), args[0], userName()); err != nil {
+			done := &deed{action: "plugin.revoke", target: audit.Target{Plugin: args[0]}}
+			err = a.audited(cmd.Context(), c, done, func() error { return file.Revoke(cmd.Context(), args[0], userName()) })
+			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(a.stdout, "Revoked; recorded in %s\n", c.Consents)

@@ -29,7 +29,7 @@ is done; a crash in between leaves both there, and the next run finishes. Where 
 key in front of the old one first, on a line of its own, and take the old one out afterwards.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withCredentials(cmd, func(b *credential.Broker) error {
+			return a.changeCredentials(cmd, &deed{action: "secrets.rotate"}, func(b *credential.Broker) error {
 				r, err := b.Rotate(cmd.Context())
 				if err != nil {
 					return err

@@ -92,8 +92,12 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
+	if err := g.started(); err != nil {
+		return err
+	}
+	defer g.stopped()
 	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) {
-		o.Observer, o.Credentials, o.Governance = numbers, credentials, g.governance()
+		o.Observer, o.Credentials, o.Governance, o.Changed = numbers, credentials, g.governance(), g.pluginChanged
 	})
 	level.Set(logLevels[c.LogLevel])
 	if err != nil {

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
+)
+
+// deed is what an operator does, for the audit log.
+type deed struct {
+	action, tenant string
+	target         audit.Target
+	detail         map[string]string
+}
+
+// event is the record of the deed, done by the user of this process.
+func (d *deed) event(outcome string, err error) *audit.Event {
+	e := &audit.Event{
+		Type: audit.TypeOperator, Action: d.action, Outcome: outcome, Target: d.target, Detail: d.detail,
+		Subject: audit.Subject{Door: "cli", Tenant: d.tenant, User: userName()},
+	}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	return e
+}
+
+// openAudit opens the audit log of the configuration; nil with neither log nor error means that it has none. The caller closes it.
+func (a *app) openAudit(c *config.Config) (*audit.Log, error) {
+	if c.Audit.Disabled {
+		return nil, nil
+	}
+	return audit.Open(&audit.Options{Dir: auditDir(c), Sync: c.Audit.Sync, Retain: c.Audit.Retain, Logger: a.logger(c, logLevels["warn"])})
+}
+
+// audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done, unless the
+// configuration prefers that.
+func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() error) (err error) {
+	log, err := a.openAudit(c)
+	if err == nil && log != nil {
+		defer func() { err = errors.Join(err, log.Close()) }()
+		err = log.Append(ctx, d.event("begun", nil))
+	}
+	if err != nil && !c.Audit.Optional {
+		return fmt.Errorf("nothing was done, because it could not be recorded: %w", err)
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "hako: this is not recorded: %v\n", err)
+		log = nil
+	}
+	failure := do()
+	if log == nil {
+		return failure
+	}
+	outcome := "ok"
+	if failure != nil {
+		outcome = "failed"
+	}
+	if err := log.Append(context.WithoutCancel(ctx), d.event(outcome, failure)); err != nil {
+		fmt.Fprintf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
+	}
+	return failure
+}
+
+// declined records that somebody was asked for the deed and said no.
+func (a *app) declined(ctx context.Context, c *config.Config, d *deed) error {
+	log, err := a.openAudit(c)
+	if err != nil || log == nil {
+		return err
+	}
+	return errors.Join(log.Append(ctx, d.event("refused", nil)), log.Close())
+}
+
+// record writes what the host itself does to the log. Calls are refused as long as the log cannot be written, so the host goes on.
+func (g *government) record(e *audit.Event) {
+	if g.audit == nil {
+		return
+	}
+	e.Type = audit.TypeOperator
+	if err := g.audit.Append(context.Background(), e); err != nil {
+		g.logger.Error("record in the audit log", "action", e.Action, "err", err)
+	}
+}
+
+// started records that the host begins to serve, under which configuration.
+func (g *government) started() error {
+	if g.audit == nil {
+		return nil
+	}
+	b := thisBuild()
+	d := &deed{action: "serve.start", detail: map[string]string{
+		"version": b.Version, "go": runtime.Version(), "configuration": configDigest(g.config),
+	}}
+	if b.Commit != "" {
+		d.detail["commit"] = b.Commit
+	}
+	err := g.audit.Append(context.Background(), d.event("ok", nil))
+	if err != nil && g.config.Audit.Optional {
+		g.logger.Error("record in the audit log", "action", d.action, "err", err)
+		return nil
+	}
+	return err
+}
+
+func (g *government) stopped() { g.record((&deed{action: "serve.stop"}).event("ok", nil)) }
+
+// configDigest stands for the values in force, wherever they come from, as "hako config show" lists them.
+func configDigest(c *config.Config) string {
+	sum := sha256.New()
+	for _, e := range c.Entries() {
+		fmt.Fprintf(sum, "%s\x00%s\n", e.Key, e.Value)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// pluginChanged records that a plugin comes into service, goes out of it or waits.
+func (g *government) pluginChanged(s host.Status) {
+	g.record(&audit.Event{
+		Action: "plugin." + string(s.State), Outcome: "ok",
+		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)}, Detail: map[string]string{"version": s.Version},
+	})
+}
