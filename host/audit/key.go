@@ -99,7 +99,7 @@ func ParsePublicKey(text string) (ed25519.PublicKey, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "ed25519:")
 	public, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(public) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("%.40q is no public key of an audit log: it looks like ed25519:...", text)
+		return nil, fmt.Errorf("%.40q is no public key of an audit log, which begins with ed25519:", text)
 	}
 	return public, nil
 }
@@ -132,6 +132,9 @@ func readHead(dir string, k *key) (head, error) {
 	text, err := os.ReadFile(filepath.Join(dir, headName))
 	if err != nil {
 		return head{}, err
+	}
+	if len(text) == 0 {
+		return head{}, fs.ErrNotExist // another process has begun the log and not written yet
 	}
 	var h head
 	if err := json.Unmarshal(text, &h); err != nil {

@@ -59,7 +59,7 @@ func TestUpdate(t *testing.T) {
 		}
 		return own
 	})
-	if err != own {
+	if !errors.Is(err, own) {
 		t.Errorf("got %v, want the function's own error", err)
 	}
 	if err := s.Close(); err != nil {
@@ -130,18 +130,18 @@ func TestLockIsSharedByProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatalf("another name: %v", err)
 	}
-	defer func() { _ = other() }()
+	defer other()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*lockPoll)
 	defer cancel()
 	if _, err := second.Lock(ctx, "credential/../日本 語"); !errors.Is(err, ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	time.AfterFunc(lockPoll, func() { _ = release() })
+	time.AfterFunc(lockPoll, release)
 	again, err := second.Lock(t.Context(), "credential/../日本 語")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = again()
+	again()
 }
 
 func TestLockedDatabase(t *testing.T) {

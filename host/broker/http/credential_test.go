@@ -355,7 +355,7 @@ func FuzzMask(f *testing.F) {
 		for {
 			n, err := body.Read(buffer)
 			got.Write(buffer[:n])
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 		}

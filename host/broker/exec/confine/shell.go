@@ -33,7 +33,7 @@ func (w *watcher) interpret(ctx context.Context, at place, text, name string, pa
 		return err
 	}
 	err = runner.Run(ctx, file)
-	if status, ok := interp.IsExitStatus(err); ok {
+	if status := interp.ExitStatus(0); errors.As(err, &status) {
 		return &statusError{Exit{Code: int(status)}}
 	}
 	return err
