@@ -21,8 +21,9 @@ const (
 	earliest = 15 * time.Minute
 	// pause is the least time between two attempts to renew, and how old a token has to be for a refusal to count against it.
 	pause = 30 * time.Second
-	// renewTime bounds a renewal, waiting for that of another process included.
-	renewTime = 2 * time.Minute
+	// lockTime bounds the wait for a renewal of another process, exchangeTime our own.
+	lockTime     = 2 * time.Minute
+	exchangeTime = time.Minute
 )
 
 // connection is an access token that the operator consented to, with what renews it.
@@ -34,9 +35,11 @@ type connection struct {
 
 	flight singleflight.Group
 
-	mu     sync.Mutex // guards what follows
-	failed time.Time  // the last attempt that may be repeated
-	reason error
+	mu sync.Mutex // guards what follows
+	// failed is when the last attempt failed, with which access token and why.
+	failed     time.Time
+	failedWith string
+	reason     error
 	// unsaved is why a new token waits to be stored.
 	unsaved error
 }
@@ -186,9 +189,14 @@ func (c *connection) status(ctx context.Context) Status {
 		return Status{State: NotConnected, Remedy: connect}
 	}
 	s := Status{State: Ready, Public: r.Public, Expires: r.Expires, Renewed: r.Issued}
+	if r.Failed != "" {
+		s.Remedy = "the last renewal failed, and is tried again: " + r.Failed
+	}
 	switch {
 	case r.Ended != "":
 		s.State, s.Remedy = Reconnect, connect+" ("+r.Ended+")"
+	case r.Failed != "" && !r.usable(time.Now()):
+		s.State = Unusable
 	case r.RefreshToken == "" && !r.usable(time.Now()):
 		s.State, s.Remedy = Reconnect, connect+" (the access token has expired, and there is none to renew it with)"
 	}
@@ -203,7 +211,7 @@ func (c *connection) afterCrash(ctx context.Context, r *record) *record {
 	if err != nil {
 		return r
 	}
-	defer func() { _ = release() }()
+	defer release()
 	if newest, err := c.broker.vault.get(ctx, c.id); err == nil && newest != nil {
 		_ = c.mayRenew(ctx, newest) // stores what it finds
 		return newest

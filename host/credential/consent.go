@@ -128,7 +128,7 @@ func (c *connection) connect(ctx context.Context, form url.Values) (*Status, err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = release() }()
+	defer release()
 	reply, err := c.broker.ask(ctx, c.spec.TokenURL, form)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // renewed returns a newer record than seen. All callers of the process share one attempt, which goes on without them: its answer must
 // not be lost because a call ends.
 func (c *connection) renewed(ctx context.Context, seen *record) (*record, error) {
-	if err := c.pausing(); err != nil {
+	if err := c.pausing(seen); err != nil {
 		return nil, err
 	}
 	result := c.flight.DoChan(seen.AccessToken, func() (any, error) { return c.attempt(seen) })
@@ -25,11 +25,11 @@ func (c *connection) renewed(ctx context.Context, seen *record) (*record, error)
 	}
 }
 
-// pausing returns the last failure while it is too early for another attempt.
-func (c *connection) pausing() error {
+// pausing returns the last failure with this token while it is too early for another attempt.
+func (c *connection) pausing(seen *record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.failed) < pause {
+	if c.failedWith == seen.AccessToken && time.Since(c.failed) < pause {
 		return c.reason
 	}
 	return nil
@@ -42,23 +42,22 @@ func (c *connection) attempt(seen *record) (*record, error) {
 		return nil, unusablef(err, "the credential %s cannot be renewed", c.id)
 	}
 	defer b.working.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	waiting, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()
-	release, err := c.lock(ctx)
+	release, err := c.lock(waiting)
 	if err != nil {
 		return nil, c.storeError(context.Background(), err)
 	}
-	r, err := c.exchange(ctx, seen, release)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.failed, c.reason = time.Time{}, err
+	r, err := c.exchange(seen, release)
 	if err != nil {
-		c.failed = time.Now()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.failed, c.failedWith, c.reason = time.Now(), seen.AccessToken, err
 	}
 	return r, err
 }
 
-func (c *connection) lock(ctx context.Context) (func() error, error) {
+func (c *connection) lock(ctx context.Context) (func(), error) {
 	s, err := c.broker.vault.ready(ctx)
 	if err != nil {
 		return nil, err
@@ -69,13 +68,10 @@ func (c *connection) lock(ctx context.Context) (func() error, error) {
 // exchange trades the refresh token in for a new pair. The order of its steps is what keeps a connection from being lost: what is
 // about to happen is stored first, which fails while nothing is lost if the disk is full; then the request goes out, once; and the
 // new pair is stored before anybody uses it. It gives the lock back, if need be only when the pair is stored.
-func (c *connection) exchange(ctx context.Context, seen *record, release func() error) (_ *record, err error) {
-	keep := false
-	defer func() {
-		if !keep {
-			err = errors.Join(err, release())
-		}
-	}()
+func (c *connection) exchange(seen *record, release func()) (*record, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), exchangeTime)
+	defer cancel()
+	defer func() { release() }()
 	r, err := c.load(ctx)
 	if err != nil || r.AccessToken != seen.AccessToken || r.Connection != seen.Connection {
 		return r, err // with a record: another process was faster
@@ -95,8 +91,9 @@ func (c *connection) exchange(ctx context.Context, seen *record, release func() 
 	}
 	fresh := c.record(reply, r)
 	if err := c.broker.vault.put(ctx, c.id, fresh); err != nil {
-		keep = true
-		return nil, c.saveLater(fresh, err, release)
+		saving := release
+		release = func() {}
+		return nil, c.saveLater(fresh, err, saving)
 	}
 	c.broker.logger.Info("renewed a credential", "credential", c.id.name, "tenant", c.id.tenant, "expires", fresh.Expires)
 	return fresh, nil
@@ -148,9 +145,11 @@ func (c *connection) settle(r *record, began time.Time, failure error) error {
 		r.Ended = own.Error()
 	case Lost:
 		r.Ended = fmt.Sprintf("%v; a refresh token works once, so asking again at %s would not help", own, began.UTC().Format(time.RFC3339))
+	default:
+		r.Failed = own.Error()
 	}
 	// The request may have used up ctx.
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	ctx, cancel := context.WithTimeout(context.Background(), exchangeTime)
 	defer cancel()
 	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
 		failure = errors.Join(failure, err)

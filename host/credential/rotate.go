@@ -37,7 +37,7 @@ func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = release() }()
+	defer release()
 	ring, err := b.vault.newestFirst(ctx)
 	if err != nil {
 		return nil, err

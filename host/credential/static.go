@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"strings"
 
 	"github.com/hako-run/hako/host/broker"
 )
@@ -72,9 +73,12 @@ func header(spec Spec, token, account string) *broker.Credential {
 	switch spec.Scheme {
 	case "":
 		return c
-	case "Basic":
+	case "Basic": // RFC 7617
 		encoded := base64.StdEncoding.EncodeToString([]byte(token))
 		c.Value, c.Secrets = encoded, append(c.Secrets, encoded)
+		if _, password, _ := strings.Cut(token, ":"); len(password) >= minSecret {
+			c.Secrets = append(c.Secrets, password)
+		}
 	}
 	c.Value = spec.Scheme + " " + c.Value
 	return c

@@ -56,7 +56,15 @@ func (b *Broker) Status(ctx context.Context) ([]Status, error) {
 	for _, i := range slices.Compact(all) {
 		list = append(list, b.statusOf(ctx, i))
 	}
-	return list, nil
+	whole := slices.Clone(list)
+	return slices.DeleteFunc(list, func(s Status) bool { return s.onlyTenants(whole) }), nil
+}
+
+// onlyTenants reports an entry that is shared and connected for tenants alone, so that nobody misses a connection without a tenant.
+func (s *Status) onlyTenants(list []Status) bool {
+	return s.State == NotConnected && s.Tenant == "" && slices.ContainsFunc(list, func(other Status) bool {
+		return other.Credential == s.Credential && other.Tenant != ""
+	})
 }
 
 func (b *Broker) hasConnections() bool {

@@ -7,7 +7,7 @@ import (
 
 // saveLater keeps trying to store a new pair that the disk does not take, for as long as this process lives. The lock keeps other
 // processes from the old refresh token, and nobody uses the new pair before it is stored.
-func (c *connection) saveLater(r *record, failure error, release func() error) error {
+func (c *connection) saveLater(r *record, failure error, release func()) error {
 	b := c.broker
 	c.setUnsaved(failure)
 	b.options.Observe(Renewal{c.id.name, Unsaved})
@@ -26,7 +26,10 @@ func (c *connection) saveLater(r *record, failure error, release func() error) e
 			c.setUnsaved(err)
 			done = done || err == nil
 		}
-		_ = release()
+		if c.notStored() != nil {
+			b.logger.Error("a renewed credential is lost: run hako connect "+c.id.arguments(), "credential", c.id.name, "tenant", c.id.tenant)
+		}
+		release()
 	})
 	return unusablef(failure, "the renewed credential %s cannot be stored: the operator finds the cause in hako's log", c.id)
 }

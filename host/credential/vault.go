@@ -37,6 +37,8 @@ type record struct {
 
 	// Renewing is when a renewal began whose outcome is not stored.
 	Renewing time.Time `json:"renewing,omitzero"`
+	// Failed says why the last renewal failed, if another may succeed.
+	Failed string `json:"failed,omitempty"`
 	// Ended says why there can be no further renewal; empty if there can.
 	Ended string `json:"ended,omitempty"`
 }
@@ -229,7 +231,7 @@ func (v *vault) makeKey(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = release() }()
+	defer release()
 	path := v.keys.source.File
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		used := 0

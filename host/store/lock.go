@@ -19,7 +19,7 @@ const lockPoll = 20 * time.Millisecond
 // Lock takes the lock of that name, which all processes share that use the store, and waits for it until ctx ends; the error then
 // matches ErrLocked and ctx's. The lock lasts until release is called, once, or the process dies: the kernel holds it, so that
 // nothing stale is left. It does not depend on transactions.
-func (s *Store) Lock(ctx context.Context, name string) (release func() error, err error) {
+func (s *Store) Lock(ctx context.Context, name string) (release func(), err error) {
 	dir := filepath.Join(s.dir, "locks")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.dir, err)
@@ -32,5 +32,5 @@ func (s *Store) Lock(ctx context.Context, name string) (release func() error, er
 		}
 		return nil, errors.Join(fmt.Errorf("store %s: lock %q: %w", s.dir, name, err), lock.Close())
 	}
-	return lock.Close, nil
+	return func() { _ = lock.Close() }, nil // the kernel takes the lock back, whatever else fails
 }
