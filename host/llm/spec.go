@@ -1,0 +1,112 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+
+	"github.com/hako-run/hako/host/credential"
+)
+
+// Providers of models.
+const (
+	// Anthropic is Anthropic's Messages API.
+	Anthropic = "anthropic"
+	// OpenAI is OpenAI's own API.
+	OpenAI = "openai"
+	// OpenAICompatible is a server that speaks OpenAI's Chat Completions API: LM Studio, Ollama, vLLM, llama.cpp and many more.
+	OpenAICompatible = "openai-compatible"
+)
+
+// Defaults of a Spec.
+const (
+	// DefaultMaxTokens bounds an answer.
+	DefaultMaxTokens = 8192
+	// DefaultContextWindow is smaller than that of any of Anthropic's and OpenAI's present models. Local servers often have less.
+	DefaultContextWindow = 128_000
+	// DefaultRetries is how often a request is repeated.
+	DefaultRetries = 3
+)
+
+// Spec is what an operator says of one model.
+type Spec struct {
+	// Name is what logs, metrics and people call it. Empty means Model.
+	Name string
+	// Provider is one of the constants above.
+	Provider string
+	// Model is the provider's name of it.
+	Model string
+	// BaseURL is where the API is, up to and with "/v1" for OpenAI's and without it for Anthropic's. Empty means the vendor's own;
+	// OpenAICompatible needs one.
+	BaseURL string
+	// Key is the API key. It may be missing for OpenAICompatible.
+	Key credential.Source
+	// MaxTokens bounds one answer, in tokens. Zero means DefaultMaxTokens.
+	MaxTokens int
+	// ContextWindow is how many tokens the model reads, its answer included. Zero means DefaultContextWindow.
+	ContextWindow int
+	// Retries is how often a request that failed for the moment is repeated before the next model is asked. Zero means
+	// DefaultRetries, a negative number none.
+	Retries int
+	// Prices are what Response.Cost is computed from.
+	Prices Prices
+}
+
+// Prices are per million tokens, in a currency of the operator's choice.
+type Prices struct {
+	Input, Output float64
+	// CacheRead and CacheWrite are those of Usage.
+	CacheRead, CacheWrite float64
+}
+
+// Cost is the price of u.
+func (p Prices) Cost(u Usage) float64 {
+	return (p.Input*float64(u.Input) + p.Output*float64(u.Output) + p.CacheRead*float64(u.CacheRead) + p.CacheWrite*float64(u.CacheWrite)) / 1e6
+}
+
+// Check returns what is wrong with s: an unknown provider, something missing, a negative number, or an address that a key must not
+// be sent to.
+func (s Spec) Check() error {
+	switch {
+	case s.Provider != Anthropic && s.Provider != OpenAI && s.Provider != OpenAICompatible:
+		return fmt.Errorf("provider %q does not exist: there are %s, %s and %s", s.Provider, Anthropic, OpenAI, OpenAICompatible)
+	case s.Model == "":
+		return errors.New("model is missing: it is the provider's name of the model")
+	case s.Provider == OpenAICompatible && s.BaseURL == "":
+		return errors.New("baseUrl is missing: it is where the server is, such as http://127.0.0.1:1234/v1")
+	case s.MaxTokens < 0 || s.ContextWindow < 0:
+		return errors.New("maxTokens and contextWindow must not be negative; 0 is the default")
+	case s.Prices.Input < 0 || s.Prices.Output < 0 || s.Prices.CacheRead < 0 || s.Prices.CacheWrite < 0:
+		return errors.New("prices must not be negative")
+	}
+	if s.Provider != OpenAICompatible || !s.Key.IsZero() {
+		if err := s.Key.Check(); err != nil {
+			return fmt.Errorf("key %w", err)
+		}
+	}
+	return s.checkAddress()
+}
+
+// checkAddress holds that a key is sent to https, or to this machine or its network.
+func (s Spec) checkAddress() error {
+	if s.BaseURL == "" {
+		return nil
+	}
+	u, err := url.Parse(s.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("baseUrl %q is not an http or https URL", s.BaseURL)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("baseUrl has a user, a query or a fragment: it is a scheme, a host and a path")
+	case u.Scheme == "http" && !s.Key.IsZero() && !isLoopback(u.Hostname()):
+		return fmt.Errorf("baseUrl %q would send the key in the clear: use https, or no key", s.BaseURL)
+	}
+	return nil
+}
+
+// isLoopback reports a host that is this machine by its literal form.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
