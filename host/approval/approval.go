@@ -8,9 +8,6 @@ package approval
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,65 +15,6 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 )
-
-// Caller is who made a call.
-type Caller struct {
-	Door    string `json:"door,omitempty"`
-	Tenant  string `json:"tenant,omitempty"`
-	User    string `json:"user,omitempty"`
-	Session string `json:"session,omitempty"`
-}
-
-// Question is what people are asked.
-type Question struct {
-	// ID is set by Ask. It is no secret: who may answer is checked.
-	ID     string `json:"id"`
-	Caller Caller `json:"caller"`
-	// Tool is the name at the doors, Plugin who serves it, Title its title in the caller's language.
-	Tool   string `json:"tool"`
-	Plugin string `json:"plugin"`
-	Title  string `json:"title,omitempty"`
-	// Arguments is the JSON object of the call, as it may be shown.
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Detail is what is asked about within the call, such as a command.
-	Detail string `json:"detail,omitempty"`
-	// Rule and Reason are the policy's.
-	Rule   string `json:"rule"`
-	Reason string `json:"reason,omitempty"`
-	// Destructive and OpenWorld are the tool's hints.
-	Destructive bool `json:"destructive,omitempty"`
-	OpenWorld   bool `json:"openWorld,omitempty"`
-	// Approvers are groups and users who may answer. Empty means the caller.
-	Approvers []string `json:"approvers,omitempty"`
-	// Remember is for how long a yes holds for the same call. Zero means once.
-	Remember time.Duration `json:"remember,omitempty"`
-	// Asked and Expires are set by Ask.
-	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires"`
-}
-
-// binding is what a yes holds for: the caller in its session, the tool and its arguments.
-func (q *Question) binding() string {
-	hash := sha256.New()
-	// The parts are plain data, so encoding them cannot fail. A JSON array keeps them apart.
-	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments)})
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
-// canonical makes equal arguments equal, whatever the order of their keys. Numbers stay as they were written.
-func canonical(arguments json.RawMessage) json.RawMessage {
-	var v any
-	decoder := json.NewDecoder(newReader(arguments))
-	decoder.UseNumber()
-	if decoder.Decode(&v) != nil {
-		return arguments
-	}
-	encoded, err := json.Marshal(v)
-	if err != nil {
-		return arguments
-	}
-	return encoded
-}
 
 // Person is somebody who answers.
 type Person struct {
@@ -99,6 +37,8 @@ type Options struct {
 	May func(q *Question, p Person) bool
 	// Timeout is how long a question waits. Zero means 5 minutes.
 	Timeout time.Duration
+	// Operators says that operators look at questions, also where nobody attends: see Attend.
+	Operators bool
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
@@ -116,38 +56,9 @@ type Desk struct {
 	waiting   map[string]chan struct{} // by question: closed when it was answered in this process
 }
 
-// Errors of Ask and Reply.
-var (
-	// ErrUnreachable: there is nobody to ask.
-	ErrUnreachable = errors.New("nobody who could agree to it can be reached")
-	// ErrExpired: nobody answered in time.
-	ErrExpired = errors.New("nobody agreed to it in time")
-	// ErrUnknown: there is no such question, or it was answered, expired or withdrawn already.
-	ErrUnknown = errors.New("there is no such question, or it has been answered, has expired or was withdrawn")
-	// ErrMayNot: this person may not answer the question.
-	ErrMayNot = errors.New("you may not answer this question")
-	// ErrOther: the answer belongs to a question about another call.
-	ErrOther = errors.New("this approval is for another call")
-)
-
-// RefusedError says that a person said no.
-type RefusedError struct{ By string }
-
-func (e *RefusedError) Error() string {
-	if e.By == "" {
-		return "it was refused"
-	}
-	return "it was refused by " + e.By
-}
-
-// PendingError says that the caller has to bring the answer with a second call.
-type PendingError struct{ Question *Question }
-
-func (e *PendingError) Error() string { return "it waits for an approval" }
-
 // New returns a Desk on s, whose tables it makes. Errors are the store's.
 func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
-	if err := s.Migrate(ctx, "approval", migration); err != nil {
+	if err := s.Migrate(ctx, "approval", migrations...); err != nil {
 		return nil, err
 	}
 	d := &Desk{store: s, watchers: map[int]func(*Question){}, waiting: map[string]chan struct{}{}}
@@ -187,9 +98,10 @@ func (d *Desk) Watch(reaches bool, tell func(*Question)) (stop func()) {
 	})
 }
 
-// Way is how the door can reach the caller. At most one of its fields is set.
+// Way is how the door can reach the caller.
 type Way struct {
-	// Ask asks the person at the door, who is By, and returns the answer.
+	// Ask asks the person at the door, who is By, and returns the answer. It must return when ctx ends. An error says that the person
+	// cannot be asked after all.
 	Ask func(ctx context.Context, q *Question) (yes bool, err error)
 	// Later says that the caller brings the answer with a second call, in Reply.
 	Later bool
@@ -217,8 +129,12 @@ func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err er
 		return d.replied(ctx, q, way)
 	}
 	self := d.options.May(q, way.By)
-	if (way.Ask == nil && !way.Later || !self) && !d.reaches() {
-		return "", ErrUnreachable
+	if way.Ask == nil && !way.Later || !self {
+		if ok, err := d.reaches(ctx); err != nil {
+			return "", err
+		} else if !ok {
+			return "", ErrUnreachable
+		}
 	}
 	if err := d.open(ctx, q); err != nil {
 		return "", err
@@ -238,10 +154,15 @@ func (d *Desk) open(ctx context.Context, q *Question) error {
 	return d.insert(ctx, q)
 }
 
-func (d *Desk) reaches() bool {
+// reaches reports whether there are people to answer other than the caller.
+func (d *Desk) reaches(ctx context.Context) (bool, error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.reachable > 0
+	reachable := d.options.Operators || d.reachable > 0
+	d.mu.Unlock()
+	if reachable {
+		return true, nil
+	}
+	return d.attended(ctx)
 }
 
 // tell tells those who watch.
@@ -262,21 +183,20 @@ const poll = time.Second
 
 // wait waits for the first answer.
 func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (string, error) {
-	answered := make(chan struct{})
-	d.mu.Lock()
-	d.waiting[q.ID] = answered
-	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		delete(d.waiting, q.ID)
-		d.mu.Unlock()
-	}()
+	answered := d.await(q.ID)
+	defer d.forget(q.ID)
 	d.tell(q)
 	asking, stop := context.WithTimeout(ctx, d.options.Timeout)
-	defer stop()
+	here := make(chan error, 1)
 	if way.Ask != nil && self {
-		go d.askHere(asking, q, way)
+		asked := make(chan struct{})
+		go func() {
+			defer close(asked)
+			here <- d.askHere(asking, q, way)
+		}()
+		defer func() { <-asked }()
 	}
+	defer stop()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
@@ -289,8 +209,52 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 		case <-ticker.C:
 		case <-asking.Done():
 			return "", d.give(ctx, q)
+		case err := <-here:
+			if err := d.stranded(asking, q, err); err != nil {
+				return "", err
+			}
 		}
 	}
+}
+
+// await returns a channel that is closed when the question is answered in this process.
+func (d *Desk) await(id string) <-chan struct{} {
+	answered := make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting[id] = answered
+	return answered
+}
+
+func (d *Desk) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.waiting, id)
+}
+
+// askHere brings the answer of the person at the door. It fails if the person cannot be asked.
+func (d *Desk) askHere(ctx context.Context, q *Question, way Way) error {
+	yes, err := way.Ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	_ = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: way.By}) // another answer may have been first
+	return nil
+}
+
+// stranded ends a question whose asker cannot be asked after all, unless there are others.
+func (d *Desk) stranded(asking context.Context, q *Question, cause error) error {
+	if cause == nil || asking.Err() != nil {
+		return nil // there is an answer, or the time is over, which wait sees
+	}
+	ctx := context.WithoutCancel(asking)
+	if ok, err := d.reaches(ctx); ok && err == nil {
+		return nil
+	}
+	if err := d.end(ctx, q.ID, stateWithdrawn); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, cause)
 }
 
 // give gives a question up.
@@ -305,19 +269,6 @@ func (d *Desk) give(ctx context.Context, q *Question) error {
 	return reason
 }
 
-// askHere brings the answer of the person at the door.
-func (d *Desk) askHere(ctx context.Context, q *Question, way Way) {
-	yes, err := way.Ask(ctx, q)
-	if err != nil {
-		// The person cannot be reached after all. Others may be, and if not, the time runs out; without others there is no point.
-		if !d.reaches() && ctx.Err() == nil {
-			_ = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{By: Person{Operator: true, User: fmt.Sprintf("the host, which could not ask: %v", err)}})
-		}
-		return
-	}
-	_ = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: way.By}) // another answer may have been first
-}
-
 // replied takes the answer that a second call brings.
 func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error) {
 	asked, err := d.Question(ctx, way.Reply.ID)
@@ -327,6 +278,7 @@ func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error
 	if asked.binding() != q.binding() {
 		return "", ErrOther
 	}
+	q.ID = asked.ID
 	err = d.Answer(ctx, way.Reply.ID, Answer{Yes: way.Reply.Yes, By: way.By})
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return "", err

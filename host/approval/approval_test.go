@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -67,7 +68,7 @@ func TestAsk(t *testing.T) {
 	failing := approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) {
 		return false, errors.New("the client has no elicitation")
 	}}
-	if _, err := d.Ask(t.Context(), question(`{}`), failing); !errors.As(err, &refused) || !strings.Contains(refused.By, "no elicitation") {
+	if _, err := d.Ask(t.Context(), question(`{}`), failing); !errors.Is(err, approval.ErrUnreachable) || !strings.Contains(err.Error(), "no elicitation") {
 		t.Errorf("a door that cannot ask: %v", err)
 	}
 }
@@ -201,7 +202,13 @@ func TestRemembered(t *testing.T) {
 // TestSecondCall: the caller brings the answer with a second call.
 func TestSecondCall(t *testing.T) {
 	t.Parallel()
-	d := desk(t, t.TempDir(), nil)
+	now := time.Now()
+	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	changed := func(change func(q *approval.Question)) *approval.Question {
+		q := question(`{"n":1}`)
+		change(q)
+		return q
+	}
 	begin := func() string {
 		t.Helper()
 		var pending *approval.PendingError
@@ -220,14 +227,20 @@ func TestSecondCall(t *testing.T) {
 	}{
 		"other arguments":    {reply(question(`{"n":2}`), id, true, aki), approval.ErrOther},
 		"another person":     {reply(question(`{"n":1}`), id, true, approval.Person{User: "eve"}), approval.ErrMayNot},
+		"another session":    {reply(changed(func(q *approval.Question) { q.Caller.Session = "s2" }), id, true, aki), approval.ErrOther},
+		"another tenant":     {reply(changed(func(q *approval.Question) { q.Caller.Tenant = "other" }), id, true, aki), approval.ErrOther},
+		"another door":       {reply(changed(func(q *approval.Question) { q.Caller.Door = "terminal" }), id, true, aki), approval.ErrOther},
+		"another tool":       {reply(changed(func(q *approval.Question) { q.Tool = "file_write" }), id, true, aki), approval.ErrOther},
+		"another plugin":     {reply(changed(func(q *approval.Question) { q.Plugin = "other" }), id, true, aki), approval.ErrOther},
+		"another command":    {reply(changed(func(q *approval.Question) { q.Detail = "rm x" }), id, true, aki), approval.ErrOther},
 		"an invented answer": {reply(question(`{"n":1}`), "apr_x", true, aki), approval.ErrUnknown},
 	} {
 		if !errors.Is(test.err, test.want) {
 			t.Errorf("%s: %v", name, test.err)
 		}
 	}
-	if err := reply(question(`{"n":1}`), id, true, aki); err != nil {
-		t.Errorf("yes: %v", err)
+	if err := reply(question(` { "n" : 1 } `), id, true, aki); err != nil {
+		t.Errorf("yes, with the same arguments in another form: %v", err)
 	}
 	if err := reply(question(`{"n":1}`), id, true, aki); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("the same answer again: %v", err)
@@ -246,6 +259,11 @@ func TestSecondCall(t *testing.T) {
 	}
 	if err := reply(question(`{"n":1}`), id, true, aki); !errors.As(err, &refused) || refused.By != "operator" {
 		t.Errorf("yes after somebody else's no: %v", err)
+	}
+	id = begin()
+	now = now.Add(5 * time.Minute)
+	if err := reply(question(`{"n":1}`), id, true, aki); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("yes after the time: %v", err)
 	}
 }
 
@@ -271,5 +289,72 @@ Because of the rule "ask before writing": it writes`
 	q.Arguments = json.RawMessage(`"` + strings.Repeat("あ", 5000) + `"`)
 	if got := q.Text("en"); len(got) > 3000 || !strings.Contains(got, "15002 bytes in all") {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestAttended: a question waits for operators where another process watches, or where the configuration says that somebody does.
+func TestAttended(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := time.Now()
+	asking := desk(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Now: func() time.Time { return now }})
+	console := desk(t, dir, &approval.Options{Now: func() time.Time { return now }})
+	expect := func(what string, want error) {
+		t.Helper()
+		if _, err := asking.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	attend := func(id string) {
+		t.Helper()
+		if err := console.Attend(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("nobody watches", approval.ErrUnreachable)
+	attend("a")
+	expect("somebody watches", approval.ErrExpired)
+	now = now.Add(approval.Presence / 2)
+	attend("a")
+	now = now.Add(approval.Presence / 2)
+	expect("somebody watches still", approval.ErrExpired)
+	now = now.Add(approval.Presence)
+	expect("nobody has been there for a while", approval.ErrUnreachable)
+	attend("a")
+	attend("b")
+	if err := console.Leave(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	expect("one of two has left", approval.ErrExpired)
+	if err := console.Leave(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	expect("both have left", approval.ErrUnreachable)
+	always := desk(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Operators: true})
+	if _, err := always.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, approval.ErrExpired) {
+		t.Errorf("operators are there by configuration: %v", err)
+	}
+}
+
+func TestOutcomeOf(t *testing.T) {
+	t.Parallel()
+	asked := &approval.Question{ID: "apr_1"}
+	for want, test := range map[string]struct {
+		q   *approval.Question
+		err error
+	}{
+		approval.Yes:         {asked, nil},
+		approval.Remembered:  {&approval.Question{}, nil},
+		approval.No:          {asked, &approval.RefusedError{}},
+		approval.Pending:     {asked, &approval.PendingError{}},
+		approval.Expired:     {asked, approval.ErrExpired},
+		approval.Unreachable: {asked, fmt.Errorf("%w: x", approval.ErrUnreachable)},
+		approval.Withdrawn:   {asked, context.Canceled},
+		approval.Invalid:     {asked, approval.ErrOther},
+		approval.Failed:      {asked, errors.New("disk")},
+	} {
+		if got := approval.OutcomeOf(test.q, test.err); got != want {
+			t.Errorf("%v: %s, want %s", test.err, got, want)
+		}
 	}
 }

@@ -1,17 +1,16 @@
 package approval
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
-const migration = `CREATE TABLE approval (
+// migrations are the steps of the tables. Those that were released never change.
+var migrations = []string{`CREATE TABLE approval (
 	id TEXT PRIMARY KEY,
 	binding TEXT NOT NULL,
 	tenant TEXT NOT NULL,
@@ -22,7 +21,8 @@ const migration = `CREATE TABLE approval (
 	valid_until BIGINT NOT NULL
 );
 CREATE INDEX approval_binding ON approval (binding, state);
-CREATE INDEX approval_expires ON approval (state, expires)`
+CREATE INDEX approval_expires ON approval (state, expires)`,
+	`CREATE TABLE approval_watch (id TEXT PRIMARY KEY, seen BIGINT NOT NULL)`}
 
 // States of a question. One that waits is answered yes or no; a yes that is not remembered is then used by its call.
 const (
@@ -39,8 +39,6 @@ const keep = 24 * time.Hour
 
 // errWaiting says that a question has no answer yet.
 var errWaiting = errors.New("no answer yet")
-
-func newReader(data []byte) io.Reader { return bytes.NewReader(data) }
 
 func (d *Desk) insert(ctx context.Context, q *Question) error {
 	encoded, err := json.Marshal(q)

@@ -106,6 +106,10 @@ type Record struct {
 	Action             policy.Action
 	Rule               string
 	Question, Approver string
+	// Answers are what became of each question that the call asked: approval.Outcomes.
+	Answers []string
+	// Quota is the one that was used up; empty if none was.
+	Quota string
 	// Digest is that of the plugin. Findings are rules of the scanner that matched.
 	Digest   string
 	Findings []string

@@ -109,6 +109,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
 	}
 	record.Question = q.ID
+	record.Answers = append(record.Answers, approval.OutcomeOf(q, err))
 	var pending *approval.PendingError
 	switch {
 	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
@@ -132,11 +133,16 @@ func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, reco
 }
 
 // enter counts the call against the quotas.
-func (p *Pipeline) enter(call *Call, s *subject) (leave func(steps int64), err error) {
+func (p *Pipeline) enter(call *Call, s *subject, record *Record) (leave func(steps int64), err error) {
 	if p.options.Quotas == nil {
 		return func(int64) {}, nil
 	}
-	return p.options.Quotas.Enter(quota.Call{
+	leave, err = p.options.Quotas.Enter(quota.Call{
 		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name, Tool: s.name,
 	})
+	var used *quota.Error
+	if errors.As(err, &used) {
+		record.Quota = used.Rule
+	}
+	return leave, err
 }

@@ -244,7 +244,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	if err := p.permit(ctx, call, s, request.Arguments, record); err != nil {
 		return nil, err
 	}
-	leave, err := p.enter(call, s)
+	leave, err := p.enter(call, s, record)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,76 @@
+package approval
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors of Ask and Reply.
+var (
+	// ErrUnreachable: there is nobody to ask.
+	ErrUnreachable = errors.New("nobody who could agree to it can be reached")
+	// ErrExpired: nobody answered in time.
+	ErrExpired = errors.New("nobody agreed to it in time")
+	// ErrUnknown: there is no such question, or it was answered, expired or withdrawn already.
+	ErrUnknown = errors.New("there is no such question, or it has been answered, has expired or was withdrawn")
+	// ErrMayNot: this person may not answer the question.
+	ErrMayNot = errors.New("you may not answer this question")
+	// ErrOther: the answer belongs to a question about another call.
+	ErrOther = errors.New("this approval is for another call")
+)
+
+// RefusedError says that a person said no.
+type RefusedError struct{ By string }
+
+func (e *RefusedError) Error() string {
+	if e.By == "" {
+		return "it was refused"
+	}
+	return "it was refused by " + e.By
+}
+
+// PendingError says that the caller has to bring the answer with a second call.
+type PendingError struct{ Question *Question }
+
+func (e *PendingError) Error() string { return "it waits for an approval" }
+
+// Outcomes of a question, for records and metrics.
+const (
+	Yes         = "yes"
+	Remembered  = "remembered" // an earlier yes holds
+	No          = "no"
+	Pending     = "pending" // the answer comes with a second call
+	Expired     = "expired"
+	Unreachable = "unreachable"
+	Withdrawn   = "withdrawn" // the call was cancelled
+	Invalid     = "invalid"   // the answer was none: it was replayed, altered, or somebody else's
+	Failed      = "failed"    // the store
+)
+
+// Outcomes lists them all.
+var Outcomes = []string{Yes, Remembered, No, Pending, Expired, Unreachable, Withdrawn, Invalid, Failed}
+
+// OutcomeOf says what became of a question that Ask returned err for.
+func OutcomeOf(q *Question, err error) string {
+	var refused *RefusedError
+	var pending *PendingError
+	switch {
+	case err == nil && q.ID == "":
+		return Remembered
+	case err == nil:
+		return Yes
+	case errors.As(err, &refused):
+		return No
+	case errors.As(err, &pending):
+		return Pending
+	case errors.Is(err, ErrExpired):
+		return Expired
+	case errors.Is(err, ErrUnreachable):
+		return Unreachable
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Withdrawn
+	case errors.Is(err, ErrMayNot), errors.Is(err, ErrOther), errors.Is(err, ErrUnknown):
+		return Invalid
+	}
+	return Failed
+}
