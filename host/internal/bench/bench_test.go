@@ -260,7 +260,7 @@ func (nothing) Call(context.Context, *catalog.Invocation) (*abi.Response, error)
 }
 
 // samples is how often something small is measured.
-const samples = 2000
+const samples = 500
 
 // median is the median time of f.
 func median(t *testing.T, f func() error) time.Duration {

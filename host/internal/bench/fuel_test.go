@@ -61,7 +61,7 @@ func ratio(a, b func() time.Duration) float64 {
 		return min(old, now)
 	}
 	var bestA, bestB time.Duration
-	for range 5 {
+	for range 9 {
 		bestA, bestB = best(bestA, a()), best(bestB, b())
 	}
 	return float64(bestA) / float64(bestB)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,46 +105,60 @@ func (r *results) sandbox(t *testing.T) {
 		{"clean_json", tool("structured", `{"text":"`+strings.Repeat("hello ", 4000)+`"}`)},
 		{"clean_compute", tool("recurse", `{"n":20}`)},
 	} {
-		measure(t, clean, test.request)
-		measure(t, reused, test.request)
-		c, u := measure(t, clean, test.request), measure(t, reused, test.request)
+		var latency, cpu []float64
+		var c, u cost
+		for range 7 { // in turn, since the machine may do something else for a while
+			c, u = measure(t, clean, test.request), measure(t, reused, test.request)
+			latency = append(latency, float64(c.latency)/float64(u.latency))
+			cpu = append(cpu, float64(c.cpu)/float64(u.cpu))
+		}
+		slices.Sort(latency)
+		slices.Sort(cpu)
 		r.add(t, test.key+"_us", us(c.latency), "us")
 		r.add(t, test.key+"_reused_us", us(u.latency), "us")
-		r.add(t, test.key+"_latency_ratio", float64(c.latency)/float64(u.latency), "clean/reused")
-		r.add(t, test.key+"_cpu_ratio", float64(c.cpu)/float64(u.cpu), "clean/reused")
+		r.add(t, test.key+"_latency_ratio", latency[len(latency)/2], "clean/reused")
+		r.add(t, test.key+"_cpu_ratio", cpu[len(cpu)/2], "clean/reused")
 		if test.key == "clean_json" {
-			r.add(t, "clean_latency_ratio", float64(c.latency)/float64(u.latency), "clean/reused")
-			r.add(t, "clean_cpu_ratio", float64(c.cpu)/float64(u.cpu), "clean/reused")
+			r.add(t, "clean_latency_ratio", latency[len(latency)/2], "clean/reused")
+			r.add(t, "clean_cpu_ratio", cpu[len(cpu)/2], "clean/reused")
 		}
 	}
 	r.deadline(t, clean)
 	r.heartbeat(t, clean)
 }
 
+// deadline measures how late the worst hostile guest is stopped. Each is tried three times, of which the middle one counts.
 func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
-	const limit = 200 * time.Millisecond
 	var worst time.Duration
 	for name, arguments := range map[string]string{
 		"loop": `{}`, "recurse": `{"n":60}`, "host_flood": `{}`, "log_flood": `{"n":100000000}`, "sleep": `{"n":60000}`, "poll": `{}`,
 		"clear_flood": `{}`, "random_flood": `{}`, "clock_flood": `{}`,
 	} {
-		start := time.Now()
-		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: tool(name, arguments), Limits: manifest.Limits{Time: limit}})
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", name, err)
-		}
-		worst = max(worst, time.Since(start)-limit)
+		worst = max(worst, overshoot(t, plugin, name, tool(name, arguments)))
 	}
 	for name, wasm := range guesttest.Hostile() {
-		plugin := loadSpec(t, sandbox.Spec{Name: "hostile", Wasm: func() ([]byte, error) { return wasm, nil }, Limits: benchLimits})
+		hostile := loadSpec(t, sandbox.Spec{Name: "hostile", Wasm: func() ([]byte, error) { return wasm, nil }, Limits: benchLimits})
+		worst = max(worst, overshoot(t, hostile, name, tool("any", "{}")))
+	}
+	r.add(t, "deadline_overshoot_ms", ms(worst), "ms")
+}
+
+// overshoot is how much longer than its limit a call runs.
+func overshoot(t *testing.T, plugin *sandbox.Plugin, name string, request *abi.Request) time.Duration {
+	t.Helper()
+	const limit = 150 * time.Millisecond
+	var times []time.Duration
+	for range 3 {
 		start := time.Now()
-		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: tool("any", "{}"), Limits: manifest.Limits{Time: limit}})
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request, Limits: manifest.Limits{Time: limit}})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
-		worst = max(worst, time.Since(start)-limit)
+		times = append(times, time.Since(start)-limit)
 	}
-	r.add(t, "deadline_overshoot_ms", ms(worst), "ms")
+	slices.Sort(times)
+	t.Logf("%s is stopped %v late", name, times[1])
+	return times[1]
 }
 
 // heartbeat measures how long the process stands still at most while guests spin on every processor and its garbage is collected all
