@@ -49,7 +49,7 @@ type Consent struct {
 type HTTPMapping struct {
 	// URL is granted instead of the one that the plugin asks for, if not empty: a narrower one, or another server.
 	URL string
-	// Private allows addresses that are not public, as in HTTPRule. A credential may then be sent to such an address without TLS.
+	// Private allows addresses that are not public, as in HTTPRule.
 	Private bool
 	// Credential is applied instead of the one that the plugin asks for, if not empty. A plugin that asks for none gets none.
 	Credential string

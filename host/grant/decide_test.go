@@ -119,6 +119,8 @@ func TestResolve(t *testing.T) {
 	}
 	anyHost := plain
 	anyHost.HTTP = map[string]grant.HTTPMapping{"jma": {URL: "https://*"}}
+	encrypted := plain
+	encrypted.HTTP = map[string]grant.HTTPMapping{"jma": {URL: "https://mirror.example/bosai/", Private: true, Credential: "mirror"}}
 	database := manifest.SQLPermission{Migrations: []string{"CREATE TABLE a (b)"}}
 	for _, test := range []struct {
 		name    string
@@ -136,7 +138,8 @@ func TestResolve(t *testing.T) {
 		{"configured against the mapping", permissions(jma), consent, map[string]any{"base_url": "http://localhost:9000"}, grant.Grants{},
 			"plugin weather: HTTP permission jma: config.base_url says http://localhost:9000 and the consent says http://mirror.example/bosai/"},
 		{"a credential", permissions(secretJMA), plain, nil, grant.Grants{HTTP: credentialed("https://www.jma.go.jp/bosai/", "jma", false)}, ""},
-		{"another credential, private", permissions(secretJMA), consent, nil, grant.Grants{HTTP: credentialed("http://mirror.example/bosai/", "mirror", true)}, ""},
+		{"another credential, private", permissions(secretJMA), encrypted, nil, grant.Grants{HTTP: credentialed("https://mirror.example/bosai/", "mirror", true)}, ""},
+		{"private, in plain text", permissions(secretJMA), consent, nil, grant.Grants{}, `the credential mirror cannot be sent to http://mirror.example/bosai/: the address must start with "https://"`},
 		{"a credential to this machine", permissions(secretJMA), plain, map[string]any{"base_url": "http://127.0.0.1:9"}, grant.Grants{HTTP: credentialed("http://127.0.0.1:9", "jma", false)}, ""},
 		{"a credential in plain text", permissions(secretJMA), plain, map[string]any{"base_url": "http://jma.example"}, grant.Grants{},
 			`the credential jma cannot be sent to http://jma.example: the address must start with "https://"`},

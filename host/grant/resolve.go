@@ -82,15 +82,11 @@ func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HT
 	return rule, rule.checkCredential()
 }
 
-// checkCredential checks that the credential, if there is one, may be sent to the address. One that the operator calls private may be
-// in plain text.
+// checkCredential checks that the credential, if there is one, may be sent to the address.
 func (r HTTPRule) checkCredential() error {
 	base, err := manifest.ParseBaseURL(r.URL)
 	if r.Credential == "" || err != nil {
 		return nil // a manifest's and a consent's are valid
-	}
-	if r.Private && base.Scheme == "http" {
-		base.Scheme = "https"
 	}
 	if err := manifest.CheckCredentialURL(base); err != nil {
 		return fmt.Errorf("the credential %s cannot be sent to %s: the address %w", r.Credential, r.URL, err)

@@ -84,16 +84,21 @@ func Covers(outer, inner *url.URL) bool {
 }
 
 // CheckCredentialURL checks that a credential may be sent to what is under base, a result of ParseBaseURL: it names a host, or a domain
-// below a top-level one, and nobody on the way can read along, which means https, or an address for which IsPrivateHost holds.
+// below a top-level one, and nobody on the way can read along, which means https, or an address of the machine itself: "localhost" or a loopback address.
 func CheckCredentialURL(base *url.URL) error {
 	domain, wildcard := strings.CutPrefix(base.Hostname(), "*.")
 	switch {
 	case base.Hostname() == "*", wildcard && !strings.Contains(domain, "."):
 		return errors.New("must name the host that gets the credential")
-	case base.Scheme != "https" && !IsPrivateHost(base.Hostname()):
+	case base.Scheme != "https" && !isLoopback(base.Hostname()):
 		return errors.New(`must start with "https://", because a credential is sent along`)
 	}
 	return nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 func coversHost(outer, inner string) bool {
