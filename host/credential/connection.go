@@ -62,7 +62,6 @@ func (c *connection) credential(ctx context.Context) (*broker.Credential, error)
 		return c.header(fresh), nil
 	}
 	if r.usable(now) && ctx.Err() == nil && c.notStored() == nil {
-		c.broker.logger.Warn("a credential could not be renewed; the old token still works", "credential", c.id.name, "tenant", c.id.tenant, "err", err)
 		return c.header(r), nil
 	}
 	return nil, err

@@ -141,7 +141,7 @@ func TestRedirectIsChecked(t *testing.T) {
 	status, err := b.Connect(t.Context(), "", "freee", func(address string) {
 		u, _ := url.Parse(address)
 		redirect, state = u.Query().Get("redirect_uri"), u.Query().Get("state")
-		for _, query := range []string{"", "?code=attackers-code", "?code=attackers-code&state=guess", "?state=&code=attackers-code", "/more?code=x&state=" + state} {
+		for _, query := range []string{"/../favicon.ico", "", "?code=attackers-code", "?code=attackers-code&state=guess", "?state=&code=attackers-code", "/more?code=x&state=" + state} {
 			if code, page := browse(t, redirect+query); code < 400 || strings.Contains(page, "attackers") {
 				t.Errorf("%s: %d %s", query, code, page)
 			}

@@ -33,9 +33,7 @@ func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url
 		return nil, err
 	}
 	code := make(chan callback, 1)
-	mux := http.NewServeMux()
-	mux.Handle("GET "+redirect.Path, consent.handler(code))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: consent.handler(redirect.Path, code), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }() // ends with Shutdown
 	defer shutdown(ctx, server)
 	open(consent.URL)
@@ -82,9 +80,13 @@ type callback struct {
 	err  error
 }
 
-// handler takes the redirect.
-func (c *Consent) handler(out chan<- callback) http.Handler {
+// handler takes the redirect to path.
+func (c *Consent) handler(path string, out chan<- callback) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path || r.Method != http.MethodGet {
+			http.NotFound(w, r) // a favicon, or nothing of ours
+			return
+		}
 		query := r.URL.Query()
 		if err := c.claim(query.Get("state")); err != nil {
 			page(w, http.StatusBadRequest, "This link is not valid, or was used already.", "このリンクは無効か、すでに使用されています。")

@@ -50,6 +50,7 @@ func (c *connection) attempt(seen *record) (*record, error) {
 	}
 	r, err := c.exchange(seen, release)
 	if err != nil {
+		b.logger.Warn("a credential could not be renewed", "credential", c.id.name, "tenant", c.id.tenant, "err", err)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.failed, c.failedWith, c.reason = time.Now(), seen.AccessToken, err
@@ -86,17 +87,16 @@ func (c *connection) exchange(seen *record, release func()) (*record, error) {
 	}
 	reply, err := c.refresh(ctx, r.RefreshToken)
 	c.broker.observe(c.id, err)
-	if err != nil {
-		return nil, c.settle(r, next.Renewing, err)
-	}
-	fresh := c.record(reply, r)
-	if err := c.broker.vault.put(ctx, c.id, fresh); err != nil {
+	outcome, failure := c.settle(r, reply, err)
+	if err := c.broker.vault.put(ctx, c.id, outcome); err != nil {
 		saving := release
 		release = func() {}
-		return nil, c.saveLater(fresh, err, saving)
+		return nil, c.saveLater(outcome, err, saving)
 	}
-	c.broker.logger.Info("renewed a credential", "credential", c.id.name, "tenant", c.id.tenant, "expires", fresh.Expires)
-	return fresh, nil
+	if failure == nil {
+		c.broker.logger.Info("renewed a credential", "credential", c.id.name, "tenant", c.id.tenant, "expires", outcome.Expires)
+	}
+	return outcome, failure
 }
 
 // mayRenew is called with the lock held, so a renewal without an outcome is one whose process has died.
@@ -136,30 +136,25 @@ func (c *connection) refresh(ctx context.Context, token string) (*tokenReply, er
 	return c.broker.ask(ctx, c.spec.TokenURL, form)
 }
 
-// settle stores what a failed renewal means for the connection.
-func (c *connection) settle(r *record, began time.Time, failure error) error {
-	own := failure.(*tokenError) // of ask
-	r.Renewing = time.Time{}
-	switch own.outcome {
+// settle returns what is to be stored after an answer to the renewal of r, or the lack of one, and the error for those who wait.
+func (c *connection) settle(r *record, reply *tokenReply, failure error) (*record, error) {
+	if failure == nil {
+		return c.record(reply, r), nil
+	}
+	outcome := *r
+	var own *tokenError
+	switch errors.As(failure, &own); own.outcome { // every error of ask is one
 	case Revoked:
-		r.Ended = own.Error()
+		outcome.Ended = own.Error()
 	case Lost:
-		r.Ended = fmt.Sprintf("%v; a refresh token works once, so asking again at %s would not help", own, began.UTC().Format(time.RFC3339))
+		outcome.Ended = fmt.Sprintf("%v; the refresh token works once, so it is not sent again", own)
 	default:
-		r.Failed = own.Error()
-	}
-	// The request may have used up ctx.
-	ctx, cancel := context.WithTimeout(context.Background(), exchangeTime)
-	defer cancel()
-	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
-		failure = errors.Join(failure, err)
-	}
-	if r.Ended == "" {
-		return unusablef(failure, "the credential %s cannot be renewed at the moment: try again later", c.id)
+		outcome.Failed = own.Error()
+		return &outcome, unusablef(failure, "the credential %s cannot be renewed at the moment: try again later", c.id)
 	}
 	c.broker.logger.Error("a credential has to be connected again: run hako connect "+c.id.arguments(),
 		"credential", c.id.name, "tenant", c.id.tenant, "err", failure)
-	return c.ended(r)
+	return &outcome, c.ended(&outcome)
 }
 
 // observe reports an attempt that reached the point of asking.

@@ -129,8 +129,8 @@ func (s *serviceAccount) fetch() (*record, error) {
 
 // explainSkew adds that the clocks differ: Google refuses assertions from the past or the future without saying so plainly.
 func explainSkew(err error) error {
-	own := err.(*tokenError) // of ask
-	if own.outcome != Revoked || own.skew.Abs() < largestSkew {
+	var own *tokenError
+	if !errors.As(err, &own) || own.outcome != Revoked || own.skew.Abs() < largestSkew {
 		return err
 	}
 	return fmt.Errorf("%w; this machine's clock is off by %v: set it", err, own.skew.Abs().Round(time.Minute))

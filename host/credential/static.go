@@ -28,14 +28,19 @@ func newStatic(i id, spec Spec) *static {
 }
 
 func (s *static) credential(ctx context.Context) (*broker.Credential, error) {
-	token, err := s.secret.read(ctx)
-	if err == nil {
-		err = checkToken(token)
-	}
+	token, err := s.read(ctx)
 	if err != nil {
 		return nil, unusablef(err, "the credential %s cannot be read: see hako connect status", s.id)
 	}
 	return header(s.spec, token, accountOf(token)), nil
+}
+
+func (s *static) read(ctx context.Context) (string, error) {
+	token, err := s.secret.read(ctx)
+	if err == nil {
+		err = checkToken(token)
+	}
+	return token, err
 }
 
 // renew asks the source again: somebody may have put a new token there.
@@ -61,8 +66,8 @@ func (s *static) status(ctx context.Context) Status {
 		}
 		return status
 	}
-	if _, err := s.credential(ctx); err != nil {
-		status.fail(err.(*unusable).cause.Error())
+	if _, err := s.read(ctx); err != nil {
+		status.fail(err.Error())
 	}
 	return status
 }

@@ -206,7 +206,7 @@ func skew(h http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return date.Sub(time.Now()).Round(time.Second)
+	return time.Until(date).Round(time.Second)
 }
 
 // issued is when the token was made. The server's own statement counts only as far as our clock can follow it: not for the future,

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// saveLater keeps trying to store a new pair that the disk does not take, for as long as this process lives. The lock keeps other
-// processes from the old refresh token, and nobody uses the new pair before it is stored.
+// saveLater keeps trying to store what became of a renewal, which the disk does not take, for as long as this process lives. The lock keeps
+// other processes from the old refresh token, and nobody uses a new pair before it is stored.
 func (c *connection) saveLater(r *record, failure error, release func()) error {
 	b := c.broker
 	c.setUnsaved(failure)
