@@ -10,6 +10,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,8 @@ type Log struct {
 	segment  *segment
 	headFile *os.File
 	chain    chain
-	unsigned int // records since the last checkpoint
+	unsigned int  // records since the last checkpoint
+	failed   bool // nothing could be written lately
 	closed   bool
 
 	// syncing serialises fsync; synced is the last record known to be on the disk.
@@ -116,6 +118,7 @@ func (l *Log) open() (err error) {
 	head, err := readHead(l.options.Dir, l.key)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.options.Logger.Error("the head of the audit log cannot be trusted", "dir", l.options.Dir, "err", err)
+		head.forged = true
 	}
 	if l.headFile, err = os.OpenFile(filepath.Join(l.options.Dir, headName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
@@ -155,11 +158,51 @@ func (l *Log) resume(name string, head head) (err error) {
 			return err
 		}
 	}
-	if head.Seq <= l.chain.seq {
-		return nil
+	if err := l.countUnsigned(); err != nil {
+		return err
 	}
-	l.options.Logger.Error("records are missing at the end of the audit log", "last", l.chain.seq, "expected", head.Seq)
+	fits, err := l.fits(head)
+	if err != nil || fits {
+		return err
+	}
+	l.options.Logger.Error("the end of the audit log is not as it was left", "last", l.chain.seq, "expected", head.Seq)
 	return l.note(&Event{Type: TypeGap, Gap: &Gap{Seq: head.Seq, Hash: head.Hash}})
+}
+
+// countUnsigned counts the records since the last checkpoint.
+func (l *Log) countUnsigned() error {
+	for line, err := range l.segment.backward() {
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(line, []byte(`"type":"`+TypeCheckpoint+`"`)) {
+			return nil
+		}
+		l.unsigned++
+	}
+	return nil
+}
+
+// fits reports whether the log has the record that the head names. There may be later ones: who wrote them ended before it had moved the head.
+func (l *Log) fits(head head) (bool, error) {
+	switch {
+	case head.forged || head.Seq > l.chain.seq:
+		return false, nil
+	case head.Seq == 0:
+		return l.chain.seq <= 1, nil
+	case head.Seq == l.chain.seq:
+		return head.Hash == l.chain.hash, nil
+	}
+	for line, err := range l.segment.backward() {
+		if err != nil {
+			return false, err
+		}
+		seq, prev, err := parseLine(line)
+		if err != nil || seq == head.Seq+1 {
+			return err == nil && prev == head.Hash, nil
+		}
+	}
+	return false, nil
 }
 
 // end is the end of the chain. A segment that was begun and not written to goes on from the one before.
@@ -198,12 +241,34 @@ func (l *Log) Append(ctx context.Context, event *Event) error {
 	return nil
 }
 
-func (l *Log) append(ctx context.Context, body []byte) (uint64, error) {
+// Ready returns an error if nothing can be recorded at present, so that what could not be recorded need not be begun. After an error of
+// Append it tries to write again; else it looks whether the files are still there, which takes microseconds.
+func (l *Log) Ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	var err error
+	if l.failed {
+		err = l.locked(l.checkpoint)
+	} else {
+		_, err = l.segment.grown()
+	}
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	l.failed = false
+	return nil
+}
+
+func (l *Log) append(ctx context.Context, body []byte) (seq uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return 0, ErrClosed
 	}
+	defer func() { l.failed = err != nil }()
 	if err := l.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -211,7 +276,7 @@ func (l *Log) append(ctx context.Context, body []byte) (uint64, error) {
 	if err := l.write(body); err != nil {
 		return 0, err
 	}
-	seq := l.chain.seq
+	seq = l.chain.seq
 	if l.unsigned++; l.unsigned >= checkpointEvery {
 		l.warn(l.checkpoint(), "sign the audit log")
 	}
@@ -230,7 +295,9 @@ func (l *Log) warn(err error, doing string) {
 
 // enter takes the lock among processes, and catches up with what others have written.
 func (l *Log) enter(ctx context.Context) error {
-	if ok, err := l.flock.TryLock(); err != nil {
+	if ok, err := l.flock.TryLock(); errors.Is(err, fs.ErrNotExist) {
+		return gone(err)
+	} else if err != nil {
 		return err
 	} else if !ok {
 		if _, err := l.flock.TryLockContext(ctx, time.Millisecond); err != nil {
@@ -280,8 +347,12 @@ func (l *Log) write(body []byte) error {
 	if err := l.segment.write(line); err != nil {
 		return err
 	}
-	l.chain = l.chain.after(line)
-	return writeHead(l.headFile, l.chain, l.key)
+	next := l.chain.after(line)
+	if err := writeHead(l.headFile, next, l.key); err != nil {
+		return errors.Join(err, l.segment.unwrite(len(line)))
+	}
+	l.chain = next
+	return nil
 }
 
 // note writes an event of the log's own.
@@ -308,7 +379,7 @@ func (l *Log) checkpoint() error {
 
 // rotate signs and ends the segment and begins the next one, and removes what is too old.
 func (l *Log) rotate() error {
-	if err := l.checkpoint(); err != nil {
+	if err := errors.Join(l.checkpoint(), l.headFile.Sync()); err != nil {
 		return err
 	}
 	next, err := createSegment(l.options.Dir, l.segment.number+1)

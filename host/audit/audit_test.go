@@ -232,19 +232,37 @@ func copyFile(t *testing.T, from, to, name string) {
 	}
 }
 
-// TestOpenAfterCut: opening a log does not cover up that its end is missing.
-func TestOpenAfterCut(t *testing.T) {
+// TestOpenAfterChange: opening a log does not cover up that its end was changed while nobody wrote to it.
+func TestOpenAfterChange(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	l := open(t, audit.Options{Dir: dir})
-	appendCalls(t, l, 5)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	edit("audit-00000001.jsonl", func(lines [][]byte) [][]byte { return lines[:3] })(t, dir)
-	appendCalls(t, open(t, audit.Options{Dir: dir}), 5)
-	if report := verify(t, dir); report.OK() || !strings.Contains(fmt.Sprint(report.Problems), "records up to 6 were missing") {
-		t.Errorf("%+v", report)
+	const segment = "audit-00000001.jsonl"
+	original := t.TempDir()
+	l := open(t, audit.Options{Dir: original})
+	appendCalls(t, l, 5) // not signed yet, as when the process is killed
+	for _, test := range []struct {
+		name   string
+		change func(*testing.T, string)
+		want   string
+	}{
+		{"nothing", func(*testing.T, string) {}, ""},
+		{"the end cut off", edit(segment, func(lines [][]byte) [][]byte { return lines[:3] }), "records up to 5 were missing"},
+		{"forged, with a chain that fits", edit(segment, forge), "not the one of its head"},
+		{"forged and longer", edit(segment, func(lines [][]byte) [][]byte {
+			return forge(append(lines, []byte(`{"seq":6,"prev":"`+strings.Repeat("0", 64)+`","time":"2026-01-01T00:00:00Z","type":"tools/call"}`+"\n")))
+		}), "not the one of its head"},
+		{"without a head", remove("audit.head"), "not the one of its head"},
+		{"with a head of one's own", func(t *testing.T, dir string) { put(t, dir, "audit.head", []byte(`{"seq":1,"hash":"","mac":""}`)) }, "not the one of its head"},
+	} {
+		dir := t.TempDir()
+		for _, name := range []string{segment, "audit.head", "audit.key", "audit.pub"} {
+			copyFile(t, original, dir, name)
+		}
+		test.change(t, dir)
+		appendCalls(t, open(t, audit.Options{Dir: dir}), 5)
+		report := verify(t, dir)
+		if text := fmt.Sprint(report.Problems); report.OK() != (test.want == "") || !strings.Contains(text, test.want) {
+			t.Errorf("%s: %s", test.name, text)
+		}
 	}
 }
 

@@ -109,6 +109,8 @@ type head struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 	MAC  string `json:"mac"`
+
+	forged bool // it is there and was not written with the log's key
 }
 
 // headSize is the size of the file: it is written in place, in one piece.

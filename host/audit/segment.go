@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,10 +69,21 @@ func openSegment(dir, name string) (*segment, error) {
 	return &segment{number: number(name), file: file}, nil
 }
 
-// grown reports whether another process has written to it.
+// grown reports whether another process has written to it. It is an error if the file is no longer the one in the directory: what was
+// written to it now would be seen by nobody.
 func (s *segment) grown() (bool, error) {
 	info, err := s.file.Stat()
-	return err == nil && info.Size() != s.size, err
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(s.file.Name())
+	if err != nil {
+		return false, gone(err)
+	}
+	if !os.SameFile(info, there) {
+		return false, fmt.Errorf("%s is not the file that was written to so far: put that back, or restart hako", s.file.Name())
+	}
+	return info.Size() != s.size, nil
 }
 
 // repair cuts off a line that was not finished, and returns how many bytes that were.
@@ -107,6 +119,28 @@ func (s *segment) lineStart(end int64) (int64, error) {
 	return 0, nil
 }
 
+// gone says of an error that files of the log are no longer there.
+func gone(err error) error {
+	return fmt.Errorf("files of the log are gone: %w: put them back, or restart hako to begin a new log", err)
+}
+
+// backward gives the lines of the file from its end on, with their newlines.
+func (s *segment) backward() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for end := s.size; end > 0; {
+			start, err := s.lineStart(end - 1)
+			line := make([]byte, end-start)
+			if err == nil {
+				_, err = s.file.ReadAt(line, start)
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+			end = start
+		}
+	}
+}
+
 // tail is the end of the chain in the file, which ends with a whole line. It is the zero chain in an empty file.
 func (s *segment) tail() (chain, error) {
 	if s.size == 0 {
@@ -116,32 +150,35 @@ func (s *segment) tail() (chain, error) {
 		}
 		s.size = end
 	}
-	start, err := s.lineStart(s.size - 1)
-	if err != nil {
-		return chain{}, err
+	for line, err := range s.backward() {
+		if err != nil {
+			return chain{}, err
+		}
+		entry, err := parseEntry(line)
+		if err != nil {
+			return chain{}, fmt.Errorf("%s ends with what is no record: %w: hako audit verify says more; move the directory away to begin a new log", s.file.Name(), err)
+		}
+		return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
 	}
-	line := make([]byte, s.size-start)
-	if _, err := s.file.ReadAt(line, start); err != nil {
-		return chain{}, err
-	}
-	entry, err := parseEntry(line)
-	if err != nil {
-		return chain{}, fmt.Errorf("%s ends with what is no record: %w: move the file away and verify it", s.file.Name(), err)
-	}
-	return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
+	return chain{}, nil
 }
 
 // write appends a line, or nothing.
 func (s *segment) write(line []byte) error {
 	n, err := s.file.WriteAt(line, s.size)
-	if err != nil {
-		if n > 0 {
-			err = errors.Join(err, s.file.Truncate(s.size))
-		}
-		return err
+	if err != nil && n > 0 {
+		err = errors.Join(err, s.file.Truncate(s.size))
 	}
-	s.size += int64(n)
-	return nil
+	if err == nil {
+		s.size += int64(n)
+	}
+	return err
+}
+
+// unwrite takes a line of n bytes back that was written last.
+func (s *segment) unwrite(n int) error {
+	s.size -= int64(n)
+	return s.file.Truncate(s.size)
 }
 
 func (s *segment) close() error { return errors.Join(s.file.Sync(), s.file.Close()) }

@@ -133,6 +133,12 @@ func (v *verifier) readHead() {
 	}
 	v.report.EndChecked = true
 	h, err := readHead(v.dir, k)
+	for range 3 { // it may have been read while it was written
+		if err == nil {
+			break
+		}
+		h, err = readHead(v.dir, k)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem("it is missing")
@@ -246,8 +252,10 @@ func (v *verifier) content(line []byte, prev string) {
 		v.checkpoint(entry, prev)
 	case entry.Type == TypeRemoved && entry.Removed != nil:
 		v.attested = v.attested || entry.Removed.Seq == v.missing.seq && entry.Removed.Hash == v.missing.hash
-	case entry.Type == TypeGap && entry.Gap != nil:
+	case entry.Type == TypeGap && entry.Gap != nil && entry.Gap.Seq >= entry.Seq:
 		v.problem("records up to %d were missing when the log was opened", entry.Gap.Seq)
+	case entry.Type == TypeGap:
+		v.problem("the end of the log was not the one of its head when the log was opened: what stands before may have been changed")
 	}
 }
 

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/hako-run/hako/host/approval"
@@ -13,12 +13,29 @@ import (
 
 // Audit records calls. *audit.Log does.
 type Audit interface {
+	// Ready returns an error while nothing can be recorded.
+	Ready() error
 	Append(ctx context.Context, event *audit.Event) error
 	Digest(data []byte) string
 }
 
 // errUnrecorded withholds the answer of a call that could not be recorded.
-var errUnrecorded = fmt.Errorf("the call could not be recorded in the audit log, and so its answer is withheld: the host's log says why")
+var errUnrecorded = errors.New("the call could not be recorded in the audit log, and so its answer is withheld: the host's log says why")
+
+// errUnrecordable refuses a call before it has any effect.
+var errUnrecordable = errors.New("nothing can be recorded in the audit log at present, and so the call was not made: the host's log says why")
+
+// recordable refuses a call that could not be recorded, unless the operator prefers that.
+func (p *Pipeline) recordable(record *Record) error {
+	if p.options.Audit == nil || p.options.AuditOptional {
+		return nil
+	}
+	if err := p.options.Audit.Ready(); err != nil {
+		p.options.Logger.Error("a call was refused because it could not be recorded", "method", record.Method, "err", err)
+		return errUnrecordable
+	}
+	return nil
+}
 
 // account records the call before its answer leaves. Without a record there is no answer, unless the operator prefers that.
 func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, response *abi.Response, failure error) error {

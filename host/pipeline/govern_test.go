@@ -44,8 +44,8 @@ func (p *people) Ask(_ context.Context, q *approval.Question, way approval.Way) 
 
 // ledger records events, or fails.
 type ledger struct {
-	err    error
-	events []*audit.Event
+	err, unready error
+	events       []*audit.Event
 }
 
 func (l *ledger) Append(_ context.Context, event *audit.Event) error {
@@ -55,6 +55,8 @@ func (l *ledger) Append(_ context.Context, event *audit.Event) error {
 	l.events = append(l.events, event)
 	return nil
 }
+
+func (l *ledger) Ready() error { return l.unready }
 
 func (l *ledger) Digest(data []byte) string { return fmt.Sprintf("digest of %d", len(data)) }
 
@@ -233,8 +235,15 @@ func TestUnrecorded(t *testing.T) {
 	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, "could not be recorded") || strings.Contains(result.Response.Content[0].Text, "fine") {
 		t.Errorf("%v, %+v", err, result)
 	}
+	// While that lasts, calls have no effects that nobody would know of.
+	g.ledger.unready = g.ledger.err
+	g.backend.last = abi.Request{}
+	result, err = g.tool(t, "p_free", `{"n":1}`)
+	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, "was not made") || g.backend.last.Name != "" {
+		t.Errorf("%v, %+v", err, result)
+	}
 	g = newGoverned(t, func(o *pipeline.Options) { o.AuditOptional = true })
-	g.ledger.err = errors.New("disk full")
+	g.ledger.err, g.ledger.unready = errors.New("disk full"), errors.New("disk full")
 	if result, err := g.tool(t, "p_free", `{"n":1}`); err != nil || result.Outcome != pipeline.OK {
 		t.Errorf("optional: %v, %+v", err, result)
 	}

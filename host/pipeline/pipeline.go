@@ -83,9 +83,13 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 			observer.CallEnded(record)
 		}()
 	}
-	response, err := p.guarded(ctx, call, &record)
+	var response *abi.Response
+	err := p.recordable(&record)
+	if err == nil {
+		response, err = p.guarded(ctx, call, &record)
+	}
 	record.Outcome = outcomeOf(response, err)
-	if record.Outcome == Internal && !errors.Is(err, errInternal) {
+	if record.Outcome == Internal && !errors.Is(err, errInternal) && !errors.Is(err, errUnrecordable) {
 		p.options.Logger.Error("a call failed inside the host", "method", record.Method, "name", record.Name, "err", err)
 		err = errInternal
 	}
@@ -93,7 +97,7 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 		record.Output = size(response)
 	}
 	record.Duration = time.Since(record.Started)
-	if unrecorded := p.account(ctx, call, &record, response, err); unrecorded != nil {
+	if unrecorded := p.account(ctx, call, &record, response, err); unrecorded != nil && err != errUnrecordable {
 		record.Outcome, response, err = Internal, nil, unrecorded
 	}
 	if err != nil && record.Method == abi.CallTool {
