@@ -138,7 +138,7 @@ func (s *authServer) RoundTrip(r *http.Request) (response *http.Response, err er
 // freeeSpec is the credential of all tests with the server at base.
 func freeeSpec(base string) Spec {
 	return Spec{
-		Provider: Freee, ClientID: "client", ClientSecret: Source{Command: []string{"echo", "client-secret"}},
+		Provider: Freee, ClientID: "client", ClientSecret: command("echo", "client-secret"),
 		AuthorizeURL: base + "/authorize", TokenURL: base + "/token",
 	}
 }

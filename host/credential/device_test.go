@@ -48,7 +48,7 @@ func TestDeviceCode(t *testing.T) {
 					return true
 				}
 				b := newBroker(t, options(dir, Spec{
-					Provider: OAuth2, ClientID: "client", ClientSecret: Source{Command: []string{"echo", "client-secret"}},
+					Provider: OAuth2, ClientID: "client", ClientSecret: command("echo", "client-secret"),
 					TokenURL: "http://127.0.0.1:1/token", DeviceURL: "http://127.0.0.1:1/token", Scopes: []string{"a", "b"},
 				}))
 				b.client.Transport = s

@@ -153,18 +153,18 @@ func TestRotateAfterCrash(t *testing.T) {
 func TestRotateFromCommand(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "vault")
-	source := Source{Command: []string{"cat", file}}
+	source := command("cat", file)
 	old, next := newKeyText(), newKeyText()
 	write(t, file, old)
 	b := keyed(t, dir, source)
 	hold(t, b, "", 0, time.Hour)
-	if _, err := b.Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "the command cat holds one key only: put a new one in front") {
+	if _, err := b.Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "the command "+os.Args[0]+" holds one key only: put a new one in front") {
 		t.Errorf("got %v", err)
 	}
 	write(t, file, next+"\n"+old)
 	hold(t, keyed(t, dir, source), "early", 0, time.Hour) // before the rotation: with the old key
 	r, err := b.Rotate(t.Context())
-	if err != nil || r.Remedy != "take the old keys out of the command cat" || r.Records != 2 {
+	if err != nil || r.Remedy != "take the old keys out of the command "+os.Args[0] || r.Records != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	write(t, file, next)

@@ -24,11 +24,37 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && commands[os.Args[1]] != nil {
+		os.Exit(commands[os.Args[1]](os.Args[2]))
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		child(dir, os.Getenv(childServer))
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// commands are what the test binary does as the command of a Source, on every system. They return the exit code.
+var commands = map[string]func(string) int{
+	"echo": func(text string) int { fmt.Println(text); return 0 },
+	"cat": func(path string) int {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return 1
+		}
+		fmt.Print(string(data))
+		return 0
+	},
+	"fail": func(text string) int {
+		fmt.Println(text)
+		fmt.Fprintln(os.Stderr, text)
+		return 3
+	},
+}
+
+// command is a Source that runs one of them.
+func command(name, argument string) Source {
+	return Source{Command: []string{os.Args[0], name, argument}}
 }
 
 // child answers every line of standard input with the token that a request would carry, or the error.

@@ -223,33 +223,49 @@ func TestFailedRenewals(t *testing.T) {
 // TestUnsavedTokens has the store refuse a new pair: nobody uses it, no process takes the old one, and it is stored in the end.
 func TestUnsavedTokens(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *authServer, dir string) {
-		b, other := s.offline(dir), s.offline(dir)
-		for _, b := range []*Broker{b, other} {
-			hold(t, b, "", -7*time.Hour, -time.Hour)
+	for name, answered := range map[string]bool{"renewed": true, "refused": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, s *authServer, dir string) { unsaved(t, s, dir, answered) })
+		})
+	}
+}
+
+// unsaved has a renewal, or its passing failure, not stored at once.
+func unsaved(t *testing.T, s *authServer, dir string, answered bool) {
+	b, other := s.offline(dir), s.offline(dir)
+	for _, b := range []*Broker{b, other} {
+		hold(t, b, "", -7*time.Hour, -time.Hour)
+	}
+	s.before = func(w http.ResponseWriter, _ url.Values) bool {
+		change(t, other, "CREATE TRIGGER refuse BEFORE UPDATE ON credential BEGIN SELECT RAISE(ABORT, 'no room'); END")
+		if !answered {
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		s.before = func(http.ResponseWriter, url.Values) bool {
-			change(t, other, "CREATE TRIGGER refuse BEFORE UPDATE ON credential BEGIN SELECT RAISE(ABORT, 'no room'); END")
-			return false
+		s.before = nil
+		return !answered
+	}
+	for _, wait := range []time.Duration{0, 5 * time.Second, pause} {
+		time.Sleep(wait)
+		if got := token(t, b, ""); !strings.Contains(got, "cannot be stored") || !strings.Contains(got, "no room") {
+			t.Errorf("got %s", got)
 		}
-		for _, wait := range []time.Duration{0, 5 * time.Second, pause} {
-			time.Sleep(wait)
-			if got := token(t, b, ""); !strings.Contains(got, "cannot be stored") || !strings.Contains(got, "no room") {
-				t.Errorf("got %s", got)
-			}
-			if status := only(t, other); status.State != Ready {
-				t.Errorf("another process takes it for lost: %+v", status)
-			}
+		if status := only(t, other); status.State != Ready {
+			t.Errorf("another process takes it for lost: %+v", status)
 		}
-		change(t, other, "DROP TRIGGER refuse")
-		time.Sleep(2 * time.Second)
-		for _, b := range []*Broker{b, other} {
-			if got := token(t, b, ""); got != "access-0001" || s.refreshes() != 1 {
-				t.Errorf("got %s after %d renewals", got, s.refreshes())
-			}
-			b.Close()
+	}
+	change(t, other, "DROP TRIGGER refuse")
+	time.Sleep(2 * time.Second)
+	want := 1
+	if !answered {
+		want = 2
+	}
+	for _, b := range []*Broker{b, other} {
+		if got := token(t, b, ""); got != "access-0001" || s.refreshes() != want {
+			t.Errorf("got %s after %d renewals, want %d", got, s.refreshes(), want)
 		}
-	})
+		b.Close()
+	}
 }
 
 // TestRefreshTokenThatStays is a server whose answer to a refresh has no new refresh token (RFC 6749, section 6), nor facts.

@@ -37,11 +37,11 @@ func TestStaticToken(t *testing.T) {
 	}{
 		"environment":   {Spec{Token: Source{Env: "HAKO_TEST_KOT"}}, "Authorization", "Bearer token-from-environment"},
 		"file":          {Spec{Token: Source{File: file}}, "Authorization", "Bearer token-from-file"},
-		"command":       {Spec{Token: Source{Command: []string{"echo", "token-from-command"}}}, "Authorization", "Bearer token-from-command"},
+		"command":       {Spec{Token: command("echo", "token-from-command")}, "Authorization", "Bearer token-from-command"},
 		"scheme":        {Spec{Token: Source{File: file}, Scheme: "token"}, "Authorization", "token token-from-file"},
 		"header":        {Spec{Token: Source{File: file}, Header: "x-api-key"}, "X-Api-Key", "token-from-file"},
 		"both":          {Spec{Token: Source{File: file}, Header: "X-Auth", Scheme: "Key"}, "X-Auth", "Key token-from-file"},
-		"user and pass": {Spec{Token: Source{Command: []string{"echo", "aladdin:opensesame"}}, Scheme: "Basic"}, "Authorization", "Basic YWxhZGRpbjpvcGVuc2VzYW1l"},
+		"user and pass": {Spec{Token: command("echo", "aladdin:opensesame"), Scheme: "Basic"}, "Authorization", "Basic YWxhZGRpbjpvcGVuc2VzYW1l"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestStaticTokenThatCannotBeUsed(t *testing.T) {
 		"too large":       {Source{File: filepath.Join(dir, "large")}, "more than 65536 bytes"},
 		"unset variable":  {Source{Env: "HAKO_TEST_UNSET"}, "the environment variable HAKO_TEST_UNSET: is empty or not set"},
 		"missing command": {Source{Command: []string{filepath.Join(dir, "none"), "--password=hunter2"}}, "no such file"},
-		"failing command": {Source{Command: []string{"sh", "-c", "echo leaked-secret; echo leaked-secret >&2; exit 3"}}, "exit status 3"},
+		"failing command": {command("fail", "leaked-secret"), "exit status 3"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestStaticTokenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "token")
 	write(t, file, "first-token")
-	specs := map[string]Spec{"file": {Token: Source{File: file}}, "command": {Token: Source{Command: []string{"cat", file}}}}
+	specs := map[string]Spec{"file": {Token: Source{File: file}}, "command": {Token: command("cat", file)}}
 	b := newBroker(t, Options{Credentials: specs})
 	value := func(name string) string {
 		c, err := b.Credential(t.Context(), "", name)
@@ -144,12 +144,12 @@ func TestStaticTokenIsReadAgain(t *testing.T) {
 // TestTenants holds that a tenant has its own credential or the shared one, and never another tenant's.
 func TestTenants(t *testing.T) {
 	t.Parallel()
-	echo := func(text string) Spec { return Spec{Token: Source{Command: []string{"echo", text}}} }
+	printing := func(text string) Spec { return Spec{Token: command("echo", text)} }
 	b := newBroker(t, Options{
-		Credentials: map[string]Spec{"shared": echo("everybodys-token")},
+		Credentials: map[string]Spec{"shared": printing("everybodys-token")},
 		Tenants: map[string]map[string]Spec{
-			"acme":  {"kot": echo("acmes-own-token"), "shared": echo("acmes-shared-token")},
-			"other": {"kot": echo("others-own-token")},
+			"acme":  {"kot": printing("acmes-own-token"), "shared": printing("acmes-shared-token")},
+			"other": {"kot": printing("others-own-token")},
 		},
 	})
 	for _, test := range []struct{ tenant, name, want string }{
