@@ -69,7 +69,7 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 
 // openDesk opens the desk for approvals. Who may answer is up to the policy; operators always may.
 func openDesk(ctx context.Context, c *config.Config, s *store.Store, inForce func() *policy.Policy) (*approval.Desk, error) {
-	return approval.New(ctx, s, &approval.Options{Timeout: c.ApprovalTimeout, May: func(q *approval.Question, p approval.Person) bool {
+	return approval.New(ctx, s, &approval.Options{Timeout: c.ApprovalTimeout, Operators: c.ApprovalOperators, May: func(q *approval.Question, p approval.Person) bool {
 		return p.Operator || inForce().MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
 	}})
 }

@@ -56,7 +56,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
 		a.serveCommand(), a.callCommand(), a.toolsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
-		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
+		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -45,7 +45,9 @@ type Config struct {
 	// Policy is the file with the policy, which need not exist.
 	Policy          string
 	ApprovalTimeout time.Duration
-	Audit           Audit
+	// ApprovalOperators says that operators always look at questions.
+	ApprovalOperators bool
+	Audit             Audit
 
 	HTTP           HTTP
 	MCP            MCP

@@ -48,6 +48,7 @@ func (c *Config) table() []setting {
 		{key: "memoryBudget", value: &c.MemoryBudget, fallback: "2GiB"},
 		{key: "policy", value: &c.Policy, fallback: "hako.policy.yaml", path: true},
 		{key: "approvals.timeout", value: &c.ApprovalTimeout, fallback: "5m"},
+		{key: "approvals.operators", value: &c.ApprovalOperators},
 		{key: "audit.disabled", value: &c.Audit.Disabled},
 		{key: "audit.optional", value: &c.Audit.Optional},
 		{key: "audit.sync", value: &c.Audit.Sync},

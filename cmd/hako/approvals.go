@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/store"
+)
+
+func (a *app) approvalsCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "List and answer what waits for a person's yes",
+		Long: `List the questions that wait for a person's yes: calls that the policy asks about and whose callers cannot, or may not, agree themselves.
+Whoever can write to hako's store is an operator and may answer any of them.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return group(cmd, args)
+			}
+			return a.withDesk(cmd, func(_ *config.Config, desk *approval.Desk) error { return a.listApprovals(cmd.Context(), desk, asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(a.approvalAnswerCommand("approve", "Agree to a call", true), a.approvalAnswerCommand("refuse", "Refuse a call", false), a.approvalsWatchCommand())
+	return cmd
+}
+
+// withDesk calls do with the desk for approvals of the configuration's store.
+func (a *app) withDesk(cmd *cobra.Command, do func(*config.Config, *approval.Desk) error) (err error) {
+	c, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(cmd.Context(), c.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	desk, err := approval.New(cmd.Context(), s, nil)
+	if err != nil {
+		return err
+	}
+	return do(c, desk)
+}
+
+func (a *app) listApprovals(ctx context.Context, desk *approval.Desk, asJSON bool) error {
+	list, err := desk.Waiting(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(append([]*approval.Question{}, list...))
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(a.stderr, "Nothing waits.")
+		return err
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tTOOL\tASKED BY\tRULE\tTIME LEFT")
+	for _, q := range list {
+		who := q.Caller.User
+		if who == "" {
+			who = "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, printable(who), q.Caller.Door, printable(q.Rule), timeLeft(q))
+	}
+	return table.Flush()
+}
+
+func timeLeft(q *approval.Question) time.Duration { return time.Until(q.Expires).Round(time.Second) }
+
+func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " ID",
+		Short: short,
+		Long: short + ` that waits. The first answer counts, and it counts for that call alone, unless the policy's rule lets a yes
+hold for longer. It is recorded in the audit log.`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: a.completeApprovals,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withDesk(cmd, func(c *config.Config, desk *approval.Desk) error {
+				q, err := desk.Question(cmd.Context(), args[0])
+				if err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
+				fmt.Fprintln(a.stderr, q.Text(c.Locale))
+				return a.answer(cmd.Context(), c, desk, q, yes)
+			})
+		},
+	}
+}
+
+// answer answers a question as an operator, and records it.
+func (a *app) answer(ctx context.Context, c *config.Config, desk *approval.Desk, q *approval.Question, yes bool) error {
+	word := map[bool]string{true: "approved", false: "refused"}[yes]
+	done := &deed{
+		action: "approval." + map[bool]string{true: "approve", false: "refuse"}[yes], tenant: q.Caller.Tenant,
+		target: audit.Target{Plugin: q.Plugin, Name: q.Tool}, detail: map[string]string{"question": q.ID, "rule": q.Rule, "asked by": q.Caller.User},
+	}
+	err := a.audited(ctx, c, done, func() error {
+		return desk.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{User: userName(), Operator: true}})
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.ID, err)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s %s\n", word, q.ID)
+	return err
+}
+
+func (a *app) completeApprovals(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	quiet := &app{stdout: io.Discard, stderr: io.Discard, dir: a.dir, file: a.file}
+	err := quiet.withDesk(cmd, func(_ *config.Config, desk *approval.Desk) error {
+		list, err := desk.Waiting(cmd.Context(), nil)
+		for _, q := range list {
+			names = append(names, cobra.CompletionWithDesc(q.ID, q.Tool))
+		}
+		return err
+	})
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
