@@ -209,6 +209,11 @@ func (h *Host) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
 	return h.pipeline.Visible(caller, tool)
 }
 
+// MayAsk reports whether a call of the tool by the caller may put a question to people; see pipeline.Pipeline.MayAsk.
+func (h *Host) MayAsk(caller pipeline.Caller, tool *catalog.Tool) bool {
+	return h.pipeline.MayAsk(caller, tool)
+}
+
 // Close takes all plugins out of the catalog, waits for the calls in flight and frees everything. It may be called twice.
 func (h *Host) Close() error {
 	h.scanning.Lock()

@@ -231,7 +231,10 @@ func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	if err != nil {
 		return catalog.Source{}, err
 	}
-	return catalog.Source{Name: s.name, Prefix: h.options.Settings[s.name].Prefix, Config: config, Tenants: tenants, Backend: s.sandbox}, nil
+	return catalog.Source{
+		Name: s.name, Prefix: h.options.Settings[s.name].Prefix, Config: config, Tenants: tenants,
+		Asks: s.grants.Exec != nil, Backend: s.sandbox,
+	}, nil
 }
 
 // replace puts the new service in the place of p's old one. An old one stays until the new one is ready, so that no call falls

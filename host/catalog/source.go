@@ -46,6 +46,8 @@ type Source struct {
 	Config []byte
 	// Tenants hold what is passed instead of Config for callers of a tenant, by tenant.
 	Tenants map[string][]byte
+	// Asks says that calls may put questions to people while they run.
+	Asks    bool
 	Backend Backend
 }
 

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,9 +40,13 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
+	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
 	ctx, release := s.bound(ctx, req.Extra)
 	defer release()
 	response, err := s.useTool(ctx, call)
+	if state, requests, ok := s.input(call, err); ok {
+		return &mcp.CallToolResult{RequestState: state, InputRequests: requests}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +62,9 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 		}
 	}()
 	answer, err := s.calls.Call(ctx, call)
+	if denied, ok := errors.AsType[*pipeline.NotAllowedError](err); ok && denied.Rule != "" {
+		return failedTool(denied.Error()), nil // nothing is wrong with the request, and the model should know
+	}
 	if err != nil {
 		return nil, s.protocolError(call, err)
 	}
@@ -64,9 +72,12 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 }
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	response, err := s.call(ctx, newCall(req.Session, req.Extra, abi.Request{
-		Method: abi.ReadResource, URI: req.Params.URI,
-	}), req.Extra)
+	call := newCall(req.Session, req.Extra, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
+	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
+	response, err := s.call(ctx, call, req.Extra)
+	if state, requests, ok := s.input(call, err); ok {
+		return &mcp.ReadResourceResult{RequestState: state, InputRequests: requests}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +96,12 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			return nil, err
 		}
 	}
-	response, err := s.call(ctx, newCall(req.Session, req.Extra, request), req.Extra)
+	call := newCall(req.Session, req.Extra, request)
+	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
+	response, err := s.call(ctx, call, req.Extra)
+	if state, requests, ok := s.input(call, err); ok {
+		return &mcp.GetPromptResult{RequestState: state, InputRequests: requests}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -17,16 +17,21 @@ import (
 // This file is the short way of a tools/call over HTTP. The SDK decodes every message about ten times and takes it through four
 // goroutines, which costs more than the sandbox. So a call that has nothing unusual about it is read once, passed on and answered
 // here. It is the middle of the way only: who may call, and how much, has been settled before, and the pipeline is the same. Whatever
-// the rules here do not know goes to the SDK, which also has all the words for what is wrong with a request.
+// the rules here do not know goes to the SDK, which also has all the words for what is wrong with a request. So does a call about which the
+// person at the client may be asked: that takes more than one answer.
 
 // callDirectly answers a call of the era without sessions, or reports false if it is one for the SDK. call may be nil.
 func (s *Server) callDirectly(w *response, r *http.Request, over *exchange, call *plainCall) bool {
 	if call == nil || !s.isPlain(r.Header, call) || !call.agrees(r.Header) {
 		return false
 	}
+	whole := over.newCall(r.Header, "", call.request())
+	if call.fillsForms() && s.mayAsk(whole.Caller, call.name) {
+		return false
+	}
 	ctx, cancel := s.boundTo(r)
 	defer cancel()
-	response, err := s.useTool(ctx, over.newCall(r.Header, "", call.request()))
+	response, err := s.useTool(ctx, whole)
 	reply := reply{id: call.id, response: response, err: err, server: s.info}
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.Header().Set("Content-Type", "application/json")
@@ -39,6 +44,10 @@ func (s *Server) callDirectlyIn(session *session, w *response, r *http.Request, 
 	if session == nil || call == nil || !s.isPlain(r.Header, call) || !call.agreesIn(session, r.Header) {
 		return false
 	}
+	whole := over.newCall(r.Header, session.id, call.request())
+	if session.fillsForms && s.mayAsk(whole.Caller, call.name) {
+		return false
+	}
 	ctx, cancel := s.boundTo(r)
 	defer cancel()
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
@@ -49,7 +58,7 @@ func (s *Server) callDirectlyIn(session *session, w *response, r *http.Request, 
 			fmt.Sprintf("duplicate in-flight request ID %v", call.id.Raw()))
 		return true
 	}
-	response, err := s.useTool(ctx, over.newCall(r.Header, session.id, call.request()))
+	response, err := s.useTool(ctx, whole)
 	session.end(call.id) // before the answer, after which the client may use the ID again
 	if response != nil {
 		fit(response, session.version)
@@ -116,6 +125,12 @@ func (c *plainCall) agrees(h http.Header) bool {
 func (c *plainCall) agreesIn(session *session, h http.Header) bool {
 	version := h.Get("Mcp-Protocol-Version")
 	return c.version == nil && withSession[session.version] && (version == "" || withSession[version])
+}
+
+// fillsForms reports whether the client says that it shows forms to its user.
+func (c *plainCall) fillsForms() bool {
+	var capabilities mcp.ClientCapabilities
+	return string(c.capabilities) != "{}" && json.Unmarshal(c.capabilities, &capabilities) == nil && fillsForms(&capabilities)
 }
 
 // withSession has the versions of the era with sessions.

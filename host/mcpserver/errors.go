@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -38,6 +39,8 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 	switch {
 	case errors.As(err, &wire):
 		return wire
+	case atFault[*approval.PendingError](err):
+		return err // it becomes a result: see input
 	case errors.As(err, &missing):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: missing.Error(), Data: uriData(call)}
 	case atFault[*pipeline.NotAllowedError](err), atFault[*pipeline.InvalidError](err):

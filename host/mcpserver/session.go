@@ -29,6 +29,8 @@ type session struct {
 	owner string
 	// version is the one that its client asked for.
 	version string
+	// fillsForms says that its client shows forms to its user.
+	fillsForms bool
 
 	requests int
 	lastUsed time.Time
@@ -45,8 +47,9 @@ func newSessions(idle time.Duration) *sessions {
 func (t *sessions) add(sdk *mcp.ServerSession, owner string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	opened := sdk.InitializeParams()
 	s := &session{
-		table: t, id: sdk.ID(), sdk: sdk, owner: owner, version: sdk.InitializeParams().ProtocolVersion,
+		table: t, id: sdk.ID(), sdk: sdk, owner: owner, version: opened.ProtocolVersion, fillsForms: fillsForms(opened.Capabilities),
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	s.ending = time.AfterFunc(t.idle, s.expire)

@@ -137,7 +137,11 @@ func (e *NotFoundError) Error() string {
 }
 
 // NotAllowedError says that the caller may not use what it asked for, and how that can change.
-type NotAllowedError struct{ Name, Reason string }
+type NotAllowedError struct {
+	Name, Reason string
+	// Rule is the policy's that stands against the call. It is empty where the plugin is not allowed to anybody.
+	Rule string
+}
 
 func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("%s is not allowed: %s", e.Name, e.Reason)

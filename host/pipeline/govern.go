@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
@@ -55,6 +56,16 @@ func (p *Pipeline) Visible(caller Caller, tool *catalog.Tool) bool {
 	return p.options.Policy().Visible(policyCall(caller, ofTool(tool), nil))
 }
 
+// MayAsk reports whether a call of the tool by the caller may put a question to people, whatever its arguments: the policy's, or the tool's
+// own. A door that reaches its callers in one of several ways takes that one then.
+func (p *Pipeline) MayAsk(caller Caller, tool *catalog.Tool) bool {
+	if tool.Source.Asks || p.options.Policy == nil {
+		return tool.Source.Asks
+	}
+	outlook := p.options.Policy().Prospects(policyCall(caller, ofTool(tool), nil))
+	return slices.ContainsFunc(outlook, func(possible policy.Prospect) bool { return possible.Action == policy.Ask })
+}
+
 func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {
 	return &policy.Call{
 		Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
@@ -78,7 +89,7 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
 		return p.ask(ctx, call, q, call.Way, record)
 	}
-	return &NotAllowedError{Name: s.name, Reason: because(decision.Rule, decision.Reason.In(p.locale(call)))}
+	return &NotAllowedError{Name: s.name, Rule: decision.Rule, Reason: because(decision.Rule, decision.Reason.In(p.locale(call)))}
 }
 
 // because is why a rule stands against a call.
@@ -115,10 +126,10 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
 		return err
 	case errors.Is(err, approval.ErrUnreachable):
-		return &NotAllowedError{Name: q.Tool, Reason: fmt.Sprintf(
+		return &NotAllowedError{Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf(
 			"the policy's rule %q wants a person to agree, and %v: call it through a client that can ask (MCP elicitation), or have somebody answer with hako approvals", q.Rule, err)}
 	}
-	return &NotAllowedError{Name: q.Tool, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %v", q.Rule, err)}
+	return &NotAllowedError{Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %v", q.Rule, err)}
 }
 
 // asker lets a broker put questions about what the call is doing. The answer cannot come with a second call: by then this one is over.
