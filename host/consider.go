@@ -37,7 +37,7 @@ func (h *Host) candidates(sources []source, consentsChanged bool) []*candidate {
 			p = &plugin{source: source, status: Status{Path: source.path}}
 			h.plugins[source.path] = p
 		}
-		if !known || err != nil || p.stamp != now || p.stale || consentsChanged {
+		if !known || err != nil || p.stamp != now || p.stale || p.asked || consentsChanged {
 			list = append(list, &candidate{plugin: p, stamp: now})
 		}
 	}
@@ -64,6 +64,7 @@ func (h *Host) look(ctx context.Context, c *candidate) {
 	}
 	p := c.plugin
 	before := p.status
+	p.asked = false
 	status := h.consider(ctx, p, c.content, c.err)
 	h.mu.Lock()
 	p.stamp, p.stale = c.stamp, false
@@ -275,7 +276,8 @@ func (h *Host) revive(ctx context.Context, p *plugin, name string) {
 	if err == nil {
 		err = h.serve(ctx, p, content, &consent)
 	}
-	if err != nil {
+	p.asked = errors.Is(err, errAsked)
+	if err != nil && !p.asked {
 		h.logger.Warn("the version with consent cannot be brought back", "plugin", name, "err", err)
 	}
 }
@@ -287,6 +289,10 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 	switch {
 	case errors.As(err, &conflict):
 		status.State, status.Reason = Conflict, err.Error()
+		return status
+	case errors.Is(err, errAsked):
+		p.asked = true
+		status.State, status.Reason = Pending, errAsked.Error()
 		return status
 	case err != nil:
 		return h.broken(p, status, err)

@@ -18,11 +18,9 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// listingTime is how long an Extism guest may take to say what it offers. Other plugins wait for that.
-const listingTime = 10 * time.Second
-
-// adopt makes spec run an Extism guest, and returns its manifest with everything that it offers. client may be nil.
-func (h *Host) adopt(ctx context.Context, p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spec) (*manifest.Manifest, error) {
+// adopt makes spec run an Extism guest, and returns its manifest with everything that it offers. client may be nil. It fails with errAsked
+// if the guest has to be asked for that first.
+func (h *Host) adopt(p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spec) (*manifest.Manifest, error) {
 	config, err := h.configure(p)
 	if err != nil {
 		return nil, err
@@ -33,8 +31,9 @@ func (h *Host) adopt(ctx context.Context, p *pluginFile, client *httpbroker.Brok
 	}
 	adapter.Equip(spec)
 	key := sha256.Sum256(fmt.Append(nil, p.module.Digest, string(config)))
-	listing, err := h.store.listing(hex.EncodeToString(key[:]), func() ([]byte, error) {
-		return h.ask(ctx, p, config, *spec)
+	asked := *spec
+	listing, err := h.store.listing(hex.EncodeToString(key[:]), func(key string) ([]byte, error) {
+		return h.listings.take(key, func(ctx context.Context) ([]byte, error) { return h.ask(ctx, p, config, asked) })
 	})
 	if err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func (h *Host) ask(ctx context.Context, p *pluginFile, config []byte, spec sandb
 	adapter.Equip(&spec)
 	spec.Mounts = nil
 	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
-	spec.Limits.Time = min(spec.Limits.Time, listingTime)
+	spec.Limits.Time = min(spec.Limits.Time, h.listings.time)
 	plugin := h.engine.Load(spec)
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	return extism.List(ctx, plugin)
@@ -61,9 +60,9 @@ func (h *Host) ask(ctx context.Context, p *pluginFile, config []byte, spec sandb
 const listingSuffix = ".listing.json"
 
 // listing returns what an Extism guest offers, from disk if it has been asked before.
-func (s *store) listing(key string, ask func() ([]byte, error)) ([]byte, error) {
+func (s *store) listing(key string, ask func(key string) ([]byte, error)) ([]byte, error) {
 	if s.dir == "" {
-		return ask()
+		return ask(key)
 	}
 	path := filepath.Join(s.dir, key+listingSuffix)
 	data, err := os.ReadFile(path)
@@ -75,7 +74,7 @@ func (s *store) listing(key string, ask func() ([]byte, error)) ([]byte, error) 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("what the plugin offers: %w", err)
 	}
-	if data, err = ask(); err != nil {
+	if data, err = ask(key); err != nil {
 		return nil, err
 	}
 	return data, wholefile.Write(path, data)

@@ -16,8 +16,18 @@ import (
 )
 
 // Load looks at the folders once and brings the plugins found into service. What is wrong with a single plugin is in its Status; an
-// error means that a folder or the consents could not be read.
+// error means that a folder or the consents could not be read. Guests of the Extism ABI that are new are asked what they offer, for up to ten
+// seconds; other plugins are in service before.
 func (h *Host) Load(ctx context.Context) error {
+	err := h.scan(ctx)
+	for err == nil && h.listings.wait(ctx) {
+		err = h.scan(ctx)
+	}
+	return err
+}
+
+// scan is Load, but does not wait for guests that are asked.
+func (h *Host) scan(ctx context.Context) error {
 	h.scanning.Lock()
 	defer h.scanning.Unlock()
 	sources, err := h.sources()
@@ -151,8 +161,9 @@ func (h *Host) Watch(ctx context.Context) error {
 			settle(ctx, watcher.Events)
 		case <-watcher.Errors:
 		case <-poll.C:
+		case <-h.listings.answered:
 		}
-		if err := h.Load(ctx); err != nil && ctx.Err() == nil {
+		if err := h.scan(ctx); err != nil && ctx.Err() == nil {
 			h.logger.Error("look at the plugin folders", "err", err)
 		}
 	}

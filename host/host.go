@@ -147,6 +147,7 @@ type Host struct {
 	pipeline *pipeline.Pipeline
 	store    store
 	index    *index
+	listings *listings
 
 	// retired counts services that are being closed.
 	retired sync.WaitGroup
@@ -167,7 +168,7 @@ type Host struct {
 
 // New returns a Host without plugins; Load or Watch brings them. It fails if the cache directory cannot be used.
 func New(options *Options) (*Host, error) {
-	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}, added: make(chan struct{}, 1)}
+	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}, added: make(chan struct{}, 1), listings: newListings()}
 	if options != nil {
 		h.options = *options
 	}
@@ -228,6 +229,7 @@ func (h *Host) Close() error {
 		h.retire(p)
 	}
 	h.mu.Unlock()
+	h.listings.close()
 	h.retired.Wait()
 	err := h.engine.Close()
 	if h.options.Credentials != nil {

@@ -31,7 +31,9 @@ type plugin struct {
 	source source
 	stamp  stamp
 	// stale says that it has to be looked at again although its file has not changed.
-	stale  bool
+	stale bool
+	// asked says that its guest was being asked what it offers when it was last looked at. h.scanning guards it.
+	asked  bool
 	status Status
 	// service is what answers calls; nil if nothing does.
 	service *service
@@ -97,7 +99,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	spec.Wasm = func() ([]byte, error) { return h.store.open(s.digest) }
 	switch {
 	case p.module.IsExtism():
-		if s.manifest, err = h.adopt(ctx, p, client, &spec); err != nil {
+		if s.manifest, err = h.adopt(p, client, &spec); err != nil {
 			return nil, err
 		}
 	case client != nil:
