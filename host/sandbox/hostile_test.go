@@ -13,8 +13,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestHostileCode stops guests in which there is much to do between function entries and loop heads. Counted only there, they went on for
-// 7 to 70 seconds after their time was up; how late they are now is measured by make bench.
+// TestHostileCode stops guests in which there is much to do between function entries and loop heads. Counted only there, most of them went on for
+// seconds after their time was up; how late they are now is measured by make bench.
 func TestHostileCode(t *testing.T) {
 	t.Parallel()
 	for name, wasm := range guesttest.Hostile() {
