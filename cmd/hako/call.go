@@ -125,7 +125,7 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
 	h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) {
-		o.Governance = g.governance()
+		g.apply(o)
 		change(o)
 	})
 	if err != nil {

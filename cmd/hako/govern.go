@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
@@ -67,23 +69,36 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 	return g, nil
 }
 
-// openDesk opens the desk for approvals. Who may answer is up to the policy; operators always may.
+// openDesk opens the desk for approvals. Who may answer is up to the policy, among the users of the caller's tenant; operators always may.
 func openDesk(ctx context.Context, c *config.Config, s *store.Store, inForce func() *policy.Policy) (*approval.Desk, error) {
 	return approval.New(ctx, s, &approval.Options{Timeout: c.ApprovalTimeout, Operators: c.ApprovalOperators, May: func(q *approval.Question, p approval.Person) bool {
-		return p.Operator || inForce().MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
+		return p.Operator || p.Tenant == q.Caller.Tenant && inForce().MayApprove(policy.Decision{Approvers: q.Approvers}, q.Caller.User, p.User, p.Groups)
 	}})
 }
 
-// governance is what the pipeline needs of it.
-func (g *government) governance() pipeline.Governance {
-	governance := pipeline.Governance{
+// apply makes a host do as the government says.
+func (g *government) apply(o *host.Options) {
+	o.Governance = pipeline.Governance{
 		Policy: g.policy.Policy, Approvals: g.desk, Quotas: g.quotas,
 		AuditOptional: g.config.Audit.Optional, AuditFields: g.config.Audit.Fields,
 	}
 	if g.audit != nil {
-		governance.Audit = g.audit
+		o.Governance.Audit = g.audit
 	}
-	return governance
+	o.CommandRules = func() []judge.Rule { return g.policy.Policy().Commands }
+}
+
+// state says what an operator should look at, for those who look after the process. It names no rule and no user.
+func (g *government) state() []string {
+	if g.policy.Err() != nil {
+		return []string{"the policy file is not usable: the policy read before stays in force (hako policy check)"}
+	}
+	return nil
+}
+
+// waits tells operators of a question.
+func (g *government) waits(q *approval.Question) {
+	g.logger.Info("a call waits for somebody's yes: hako approvals", "question", q.ID, "tool", q.Tool, "user", q.Caller.User, "rule", q.Rule)
 }
 
 const (

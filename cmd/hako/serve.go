@@ -97,7 +97,8 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	}
 	defer g.stopped()
 	s.host, err = a.openHost(ctx, c, s.logger, func(o *host.Options) {
-		o.Observer, o.Credentials, o.Governance, o.Changed = numbers, credentials, g.governance(), g.pluginChanged
+		o.Observer, o.Credentials, o.Changed = numbers, credentials, g.pluginChanged
+		g.apply(o)
 	})
 	level.Set(logLevels[c.LogLevel])
 	if err != nil {
@@ -106,13 +107,15 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	defer func() { err = closing(s.host, err) }()
 	numbers.Show(s.host)
 	numbers.ShowCredentials(credentials)
+	numbers.ShowGovernance(g.policy, g.desk)
+	defer g.desk.Watch(false, g.waits)()
 	warnUnknown(c, s.host.Plugins(), s.logger)
 	if s.door, err = newDoor(c, s.host, auth, flags.conformance, s.logger); err != nil {
 		return err
 	}
 	defer s.door.Close()
 	if flags.http {
-		if s.web, err = listen(c, cert, s.door.Handler(), numbers.Handler(), s.logger); err != nil {
+		if s.web, err = listen(c, cert, s.door.Handler(), numbers.Handler(), g.state, s.logger); err != nil {
 			return err
 		}
 	}

@@ -153,7 +153,7 @@ func TestServePending(t *testing.T) {
 // TestDraining: those who send requests here are told before the doors close.
 func TestDraining(t *testing.T) {
 	t.Parallel()
-	w := new(web)
+	w := &web{state: func() []string { return nil }}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 		answer := httptest.NewRecorder()
 		w.health().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))

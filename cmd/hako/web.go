@@ -29,6 +29,8 @@ type web struct {
 	listeners []net.Listener
 	http      config.HTTP
 	draining  atomic.Bool
+	// state lists what an operator should look at.
+	state func() []string
 }
 
 // checkHTTP returns who may come in over HTTP and with which certificate it is served; nil and nil mean anybody, without TLS. It is
@@ -52,8 +54,8 @@ func checkHTTP(c *config.Config) (*mcpserver.Auth, *certificate, error) {
 //
 // MCP is at mcpserver.Path, health at /healthz and /readyz. Metrics are at an address of their own where one is configured, else
 // beside MCP if that is on loopback: they tell which tools there are and how much they are used.
-func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, logger *slog.Logger) (*web, error) {
-	w := &web{http: c.HTTP}
+func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, state func() []string, logger *slog.Logger) (*web, error) {
+	w := &web{http: c.HTTP, state: state}
 	main, private := w.health(), w.health()
 	main.Handle("/", mcp)
 	private.Handle("GET /metrics", metrics)
@@ -88,6 +90,9 @@ func (w *web) health() *http.ServeMux {
 			return
 		}
 		io.WriteString(out, "hako is ready\n")
+		for _, line := range w.state() {
+			fmt.Fprintln(out, line)
+		}
 	})
 	return mux
 }

@@ -18,7 +18,7 @@ import (
 
 // Person is somebody who answers.
 type Person struct {
-	User string
+	Tenant, User string
 	// Groups are those that the door knows of.
 	Groups []string
 	// Operator says that this is somebody who operates the host, and so may answer anything.
@@ -66,7 +66,7 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 		d.options = *options
 	}
 	if d.options.May == nil {
-		d.options.May = func(q *Question, p Person) bool { return p.Operator || p.User == q.Caller.User }
+		d.options.May = func(q *Question, p Person) bool { return p.Operator || p.Tenant == q.Caller.Tenant && p.User == q.Caller.User }
 	}
 	if d.options.Timeout == 0 {
 		d.options.Timeout = 5 * time.Minute

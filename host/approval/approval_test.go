@@ -39,7 +39,7 @@ func question(arguments string) *approval.Question {
 	}
 }
 
-var aki = approval.Person{User: "aki"}
+var aki = approval.Person{Tenant: "acme", User: "aki"}
 
 // saying is a door whose person says yes or no.
 func saying(yes bool) approval.Way {
@@ -226,7 +226,8 @@ func TestSecondCall(t *testing.T) {
 		err, want error
 	}{
 		"other arguments":    {reply(question(`{"n":2}`), id, true, aki), approval.ErrOther},
-		"another person":     {reply(question(`{"n":1}`), id, true, approval.Person{User: "eve"}), approval.ErrMayNot},
+		"another person":     {reply(question(`{"n":1}`), id, true, approval.Person{Tenant: "acme", User: "eve"}), approval.ErrMayNot},
+		"of the same name":   {reply(question(`{"n":1}`), id, true, approval.Person{Tenant: "other", User: "aki"}), approval.ErrMayNot},
 		"another session":    {reply(changed(func(q *approval.Question) { q.Caller.Session = "s2" }), id, true, aki), approval.ErrOther},
 		"another tenant":     {reply(changed(func(q *approval.Question) { q.Caller.Tenant = "other" }), id, true, aki), approval.ErrOther},
 		"another door":       {reply(changed(func(q *approval.Question) { q.Caller.Door = "terminal" }), id, true, aki), approval.ErrOther},

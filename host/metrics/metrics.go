@@ -33,6 +33,10 @@ type Metrics struct {
 
 	renewals *prometheus.CounterVec
 
+	decisions *prometheus.CounterVec
+	approvals *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
+
 	statements        *prometheus.CounterVec
 	statementDuration *prometheus.HistogramVec
 }
@@ -73,6 +77,18 @@ func New(version string) *Metrics {
 			Name: "hako_credential_renewals_total",
 			Help: "Attempts to get a new access token, by credential and outcome.",
 		}, []string{"credential", "outcome"}),
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_policy_decisions_total",
+			Help: "Decisions of the policy by action and rule.",
+		}, []string{"action", "rule"}),
+		approvals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_approvals_total",
+			Help: "Questions to people by what became of them.",
+		}, []string{"outcome"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_quota_refusals_total",
+			Help: "Calls that were refused because a quota was used up.",
+		}, []string{"quota"}),
 		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_sql_statements_total",
 			Help: "Uses of plugins' databases by function and outcome (ok, or the code of an error).",
@@ -89,7 +105,7 @@ func New(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.statements, m.statementDuration, info,
+	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.statements, m.statementDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -105,6 +121,7 @@ func (m *Metrics) CallEnded(r pipeline.Record) {
 	m.duration.WithLabelValues(method, r.Name, r.Source).Observe(r.Duration.Seconds())
 	m.bytes.WithLabelValues(r.Source, "in").Add(float64(r.Input))
 	m.bytes.WithLabelValues(r.Source, "out").Add(float64(r.Output))
+	m.governed(r)
 }
 
 // known is method if it is one of the pipeline's, and "other" for anything else.

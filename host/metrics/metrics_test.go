@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/approval"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/credential"
@@ -20,6 +22,8 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -62,7 +66,9 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.CallEnded(pipeline.Record{
 		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
 		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20,
+		Action: policy.Ask, Rule: "ask before writing", Answers: []string{approval.Yes, approval.No}, Quota: "calls of a user",
 	})
+	governed(t, m)
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second})
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 777, Source: httpbroker.SourceNetwork})
 	m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
@@ -77,6 +83,36 @@ func filled(t *testing.T) *metrics.Metrics {
 	return m
 }
 
+// governed shows a policy file that has broken, and a question that waits.
+func governed(t *testing.T, m *metrics.Metrics) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hako.policy.yaml")
+	live, err := policy.OpenLive(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("version: 2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := live.Reload(); err == nil {
+		t.Fatal("version 2 is taken")
+	}
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	desk, err := approval.New(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pending *approval.PendingError
+	if _, err := desk.Ask(t.Context(), &approval.Question{Tool: "file_write"}, approval.Way{Later: true}); !errors.As(err, &pending) {
+		t.Fatal(err)
+	}
+	m.ShowGovernance(live, desk)
+}
+
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	text := scrape(t, filled(t))
@@ -88,6 +124,12 @@ func TestCalls(t *testing.T) {
 		`hako_call_bytes_total{direction="out",plugin="files"} 20`,
 		`hako_calls_in_flight{method="tools/call"} 0`,
 		`hako_plugins{state="active"} 1`,
+		`hako_policy_decisions_total{action="ask",rule="ask before writing"} 1`,
+		`hako_approvals_total{outcome="yes"} 1`,
+		`hako_approvals_total{outcome="no"} 1`,
+		`hako_approvals_waiting 1`,
+		`hako_quota_refusals_total{quota="calls of a user"} 1`,
+		`hako_policy_file_broken 1`,
 		`hako_http_requests_total{outcome="2xx",permission="jma",plugin="weather",source="network"} 1`,
 		`hako_http_requests_total{outcome="other",permission="jma",plugin="weather",source="network"} 1`,
 		`hako_http_requests_total{outcome="not-granted",permission="",plugin="weather",source=""} 1`,
@@ -137,6 +179,11 @@ func TestDocumentation(t *testing.T) {
 	for _, outcome := range pipeline.Outcomes {
 		if !strings.Contains(string(page), "`"+string(outcome)+"`") {
 			t.Errorf("docs/metrics.md does not name the outcome %s", outcome)
+		}
+	}
+	for _, outcome := range approval.Outcomes {
+		if !strings.Contains(string(page), "`"+outcome+"`") {
+			t.Errorf("docs/metrics.md does not name the outcome %s of approvals", outcome)
 		}
 	}
 }

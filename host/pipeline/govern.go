@@ -114,7 +114,7 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 
 // ask puts a question to people.
 func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Way, record *Record) error {
-	way.By = approval.Person{User: call.Caller.User, Groups: call.Caller.Groups, Operator: call.Caller.Operator}
+	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups, Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
 	if p.options.Approvals != nil {
 		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)

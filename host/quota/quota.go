@@ -87,12 +87,13 @@ type Limiter struct {
 	// mu guards what follows.
 	mu    sync.Mutex
 	rules []Rule
-	uses  map[string]*use // by rule and whose
+	used  map[string]*use // by rule and whose
 }
 
 // use is what somebody has used of one quota.
 type use struct {
 	rule    Rule
+	key     string
 	limiter *rate.Limiter // nil: no rate
 	running int
 	last    time.Time
@@ -100,12 +101,12 @@ type use struct {
 	day      string
 	computed time.Duration // today, as far as known
 	unsaved  time.Duration // of it, what the ledger does not know
-	read     bool          // the ledger was asked about the day
+	asked    bool          // the ledger was asked about the day
 }
 
 // New returns a Limiter with rules, which are to be checked with Check before.
 func New(rules []Rule, options *Options) *Limiter {
-	l := &Limiter{rules: rules, uses: map[string]*use{}}
+	l := &Limiter{rules: rules, used: map[string]*use{}}
 	if options != nil {
 		l.options = *options
 	}
@@ -143,16 +144,13 @@ func (l *Limiter) SetRules(rules []Rule) {
 // Enter lets a call pass, or fails with an *Error if a quota is used up. leave, to be called once when the call has ended, takes the
 // guest's steps.
 func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
+	now := l.options.Now()
+	mine := l.uses(c, now)
+	for _, u := range mine {
+		l.learn(u)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.options.Now()
-	var mine []*use
-	for i := range l.rules {
-		rule := &l.rules[i]
-		if rule.concerns(c) {
-			mine = append(mine, l.use(rule, c, now))
-		}
-	}
 	for _, u := range mine {
 		if err := u.full(now); err != nil {
 			return nil, err
@@ -167,6 +165,18 @@ func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
 		}
 	}
 	return func(steps int64) { l.leave(mine, steps) }, nil
+}
+
+// uses lists what counts for the call.
+func (l *Limiter) uses(c Call, now time.Time) (mine []*use) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.rules {
+		if rule := &l.rules[i]; rule.concerns(c) {
+			mine = append(mine, l.use(rule, c, now))
+		}
+	}
+	return mine
 }
 
 func (l *Limiter) leave(mine []*use, steps int64) {
@@ -219,24 +229,20 @@ const (
 // use returns what the caller of c has used. The lock is held.
 func (l *Limiter) use(rule *Rule, c Call, now time.Time) *use {
 	key := rule.Name + "\x00" + rule.whose(c)
-	u, ok := l.uses[key]
+	u, ok := l.used[key]
 	if !ok || !u.rule.equal(rule) {
-		if len(l.uses) >= maxUses {
+		if len(l.used) >= maxUses {
 			l.forget(now)
 		}
-		u = &use{rule: *rule}
+		u = &use{rule: *rule, key: key}
 		if rule.Rate > 0 {
 			u.limiter = rate.NewLimiter(rate.Limit(float64(rule.Rate)/60), cmp.Or(rule.Burst, rule.Rate))
 		}
-		l.uses[key] = u
+		l.used[key] = u
 	}
 	u.last = now
 	if day := now.UTC().Format(time.DateOnly); rule.CPU > 0 && u.day != day {
-		u.day, u.computed, u.unsaved, u.read = day, 0, 0, false
-	}
-	if rule.CPU > 0 && !u.read {
-		u.read = true
-		l.save(key, u)
+		u.day, u.computed, u.unsaved, u.asked = day, 0, 0, false
 	}
 	return u
 }
@@ -247,9 +253,9 @@ func (r *Rule) equal(other *Rule) bool {
 
 // forget drops what has not been used for a while and holds nothing.
 func (l *Limiter) forget(now time.Time) {
-	for key, u := range l.uses {
+	for key, u := range l.used {
 		if u.running == 0 && u.unsaved == 0 && now.Sub(u.last) > idleUse {
-			delete(l.uses, key)
+			delete(l.used, key)
 		}
 	}
 }
@@ -279,31 +285,58 @@ func (u *use) take(now time.Time) error {
 	return nil
 }
 
-// saveTime bounds one exchange with the ledger: a call may wait for the first one of a day.
+// saveTime bounds one exchange with the ledger: a caller's first call of a day waits for one.
 const saveTime = 2 * time.Second
 
-// save tells the ledger, and learns what others have used. The lock is held.
-func (l *Limiter) save(key string, u *use) {
+// learn asks the ledger, once a day, what others have used.
+func (l *Limiter) learn(u *use) {
+	l.mu.Lock()
+	known := u.rule.CPU == 0 || u.asked
+	l.mu.Unlock()
+	if !known {
+		l.save(u)
+	}
+}
+
+// save tells the ledger, and learns what others have used. No call waits for it but the caller's.
+func (l *Limiter) save(u *use) {
 	if l.options.Ledger == nil {
 		return
 	}
+	l.mu.Lock()
+	day, unsaved := u.day, u.unsaved
+	u.asked, u.unsaved = true, 0
+	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
 	defer cancel()
-	sum, err := l.options.Ledger.Add(ctx, u.day, key, u.unsaved)
-	if err != nil {
+	sum, err := l.options.Ledger.Add(ctx, day, u.key, unsaved)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
 		l.options.Logger.Warn("keep what was used of a quota", "quota", u.rule.Name, "err", err)
-		return
+		if u.day == day {
+			u.unsaved += unsaved
+		}
+	case u.day == day:
+		u.computed = sum + u.unsaved
 	}
-	u.computed, u.unsaved = sum, 0
 }
 
 // Flush saves what was computed since the last time. Whoever made the Limiter calls it now and then, and at the end.
 func (l *Limiter) Flush() {
+	for _, u := range l.unsaved() {
+		l.save(u)
+	}
+}
+
+func (l *Limiter) unsaved() (list []*use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, u := range l.uses {
+	for _, u := range l.used {
 		if u.unsaved > 0 {
-			l.save(key, u)
+			list = append(list, u)
 		}
 	}
+	return list
 }

@@ -1,7 +1,9 @@
 package quota_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -202,5 +204,40 @@ func BenchmarkEnter(b *testing.B) {
 			b.Fatal(err)
 		}
 		leave(1000)
+	}
+}
+
+// stuck is a ledger that does not answer until it is let go.
+type stuck struct{ asked, letGo chan struct{} }
+
+func (s *stuck) Add(context.Context, string, string, time.Duration) (time.Duration, error) {
+	s.asked <- struct{}{}
+	<-s.letGo
+	return 9 * time.Second, nil
+}
+
+// TestStuckLedger: who waits for the ledger keeps no others waiting.
+func TestStuckLedger(t *testing.T) {
+	t.Parallel()
+	ledger := &stuck{make(chan struct{}), make(chan struct{})}
+	l := limiter(t, &clock{time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, ledger, quota.Rule{Name: "computing", Plugins: []string{"hr"}, CPU: 10 * time.Second}, quota.Rule{Name: "calls", Rate: 60})
+	entered := make(chan error)
+	go func() {
+		leave, err := l.Enter(quota.Call{Plugin: "hr"})
+		if err == nil {
+			leave(quota.StepsPerSecond)
+		}
+		entered <- err
+	}()
+	<-ledger.asked
+	if _, err := l.Enter(quota.Call{Plugin: "weather"}); err != nil {
+		t.Error(err)
+	}
+	close(ledger.letGo)
+	if err := <-entered; err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Enter(quota.Call{Plugin: "hr"}); err == nil || !strings.Contains(err.Error(), "10s of computing a day: try again in 12h0m0s") {
+		t.Errorf("after 9 seconds elsewhere and one here: %v", err)
 	}
 }
