@@ -1,0 +1,181 @@
+package secretscan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// match is a secret in a text.
+type match struct {
+	rule       string
+	start, end int
+}
+
+// window is a part of a text in which a rule is tried.
+type window struct{ start, end int }
+
+// find returns the secrets in text by the rules that are wanted, in order and without overlaps.
+func find(text string, wanted func(rule string) bool) []match {
+	set := loaded()
+	var matches []match
+	for r, windows := range set.candidates(text, wanted) {
+		for _, w := range windows {
+			matches = append(matches, r.in(set, text, w)...)
+		}
+	}
+	return disjoint(matches)
+}
+
+// candidates are the rules whose keywords are in text, with where to try them.
+func (set *ruleset) candidates(text string, wanted func(string) bool) map[*rule][]window {
+	var found map[*rule][]window
+	guessed := 0
+	small := lower(text)
+	set.keywords.Walk(small, func(last, n, pattern int64) bool {
+		end := int(last) + 1
+		if n <= shortKeyword && !continues(small[end:]) {
+			return true
+		}
+		for _, r := range set.byKeyword[pattern] {
+			if r.ID == generic {
+				if guessed++; guessed > maxGuesses {
+					continue
+				}
+			}
+			if !wanted(r.ID) {
+				continue
+			}
+			if found == nil {
+				found = map[*rule][]window{}
+			}
+			found[r] = widen(found[r], window{max(0, end-before), min(len(text), end+r.reach)})
+		}
+		return true
+	})
+	return found
+}
+
+const (
+	// shortKeyword is the length of keywords that stand in every text: "ey" of tokens that are JSON in base64. They count only where
+	// they continue as a token does.
+	shortKeyword = 2
+	// maxGuesses bounds how often the rule that guesses is tried in one text, because its words are in every text and its expression is slow.
+	maxGuesses = 64
+)
+
+// continues reports whether text begins with ten letters and digits.
+func continues(text []byte) bool {
+	const enough = 10
+	if len(text) < enough {
+		return false
+	}
+	for _, c := range text[:enough] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// lower is text with ASCII letters in lower case: unlike others these keep their length.
+func lower(text string) []byte {
+	out := []byte(text)
+	for i, c := range out {
+		if 'A' <= c && c <= 'Z' {
+			out[i] = c + 'a' - 'A'
+		}
+	}
+	return out
+}
+
+// widen adds w, which does not begin before the last one.
+func widen(list []window, w window) []window {
+	if n := len(list); n > 0 && w.start <= list[n-1].end {
+		list[n-1].end = max(list[n-1].end, w.end)
+		return list
+	}
+	return append(list, w)
+}
+
+// in tries the rule in a part of text.
+func (r *rule) in(set *ruleset, text string, w window) []match {
+	var matches []match
+	expression := r.expression()
+	for start := w.start; start < w.end; {
+		found := expression.FindStringSubmatchIndex(text[start:w.end])
+		if found == nil {
+			break
+		}
+		if start+found[1] == w.end && w.end < len(text) && w.end-w.start < farthest {
+			w.end = min(len(text), w.end+farthest) // it may go on
+			continue
+		}
+		for i := range found {
+			if found[i] >= 0 {
+				found[i] += start
+			}
+		}
+		if m, ok := r.secret(set, text, found); ok {
+			matches = append(matches, m)
+		}
+		start = max(found[1], start+1)
+	}
+	return matches
+}
+
+// secret is what of a match is the secret, unless it is none after all.
+func (r *rule) secret(set *ruleset, text string, found []int) (match, bool) {
+	m := match{r.ID, found[0], found[1]}
+	if group := r.group(found); group > 0 {
+		m.start, m.end = found[2*group], found[2*group+1]
+	}
+	secret, whole := text[m.start:m.end], text[found[0]:found[1]]
+	if secret == "" || r.Entropy > 0 && entropy(secret) <= r.Entropy {
+		return m, false
+	}
+	line := text[strings.LastIndexByte(text[:m.start], '\n')+1:]
+	line, _, _ = strings.Cut(line[:min(len(line), farthest)], "\n")
+	for _, a := range slices.Concat(r.Allowlists, set.general) {
+		if a.allows(secret, whole, line) {
+			return m, false
+		}
+	}
+	return m, true
+}
+
+// group is the group with the secret: the one that the rule names, else the first that matched, or 0 for the whole match.
+func (r *rule) group(found []int) int {
+	if r.SecretGroup > 0 {
+		return r.SecretGroup
+	}
+	for i := 1; i < len(found)/2; i++ {
+		if found[2*i] >= 0 && found[2*i] < found[2*i+1] {
+			return i
+		}
+	}
+	return 0
+}
+
+// disjoint leaves out what overlaps what is found by a more telling rule, or a longer match.
+func disjoint(list []match) []match {
+	slices.SortFunc(list, func(a, b match) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.start, b.start), cmp.Compare(a.rule, b.rule))
+	})
+	var kept []match
+	for _, m := range list {
+		if !slices.ContainsFunc(kept, func(k match) bool { return m.start < k.end && k.start < m.end }) {
+			kept = append(kept, m)
+		}
+	}
+	slices.SortFunc(kept, func(a, b match) int { return cmp.Compare(a.start, b.start) })
+	return kept
+}
+
+// rank puts the rule that guesses last.
+func rank(m match) int {
+	if m.rule == generic {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,172 @@
+package secretscan
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	ahocorasick "github.com/BobuSumisu/aho-corasick"
+	"github.com/pelletier/go-toml/v2"
+	gitleaks "github.com/zricethezav/gitleaks/v8/config"
+)
+
+// rule is one of gitleaks' rules.
+type rule struct {
+	ID          string
+	Regex       string
+	Path        string // rules for files of one kind are not used
+	SecretGroup int
+	Entropy     float64
+	Keywords    []string
+	Allowlists  []*allowlist
+
+	// expression compiles Regex, once it is needed.
+	expression func() *regexp.Regexp
+	reach      int
+}
+
+// allowlist says what of a rule's matches is no secret.
+type allowlist struct {
+	Condition   string
+	RegexTarget string
+	Paths       []string
+	Regexes     []string
+	StopWords   []string
+
+	expressions func() []*regexp.Regexp
+	stop        func() *ahocorasick.Trie
+}
+
+// ruleset is all rules and what finds out which of them a text is for.
+type ruleset struct {
+	rules    []*rule
+	general  []*allowlist
+	keywords *ahocorasick.Trie
+	// byKeyword are the rules of each keyword, by its number in the trie.
+	byKeyword [][]*rule
+}
+
+// loaded decodes the rules at the first use.
+var loaded = sync.OnceValue(func() *ruleset {
+	var file struct {
+		Allowlist  *allowlist
+		Allowlists []*allowlist
+		Rules      []*rule
+	}
+	if err := toml.Unmarshal([]byte(gitleaks.DefaultConfig), &file); err != nil {
+		panic("secretscan: the rules cannot be read: " + err.Error()) // they are part of the program, and a test reads them
+	}
+	set := &ruleset{general: file.Allowlists}
+	if file.Allowlist != nil {
+		set.general = append(set.general, file.Allowlist)
+	}
+	for _, a := range set.general {
+		a.prepare()
+	}
+	byKeyword := map[string][]*rule{}
+	for _, r := range file.Rules {
+		if r.Path != "" || r.Regex == "" || len(r.Keywords) == 0 {
+			continue
+		}
+		r.prepare()
+		set.rules = append(set.rules, r)
+		for _, k := range r.Keywords {
+			k = strings.ToLower(k)
+			byKeyword[k] = append(byKeyword[k], r)
+		}
+	}
+	builder := ahocorasick.NewTrieBuilder()
+	for k, rules := range byKeyword {
+		builder.AddString(k)
+		set.byKeyword = append(set.byKeyword, rules)
+	}
+	set.keywords = builder.Build()
+	return set
+})
+
+// IDs lists the rules there are.
+func IDs() []string {
+	var ids []string
+	for _, r := range loaded().rules {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// Reaches: how far around a keyword a rule's expression is tried, in bytes. What it finds at the edge is tried again further.
+const (
+	before       = 128
+	after        = 1 << 10
+	genericAfter = 256
+	keyAfter     = 32 << 10 // private keys are long, and have their end in the expression
+	farthest     = 64 << 10
+	keyMarker    = "PRIVATE KEY"
+)
+
+func (r *rule) prepare() {
+	r.expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+	switch {
+	case strings.Contains(r.Regex, keyMarker):
+		r.reach = keyAfter
+	case r.ID == generic:
+		r.reach = genericAfter
+	default:
+		r.reach = after
+	}
+	for _, a := range r.Allowlists {
+		a.prepare()
+	}
+}
+
+func (a *allowlist) prepare() {
+	a.expressions = sync.OnceValue(func() []*regexp.Regexp {
+		var list []*regexp.Regexp
+		for _, text := range a.Regexes {
+			list = append(list, regexp.MustCompile(text))
+		}
+		return list
+	})
+	a.stop = sync.OnceValue(func() *ahocorasick.Trie {
+		builder := ahocorasick.NewTrieBuilder()
+		for _, word := range a.StopWords {
+			builder.AddString(strings.ToLower(word))
+		}
+		return builder.Build()
+	})
+}
+
+// allows reports whether the list says that secret, within the match and its line, is none. There are no paths here: a list that wants one
+// as well says nothing.
+func (a *allowlist) allows(secret, match, line string) bool {
+	if len(a.Paths) > 0 && !strings.EqualFold(a.Condition, "or") && a.Condition != "" {
+		return false
+	}
+	target := secret
+	switch a.RegexTarget {
+	case "match":
+		target = match
+	case "line":
+		target = line
+	}
+	if slices.ContainsFunc(a.expressions(), func(e *regexp.Regexp) bool { return e.MatchString(target) }) {
+		return true
+	}
+	return len(a.StopWords) > 0 && a.stop().MatchFirstString(strings.ToLower(secret)) != nil
+}
+
+// entropy is Shannon's, in bits for each byte.
+func entropy(text string) (bits float64) {
+	var counts [256]int
+	for i := range len(text) {
+		counts[text[i]]++
+	}
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(text))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
