@@ -314,12 +314,14 @@ func TestShippedPluginWaitsForCredential(t *testing.T) {
 		options credential.Options
 		mock    bool
 		state   host.State
+		acme    bool // its tools are visible to callers of that tenant
+		zeta    bool
 	}{
-		"none":           {credential.Options{}, false, host.Pending},
-		"another":        {credential.Options{Credentials: map[string]credential.Spec{"kot": token}}, false, host.Pending},
-		"for all":        {credential.Options{Credentials: map[string]credential.Spec{"prize": token}}, false, host.Active},
-		"for one tenant": {credential.Options{Tenants: map[string]map[string]credential.Spec{"acme": {"prize": token}}}, false, host.Active},
-		"not needed":     {credential.Options{}, true, host.Active},
+		"none":           {credential.Options{}, false, host.Pending, false, false},
+		"another":        {credential.Options{Credentials: map[string]credential.Spec{"kot": token}}, false, host.Pending, false, false},
+		"for all":        {credential.Options{Credentials: map[string]credential.Spec{"prize": token}}, false, host.Active, true, true},
+		"for one tenant": {credential.Options{Tenants: map[string]map[string]credential.Spec{"acme": {"prize": token}}}, false, host.Active, true, false},
+		"not needed":     {credential.Options{}, true, host.Active, true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -337,6 +339,13 @@ func TestShippedPluginWaitsForCredential(t *testing.T) {
 				reason = "it needs a credential of yours: set credentials.prize in hako.yaml"
 			}
 			w.expect("hunter.wasm", test.state, reason)
+			for _, tool := range w.Catalog().View().Tools {
+				for tenant, want := range map[string]bool{"acme": test.acme, "zeta": test.zeta} {
+					if got := w.Visible(pipeline.Caller{Tenant: tenant}, tool); got != want {
+						t.Errorf("%s is visible to %s: %t", tool.Name, tenant, got)
+					}
+				}
+			}
 		})
 	}
 }

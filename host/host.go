@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,6 +119,8 @@ type Credentials interface {
 	httpbroker.Credentials
 	// Configured reports whether any tenant has a credential of that name.
 	Configured(name string) bool
+	// ConfiguredFor reports whether requests of the tenant can have a credential of that name: its own, or one for all.
+	ConfiguredFor(tenant, name string) bool
 	// Watch renews what expires until ctx ends.
 	Watch(ctx context.Context)
 	// Close is called when all plugins are out of service.
@@ -205,9 +208,17 @@ func (h *Host) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
 	return h.pipeline.WatchUpdates(updated)
 }
 
-// Visible reports whether the caller may ever call the tool, or ask to. Doors list no others.
+// Visible reports whether the caller may ever call the tool, or ask to, and its tenant can use it. Doors list no others.
 func (h *Host) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
-	return h.pipeline.Visible(caller, tool)
+	return h.Usable(caller.Tenant, tool.Source) && h.pipeline.Visible(caller, tool)
+}
+
+// Usable reports whether callers of the tenant have what the source needs: if it asks for credentials, their own or a shared one. Any one
+// makes a plugin useful, which may know several services. Recordings need none.
+func (h *Host) Usable(tenant string, source *catalog.Source) bool {
+	return len(source.Credentials) == 0 || h.options.Mock || slices.ContainsFunc(source.Credentials, func(name string) bool {
+		return h.options.Credentials != nil && h.options.Credentials.ConfiguredFor(tenant, name)
+	})
 }
 
 // MayAsk reports whether a call of the tool by the caller may put a question to people; see pipeline.Pipeline.MayAsk.

@@ -235,8 +235,19 @@ func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	}
 	return catalog.Source{
 		Name: s.name, Prefix: h.options.Settings[s.name].Prefix, Config: config, Tenants: tenants,
-		Asks: s.grants.Exec != nil, Backend: s.sandbox,
+		Credentials: credentialsOf(s.grants), Asks: s.grants.Exec != nil, Backend: s.sandbox,
 	}, nil
+}
+
+// credentialsOf are the names of those that the plugin's requests carry.
+func credentialsOf(grants grant.Grants) []string {
+	var names []string
+	for _, rule := range grants.HTTP {
+		if rule.Credential != "" && !slices.Contains(names, rule.Credential) {
+			names = append(names, rule.Credential)
+		}
+	}
+	return names
 }
 
 // replace puts the new service in the place of p's old one. An old one stays until the new one is ready, so that no call falls

@@ -12,8 +12,8 @@ import (
 // completeTools proposes the tools that can be called.
 func (a *app) completeTools(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.complete(cmd, args, func(v *view) (names []cobra.Completion) {
-		for _, t := range toolList(v) {
-			names = append(names, cobra.CompletionWithDesc(t.Name, summary(t.Description)))
+		for _, t := range v.host.Catalog().View().Tools {
+			names = append(names, cobra.CompletionWithDesc(t.Name, summary(t.Spec.Description.In(v.config.Locale))))
 		}
 		return names
 	})

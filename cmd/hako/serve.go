@@ -114,6 +114,7 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 		return err
 	}
 	defer s.door.Close()
+	defer g.policy.Watch(s.door.ToolsChanged)()
 	if flags.http {
 		if s.web, err = listen(c, cert, s.door.Handler(), numbers.Handler(), g.state, s.logger); err != nil {
 			return err

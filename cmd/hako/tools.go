@@ -72,10 +72,14 @@ type tool struct {
 	Plugin       string          `json:"plugin"`
 }
 
-func toolList(v *view) []tool {
+// toolsFor lists the tools that callers of the tenant can use.
+func toolsFor(v *view, tenant string) []tool {
 	locale := v.config.Locale
 	list := []tool{}
 	for _, t := range v.host.Catalog().View().Tools {
+		if !v.host.Usable(tenant, t.Source) {
+			continue
+		}
 		list = append(list, tool{
 			Name: t.Name, Title: t.Spec.Title.In(locale), Description: t.Spec.Description.In(locale),
 			InputSchema: t.Spec.InputSchema, OutputSchema: t.Spec.OutputSchema, Plugin: t.Source.Name,

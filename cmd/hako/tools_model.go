@@ -3,36 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 )
-
-// toolsFor lists the tools that callers of the tenant can use. Those of a plugin that asks for credentials are left out where the tenant
-// has none of them and nobody shares one: any one makes a plugin useful, which may know several services.
-func toolsFor(v *view, tenant string) []tool {
-	return slices.DeleteFunc(toolList(v), func(t tool) bool {
-		return !v.config.Mock && slices.ContainsFunc(v.plugins, func(p host.Status) bool {
-			return p.Name == t.Plugin && p.Serving != "" && v.lacksCredentials(p.Grants, tenant)
-		})
-	})
-}
-
-func (v *view) lacksCredentials(grants grant.Grants, tenant string) bool {
-	asks := false
-	for _, rule := range grants.HTTP {
-		_, shared := v.config.Credentials[rule.Credential]
-		_, own := v.config.TenantCredentials[tenant][rule.Credential]
-		if shared || own {
-			return false
-		}
-		asks = asks || rule.Credential != ""
-	}
-	return asks
-}
 
 var toolsHeading = manifest.Text{"en": "Available tools:", "ja": "利用可能なツール:"}
 

@@ -46,6 +46,8 @@ type Source struct {
 	Config []byte
 	// Tenants hold what is passed instead of Config for callers of a tenant, by tenant.
 	Tenants map[string][]byte
+	// Credentials are names of which callers need one. Empty means that they need none.
+	Credentials []string
 	// Asks says that calls may put questions to people while they run.
 	Asks    bool
 	Backend Backend

@@ -146,6 +146,12 @@ func (b *Broker) Configured(name string) bool {
 	return false
 }
 
+// ConfiguredFor reports whether requests of the tenant can have a credential of that name: its own, or one for all.
+func (b *Broker) ConfiguredFor(tenant, name string) bool {
+	_, ok := b.spec(id{tenant, name})
+	return ok
+}
+
 // Credential returns what requests of tenant ("" is the tenant of callers without one) are to carry for the credential of that name.
 // An access token that expires soon is renewed first.
 //

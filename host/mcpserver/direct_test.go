@@ -61,6 +61,9 @@ var answers = map[string]func(*pipeline.Call) (*pipeline.Result, error){
 	"notAllowed": func(*pipeline.Call) (*pipeline.Result, error) {
 		return nil, &pipeline.NotAllowedError{Name: "x", Reason: "no"}
 	},
+	"denied": func(*pipeline.Call) (*pipeline.Result, error) {
+		return nil, &pipeline.NotAllowedError{Name: "x", Reason: "no", Rule: "never"}
+	},
 	"invalid": func(*pipeline.Call) (*pipeline.Result, error) { return nil, &pipeline.InvalidError{Reason: "no"} },
 	"limit": func(*pipeline.Call) (*pipeline.Result, error) {
 		return nil, &sandbox.LimitError{Plugin: "p", Limit: "time"}

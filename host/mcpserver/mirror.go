@@ -120,6 +120,20 @@ func (m *mirror) addTool(listed map[string]listedTool, t *catalog.Tool) {
 	listed[t.Name] = full
 }
 
+// touch has the SDK tell clients that the list of tools has changed, which it does when a tool is added again.
+func (m *mirror) touch() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	listed := maps.Clone(*m.listed.Load())
+	for _, tool := range m.tools {
+		if listed[tool.Name].Tool != nil {
+			m.addTool(listed, tool)
+			break
+		}
+	}
+	m.listed.Store(&listed)
+}
+
 // complete puts the real tools into a list that the SDK made.
 func (m *mirror) complete(result *mcp.ListToolsResult) {
 	listed := *m.listed.Load()

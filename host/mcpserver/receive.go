@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // receive is the middleware that every request passes once the SDK has decoded it.
@@ -33,6 +37,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // that it is not listed.
 func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	switch req := req.(type) {
+	case *mcp.ListToolsRequest:
+		return s.listTools(ctx, method, req, next)
 	case *mcp.CallToolRequest:
 		if _, ok := s.catalog.View().Tool(req.Params.Name); !ok && !s.fixtures[req.Params.Name] {
 			return orError(s.callTool(ctx, req))
@@ -46,11 +52,32 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 			return orError(s.readResource(ctx, req))
 		}
 	}
-	result, err := next(ctx, method, req)
-	if tools, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-		s.mirror.complete(tools)
+	return next(ctx, method, req)
+}
+
+// listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before the last.
+func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	caller := newCall(req.Session, req.Extra, abi.Request{}).Caller
+	for {
+		result, err := next(ctx, method, req)
+		page, ok := result.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return result, err
+		}
+		page.Tools = slices.DeleteFunc(page.Tools, func(tool *mcp.Tool) bool { return s.hides(caller, tool.Name) })
+		if len(page.Tools) > 0 || page.NextCursor == "" {
+			s.mirror.complete(page)
+			return page, nil
+		}
+		req.Params.Cursor = page.NextCursor
 	}
-	return result, err
+}
+
+// hides reports whether a tool is there, but not for the caller.
+func (s *Server) hides(caller pipeline.Caller, name string) bool {
+	governor, governed := s.calls.(governor)
+	tool, ok := s.catalog.View().Tool(name)
+	return governed && ok && !governor.Visible(caller, tool)
 }
 
 // noteSession keeps the table of sessions over HTTP, and the calls in it, up to date with what the SDK has taken in.

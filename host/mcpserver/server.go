@@ -123,6 +123,9 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 	}
 }
 
+// ToolsChanged tells clients that the list of tools may be another for them, for reasons that are not in the catalog, such as another policy.
+func (s *Server) ToolsChanged() { s.mirror.touch() }
+
 // Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the sessions and
 // streams. When ctx is done first it stops what is still running and returns ctx's error. It ends ServeStdio too. Shut the
 // http.Server down afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.

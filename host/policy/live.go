@@ -15,9 +15,11 @@ type Live struct {
 	policy atomic.Pointer[Policy]
 
 	// mu serialises Reload and guards what follows.
-	mu   sync.Mutex
-	text []byte
-	err  error
+	mu      sync.Mutex
+	text    []byte
+	err     error
+	watches map[int]func()
+	next    int
 }
 
 // OpenLive reads the policy at path. A file that is missing is a policy that allows everything, until it appears. One that is wrong is an
@@ -63,5 +65,25 @@ func (l *Live) Reload() (changed bool, err error) {
 	}
 	l.text = text
 	l.policy.Store(p)
+	for _, changed := range l.watches {
+		changed()
+	}
 	return true, nil
+}
+
+// Watch calls changed whenever another policy is in force, until stop is called. changed must be quick and must not call Reload or Watch.
+func (l *Live) Watch(changed func()) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.watches == nil {
+		l.watches = map[int]func(){}
+	}
+	id := l.next
+	l.next++
+	l.watches[id] = changed
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.watches, id)
+	}
 }

@@ -247,6 +247,9 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	told, toldAll := 0, 0
+	stop := l.Watch(func() { told++ })
+	l.Watch(func() { toldAll++ })
 	c := &policy.Call{Tool: "x", Annotations: reads}
 	expect := func(what string, action policy.Action, changed bool, failure string) {
 		t.Helper()
@@ -274,7 +277,11 @@ func TestLive(t *testing.T) {
 	}
 	expect("the file is gone", policy.Deny, false, "no such file")
 	write("version: 1\ndefault: deny\n")
+	stop()
 	expect("the old file again", policy.Deny, true, "")
+	if told != 1 || toldAll != 2 {
+		t.Errorf("told of %d and %d changes, want 1 and 2", told, toldAll)
+	}
 	write("broken: [")
 	if _, err := policy.OpenLive(path); err == nil {
 		t.Error("starts with a broken file")
