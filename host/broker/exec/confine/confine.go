@@ -1,10 +1,11 @@
 // Package confine runs a command in a child process that the kernel holds to what was granted.
 //
-// The child is this program started again (see Main), on Linux in namespaces of its own (users, network, System V IPC). It gives up its
-// rights, for good and for all that it starts: Landlock rules hold it to paths and TCP ports, resource limits to its share. Then it
-// starts itself once more, in a namespace of processes, and that second process watches over the command: it interprets lines for a
-// shell, and judges each program with its final arguments when it starts. When it ends, by itself or at the deadline, the kernel ends
-// all that it has started. Check says what this machine can do.
+// The child is this program started again (see Main), on Linux in namespaces of its own: of users, mounts, network and System V IPC. It
+// makes the file system read-only but for what the command may write, and gives up its rights, for good and for all that it starts:
+// Landlock rules hold it to paths and TCP ports, resource limits to its share. Then it starts itself once more, in a namespace of
+// processes, and that second process watches over the command: it filters system calls, interprets lines for a shell, and judges each
+// program with its final arguments when it starts. When it ends, by itself or at the deadline, the kernel ends all that it has started.
+// Check says what this machine can do.
 package confine
 
 import (
@@ -140,11 +141,11 @@ const (
 	watchName   = "hako-watch"
 	probeName   = "hako-probe"
 
-	controlFD, specFD, lifelineFD = 3, 4, 5
+	controlFD, orderFD, lifelineFD = 3, 4, 5
 )
 
 func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *child, err error) {
-	encoded, err := json.Marshal(spec)
+	encoded, err := json.Marshal(order{spec, Check().Namespaces})
 	if err != nil {
 		return nil, err
 	}
@@ -173,11 +174,11 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 }
 
 // open makes the child's open files, in their order, and this side of them.
-func (c *child) open(spec []byte) (theirs []*os.File, err error) {
+func (c *child) open(order []byte) (theirs []*os.File, err error) {
 	var control, described, life *os.File
 	if c.control, control, err = controlPair(); err == nil {
 		theirs = append(theirs, control)
-		described, err = memoryFile(spec)
+		described, err = memoryFile(order)
 	}
 	if err == nil {
 		theirs = append(theirs, described)

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // namespaces are those that the child gets at its start. What watches over the command has one of processes besides. That of the
 // network is left out where ports are granted.
-const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
 // Support is what this machine's kernel can do to hold a command.
 type Support struct {
@@ -38,7 +39,7 @@ var check = sync.OnceValue(func() Support {
 	return s
 })
 
-// tryNamespaces starts a process as the child does.
+// tryNamespaces starts a process as the child does; see probe.
 func tryNamespaces() bool {
 	if !ready.Load() {
 		return false
@@ -100,20 +101,6 @@ func separate(command *exec.Cmd, spec *Spec) {
 	}
 }
 
-// isolate puts the process that watches over the command into a namespace of processes, in which it is the first: all others end with
-// it. It is to be started by this goroutine, which is locked to its thread, and will have no rights in the other namespaces.
-func isolate(command *exec.Cmd) {
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if set, err := unix.PrctlRetInt(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_IS_SET, unix.CAP_SYS_ADMIN, 0, 0); err != nil || set != 1 {
-		return // not in a namespace of users of its own
-	}
-	command.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
-	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
-		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // root alone could get it back
-	}
-}
-
 // kill ends the child and its group of processes. In a namespace the kernel ends all that is in it.
 func kill(p *os.Process) error {
 	if err := syscall.Kill(-p.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
@@ -144,25 +131,54 @@ func memoryFile(data []byte) (*os.File, error) {
 	return file, nil
 }
 
-// confineSelf gives up all rights but those of spec, for this process and all that it starts.
-func confineSelf(spec *Spec) error {
-	if err := limitSelf(&spec.Limits); err != nil {
+// confineSelf gives up all rights but those of the order, for this process and all that it starts. self is this program, to be started
+// once more.
+func confineSelf(o *order, self string) error {
+	if err := limitSelf(&o.Limits); err != nil {
 		return err
 	}
-	self, err := os.Executable() // to start itself once more
-	if err != nil {
-		return err
+	if o.Namespaces {
+		if err := seal(o.Write); err != nil {
+			return err
+		}
 	}
 	// The newest version of the rules that the kernel has; with Loose none is fine too.
-	return landlock.V7.BestEffort().Restrict(append(rules(spec), access(self, readFile|execute))...)
+	return landlock.V7.BestEffort().Restrict(append(rules(o.Spec), access(self, readFile|execute))...)
 }
 
-// limitProcesses bounds the processes in this process's namespace. Outside of one all processes of the user would count.
-func limitProcesses(l *Limits) error {
-	if l.Processes == 0 || os.Getpid() != 1 {
+// isolate puts the process that watches over the command into a namespace of processes, in which it is the first: all others end with
+// it. It is to be started by this goroutine, which is locked to its thread, and will have no rights in the other namespaces.
+func isolate(command *exec.Cmd, o *order) {
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if !o.Namespaces {
+		return
+	}
+	command.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // root alone could get it back
+	}
+}
+
+// limitProcesses bounds the processes in this process's namespace of users. Outside of one all processes of the user would count.
+func limitProcesses(o *order) error {
+	if o.Limits.Processes == 0 || !o.Namespaces {
 		return nil
 	}
-	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: l.Processes, Max: l.Processes}))
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: o.Limits.Processes, Max: o.Limits.Processes}))
+}
+
+// keepFilesFromPrograms keeps this process's open files, also those that it was started with, from the programs that it starts.
+func keepFilesFromPrograms() error {
+	return os.NewSyscallError("close_range", unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC))
+}
+
+// probe is what a process does to find out whether the child could give up rights.
+func probe() int {
+	if err := seal(nil); err != nil {
+		return 1
+	}
+	return 0
 }
 
 // Rights of Landlock's.

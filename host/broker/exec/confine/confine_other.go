@@ -28,15 +28,19 @@ func (Support) Missing() string {
 
 func separate(*exec.Cmd, *Spec) {}
 
-func isolate(*exec.Cmd) {}
-
 func kill(p *os.Process) error { return p.Kill() }
 
-func filterSelf() error { return nil }
+func filterSelf(*order) error { return nil }
 
-func confineSelf(*Spec) error { return nil }
+func isolate(*exec.Cmd, *order) {}
 
-func limitProcesses(*Limits) error { return nil }
+func limitProcesses(*order) error { return nil }
+
+func confineSelf(*order, string) error { return nil }
+
+func keepFilesFromPrograms() error { return nil }
+
+func probe() int { return 1 }
 
 func memoryFile([]byte) (*os.File, error) { return nil, errLinux }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
@@ -35,6 +36,13 @@ var forbidden = []uint32{
 	unix.SYS_ACCT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
+// metadata are the calls that change modes, owners, times and attributes of files. They are forbidden where the file system could not be
+// made read-only around the command.
+var metadata = []uint32{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+}
+
 // newNamespaces are the flags of clone that make one.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
@@ -61,7 +69,7 @@ func fails(errno unix.Errno) bpf.RetConstant {
 }
 
 // instructions are the filter.
-func instructions(architecture uint32) []bpf.Instruction {
+func instructions(architecture uint32, forbidden []uint32) []bpf.Instruction {
 	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
 	unless := func(value uint32, skip uint8) bpf.Instruction {
 		return bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: value, SkipTrue: skip}
@@ -99,12 +107,19 @@ func instructions(architecture uint32) []bpf.Instruction {
 var errArchitecture = errors.New("no filter of system calls for the processor " + runtime.GOARCH)
 
 // filterSelf puts the filter around this process, with all its threads, and all that it starts.
-func filterSelf() error {
+func filterSelf(o *order) error {
+	calls := forbidden
+	if !o.Namespaces {
+		calls = slices.Concat(calls, metadata, oldMetadata)
+	}
+	if len(o.Ports) == 0 {
+		calls = append(slices.Clone(calls), unix.SYS_SOCKET)
+	}
 	architecture, ok := architectures[runtime.GOARCH]
 	if !ok {
 		return errArchitecture
 	}
-	raw, err := bpf.Assemble(instructions(architecture))
+	raw, err := bpf.Assemble(instructions(architecture, calls))
 	if err != nil {
 		return fmt.Errorf("the filter of system calls: %w", err)
 	}

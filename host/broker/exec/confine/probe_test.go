@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // probe does something and says how that went.
@@ -56,6 +58,24 @@ func probe(operation string, arguments []string) int {
 			time.Sleep(50 * time.Millisecond)
 			fmt.Println("alive")
 			return err
+		},
+		"chmod": func(a []string) error { return os.Chmod(a[0], 0o700) },
+		"chown": func(a []string) error { return os.Chown(a[0], os.Getuid(), os.Getgid()) },
+		"touch": func(a []string) error { return os.Chtimes(a[0], time.Now(), time.Now()) },
+		"attribute": func(a []string) error {
+			err := unix.Setxattr(a[0], "user.probe", []byte("x"), 0)
+			if err == unix.EOPNOTSUPP { // a file system without them
+				return nil
+			}
+			return err
+		},
+		"descriptors": func([]string) error {
+			for fd := 3; fd < 200; fd++ {
+				if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+					return fmt.Errorf("%d is open", fd)
+				}
+			}
+			return nil
 		},
 		"pair": func(a []string) error { // a datagram socket of a pair can be sent from to any other
 			fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)

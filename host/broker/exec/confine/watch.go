@@ -29,7 +29,7 @@ func Main() {
 	case watchName:
 		os.Exit(watch())
 	case probeName:
-		os.Exit(0) // Check wants to know whether it starts at all
+		os.Exit(probe())
 	}
 }
 
@@ -50,8 +50,11 @@ func confined() int {
 }
 
 func startWatch(control, lifeline *os.File) error {
-	described := os.NewFile(specFD, "spec")
-	spec, err := readSpec(described)
+	if err := keepFilesFromPrograms(); err != nil {
+		return err
+	}
+	described := os.NewFile(orderFD, "order")
+	o, err := readOrder(described)
 	if err != nil {
 		return err
 	}
@@ -63,10 +66,10 @@ func startWatch(control, lifeline *os.File) error {
 	command.Args, command.Env = []string{watchName}, []string{}
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.ExtraFiles = []*os.File{control, described}
-	if err := confineSelf(spec); err != nil && !spec.Loose {
+	if err := confineSelf(o, self); err != nil && !o.Loose {
 		return err
 	}
-	isolate(command)
+	isolate(command, o)
 	if err := command.Start(); err != nil {
 		return err
 	}
@@ -78,12 +81,19 @@ func startWatch(control, lifeline *os.File) error {
 	return nil
 }
 
-func readSpec(file *os.File) (*Spec, error) {
-	spec := new(Spec)
-	if err := json.NewDecoder(io.NewSectionReader(file, 0, 1<<30)).Decode(spec); err != nil {
+// order is what the child is told.
+type order struct {
+	*Spec
+	// Namespaces says that it is in namespaces of its own.
+	Namespaces bool
+}
+
+func readOrder(file *os.File) (*order, error) {
+	o := &order{Spec: new(Spec)}
+	if err := json.NewDecoder(io.NewSectionReader(file, 0, 1<<30)).Decode(o); err != nil {
 		return nil, fmt.Errorf("read what to run: %w", err)
 	}
-	return spec, nil
+	return o, nil
 }
 
 // watch runs the command and says how it ended.
@@ -115,14 +125,18 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context) (*Exit, error) {
-	var err error
-	if w.spec, err = readSpec(os.NewFile(specFD, "spec")); err != nil {
+	o, err := readOrder(os.NewFile(orderFD, "order"))
+	if err != nil {
 		return nil, err
 	}
-	if err := filterSelf(); err != nil && !w.spec.Loose {
+	w.spec = o.Spec
+	if err := keepFilesFromPrograms(); err != nil {
 		return nil, err
 	}
-	if err := limitProcesses(&w.spec.Limits); err != nil {
+	if err := limitProcesses(o); err != nil {
+		return nil, err
+	}
+	if err := filterSelf(o); err != nil && !o.Loose {
 		return nil, err
 	}
 	if w.judge, err = judge.New(w.spec.Rules); err != nil {

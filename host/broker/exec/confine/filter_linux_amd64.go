@@ -1,0 +1,6 @@
+package confine
+
+import "golang.org/x/sys/unix"
+
+// oldMetadata are the older calls for the same that other processors do not have.
+var oldMetadata = []uint32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}

@@ -1,0 +1,43 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// seal makes the whole file system read-only, in this process's namespace of mounts, but for what is at or below the paths in write.
+// Landlock holds what is opened, but neither modes, owners and times of files nor their attributes.
+func seal(write []string) (err error) {
+	open := map[string]int{}
+	defer func() {
+		for _, fd := range open {
+			err = errors.Join(err, unix.Close(fd))
+		}
+	}()
+	for _, path := range write {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		switch {
+		case errors.Is(err, unix.ENOENT):
+		case err != nil:
+			return fmt.Errorf("keep %s writable: %w", path, err)
+		default:
+			open[path] = fd
+		}
+	}
+	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &readOnly); err != nil {
+		return fmt.Errorf("make the file system read-only: %w", err)
+	}
+	for _, path := range write {
+		fd, ok := open[path]
+		if !ok {
+			continue
+		}
+		if err := unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS); err != nil {
+			return fmt.Errorf("keep %s writable: %w", path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package execbroker_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/broker"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+func TestMain(m *testing.M) {
+	confine.Main()
+	os.Exit(m.Run())
+}
+
+// needsKernel skips a test where the kernel cannot hold commands.
+func needsKernel(t testing.TB) {
+	t.Helper()
+	if s := confine.Check(); !s.Confines() {
+		t.Skip("this machine cannot confine commands: " + s.Missing())
+	}
+}
+
+// realTemp is a temporary directory without links in its path.
+func realTemp(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// shell is the shipped plugin shell on a broker.
+type shell struct {
+	t      testing.TB
+	plugin *sandbox.Plugin
+	broker *execbroker.Broker
+	// ask answers questions; nil means that nobody is there.
+	ask func(q broker.Question) error
+	// time bounds a call.
+	time time.Duration
+}
+
+// result is that of the tool shell_exec.
+type result struct {
+	Stdout, Stderr, Signal string
+	ExitCode               int
+	TimedOut               bool
+	Truncated, Replaced    []string
+	// refusal is the tool's error, where the command was not started.
+	refusal  string
+	progress []string
+}
+
+func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.Options) *shell {
+	t.Helper()
+	needsKernel(t)
+	mounted := grant.Mount{Name: "workspace", Path: workspace, Write: true}
+	options.Plugin = "shell"
+	if options.TempDir == "" {
+		options.TempDir = realTemp(t)
+	}
+	commands, err := execbroker.New(g, []grant.Mount{mounted}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mount, err := file.New(mounted, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := engine.Load(sandbox.Spec{
+		Name: "shell", Wasm: func() ([]byte, error) { return guesttest.Build(t, "plugins/shell"), nil },
+		Mounts: []*file.Mount{mount}, Modules: []broker.Module{commands.Module()}, Limits: manifest.Limits{Concurrency: 200},
+	})
+	t.Cleanup(func() {
+		for _, close := range []func() error{plugin.Close, mount.Close, engine.Close} {
+			if err := close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return &shell{t: t, plugin: plugin, broker: commands, time: 20 * time.Second}
+}
+
+// run calls the tool.
+func (s *shell) run(arguments map[string]any) *result {
+	s.t.Helper()
+	r, err := s.call(arguments)
+	if err != nil {
+		s.t.Fatalf("%v: %v", arguments, err)
+	}
+	return r
+}
+
+func (s *shell) line(line string) *result {
+	s.t.Helper()
+	return s.run(map[string]any{"command": line})
+}
+
+func (s *shell) call(arguments map[string]any) (*result, error) {
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		return nil, err
+	}
+	r := new(result)
+	invocation := &catalog.Invocation{
+		Request:  &abi.Request{Method: abi.CallTool, Name: "shell_exec", Arguments: data},
+		Limits:   manifest.Limits{Time: s.time},
+		Progress: func(p abi.Progress) { r.progress = append(r.progress, p.Message) },
+	}
+	if s.ask != nil {
+		invocation.Ask = func(_ context.Context, q broker.Question) error { return s.ask(q) }
+	}
+	response, err := s.plugin.Call(s.t.Context(), invocation)
+	if err != nil {
+		return nil, err
+	}
+	if response.IsError {
+		r.refusal = response.Content[0].Text
+		return r, nil
+	}
+	if err := response.FillStructured(); err != nil {
+		return nil, err
+	}
+	return r, json.Unmarshal(response.StructuredContent, r)
+}
