@@ -178,7 +178,7 @@ func New(options *Options) (*Host, error) {
 	if h.logger = h.options.Logger; h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
-	engineOptions := &sandbox.Options{Logger: h.logger, MemoryBudget: h.options.MemoryBudget}
+	engineOptions := &sandbox.Options{Logger: h.logger, Redact: h.redact, MemoryBudget: h.options.MemoryBudget}
 	h.index = openIndex("")
 	if dir := h.options.CacheDir; dir != "" {
 		h.index = openIndex(filepath.Join(dir, "index.json"))

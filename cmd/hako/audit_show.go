@@ -181,8 +181,8 @@ func more(e *audit.Entry) string {
 	if e.Approval != nil {
 		parts = append(parts, strings.TrimSpace("asked: "+e.Approval.Answer+" "+e.Approval.By))
 	}
-	if len(e.Findings) > 0 {
-		parts = append(parts, "secrets: "+strings.Join(e.Findings, ", "))
+	for _, f := range e.Findings {
+		parts = append(parts, fmt.Sprintf("secret in %s: %s (%s)", f.Place, f.Rule, f.Action))
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.Detail)) {
 		parts = append(parts, key+"="+e.Detail[key])

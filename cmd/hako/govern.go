@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/store"
 )
 
@@ -80,6 +81,7 @@ func openDesk(ctx context.Context, c *config.Config, s *store.Store, inForce fun
 func (g *government) apply(o *host.Options) {
 	o.Governance = pipeline.Governance{
 		Policy: g.policy.Policy, Approvals: g.desk, Quotas: g.quotas,
+		Scanner:       func() *secretscan.Scanner { return g.policy.Policy().Secrets },
 		AuditOptional: g.config.Audit.Optional, AuditFields: g.config.Audit.Fields,
 	}
 	if g.audit != nil {

@@ -29,6 +29,8 @@ type Question struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Detail is what is asked about within the call, such as a command.
 	Detail string `json:"detail,omitempty"`
+	// Hidden is a digest of Arguments and Detail as they were before Hide.
+	Hidden string `json:"hidden,omitempty"`
 	// Rule and Reason are the policy's.
 	Rule   string `json:"rule"`
 	Reason string `json:"reason,omitempty"`
@@ -48,8 +50,17 @@ type Question struct {
 func (q *Question) binding() string {
 	hash := sha256.New()
 	// The parts are plain data, so encoding them cannot fail. A JSON array keeps them apart.
-	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments)})
+	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments), q.Hidden})
 	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// Hide shows arguments and detail, in which secrets are masked, in the place of those of the call. A yes holds for the call's all the same.
+func (q *Question) Hide(arguments json.RawMessage, detail string) {
+	if detail == q.Detail && bytes.Equal(arguments, q.Arguments) {
+		return
+	}
+	q.Hidden = q.binding()
+	q.Arguments, q.Detail = arguments, detail
 }
 
 // canonical makes equal arguments equal, whatever the order of their keys. Numbers stay as they were written.

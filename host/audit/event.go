@@ -45,11 +45,11 @@ type Event struct {
 	// Arguments and Result are keyed digests, or what the operator allows to be recorded of them.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
-	// Findings are rules of the secret scanner that matched.
-	Findings  []string `json:"findings,omitempty"`
-	Error     string   `json:"error,omitempty"`
-	RequestID string   `json:"request_id,omitempty"`
-	TraceID   string   `json:"trace_id,omitempty"`
+	// Findings are the secrets that were found, never themselves.
+	Findings  []Finding `json:"findings,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	RequestID string    `json:"request_id,omitempty"`
+	TraceID   string    `json:"trace_id,omitempty"`
 
 	// Action is what an operator did ("plugin.approve"), Detail what with.
 	Action string            `json:"action,omitempty"`
@@ -84,6 +84,13 @@ type Target struct {
 type Decision struct {
 	Action string `json:"action"`
 	Rule   string `json:"rule,omitempty"`
+}
+
+// Finding is what kind of secret was found where ("arguments", "results"), and what became of it ("report", "mask", "refuse").
+type Finding struct {
+	Rule   string `json:"rule"`
+	Place  string `json:"place"`
+	Action string `json:"action"`
 }
 
 // Approval is what a person said.

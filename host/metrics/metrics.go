@@ -36,6 +36,7 @@ type Metrics struct {
 	decisions *prometheus.CounterVec
 	approvals *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
+	secrets   *prometheus.CounterVec
 
 	statements        *prometheus.CounterVec
 	statementDuration *prometheus.HistogramVec
@@ -89,6 +90,10 @@ func New(version string) *Metrics {
 			Name: "hako_quota_refusals_total",
 			Help: "Calls that were refused because a quota was used up.",
 		}, []string{"quota"}),
+		secrets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_secrets_found_total",
+			Help: "Secrets found by rule, place (arguments, results, logs) and what became of them (report, mask, refuse).",
+		}, []string{"rule", "place", "action"}),
 		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_sql_statements_total",
 			Help: "Uses of plugins' databases by function and outcome (ok, or the code of an error).",
@@ -105,7 +110,7 @@ func New(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.statements, m.statementDuration, info,
+	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.secrets, m.statements, m.statementDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -122,6 +127,9 @@ func (m *Metrics) CallEnded(r pipeline.Record) {
 	m.bytes.WithLabelValues(r.Source, "in").Add(float64(r.Input))
 	m.bytes.WithLabelValues(r.Source, "out").Add(float64(r.Output))
 	m.governed(r)
+	for _, f := range r.Findings {
+		m.SecretFound(f)
+	}
 }
 
 // known is method if it is one of the pipeline's, and "other" for anything else.

@@ -99,6 +99,7 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 		wire      *abi.Error
 		used      *quota.Error
 		pending   *approval.PendingError
+		secret    *secretError
 	)
 	switch {
 	case err == nil && response.IsError:
@@ -115,7 +116,7 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 		return Trap
 	case errors.As(err, &missing):
 		return NotFound
-	case errors.As(err, &denied):
+	case errors.As(err, &denied), errors.As(err, &secret):
 		return NotAllowed
 	case errors.As(err, &invalid), errors.As(err, &arguments):
 		return InvalidArguments

@@ -50,7 +50,7 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 		},
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
-		InputBytes: record.Input, OutputBytes: record.Output, Findings: record.Findings,
+		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
 		RequestID: call.Caller.RequestID, TraceID: call.Caller.TraceID,
 		Arguments: p.recorded(record, call.Request.Arguments),
 	}
@@ -79,6 +79,13 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 	return nil
 }
 
+func findings(record *Record) (list []audit.Finding) {
+	for _, f := range record.Findings {
+		list = append(list, audit.Finding{Rule: f.Rule, Place: string(f.Place), Action: string(f.Action)})
+	}
+	return list
+}
+
 // answered is what became of the question that the call asked.
 func answered(record *Record) string {
 	switch {
@@ -101,6 +108,9 @@ func (p *Pipeline) recorded(record *Record, arguments json.RawMessage) json.RawM
 		return digested(digest)
 	}
 	var given, shown map[string]json.RawMessage
+	if s := p.scanner(); s != nil {
+		arguments = s.MaskedJSON(arguments)
+	}
 	if json.Unmarshal(arguments, &given) != nil {
 		return digested(digest)
 	}

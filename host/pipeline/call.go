@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -110,9 +111,9 @@ type Record struct {
 	Answers []string
 	// Quota is the one that was used up; empty if none was.
 	Quota string
-	// Digest is that of the plugin. Findings are rules of the scanner that matched.
+	// Digest is that of the plugin. Findings are the secrets that were found, each rule once for each place.
 	Digest   string
-	Findings []string
+	Findings []secretscan.Finding
 }
 
 // Observer sees every call, refused ones included. Its methods are called concurrently and must be quick.

@@ -114,6 +114,7 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 
 // ask puts a question to people.
 func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Way, record *Record) error {
+	p.hide(q)
 	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups, Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
 	if p.options.Approvals != nil {

@@ -22,7 +22,7 @@ const rules = `
 version: 1
 rules:
   - {name: no strict, action: deny, tools: [p_strict], reason: {en: too strict, ja: 厳しすぎます}}
-  - {name: ask about big, action: ask, tools: [test/p_free], when: 'arguments.n > 10', remember: 1m}
+  - {name: ask about big, action: ask, tools: [test/p_free, test/p_loose], when: 'arguments.n > 10', remember: 1m}
   - {name: no prompts for trials, action: deny, tools: [test/prompts/get], tenants: [trial]}
 `
 

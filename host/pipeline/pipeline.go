@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -41,6 +42,8 @@ type Governance struct {
 	// AuditOptional is set.
 	Audit         Audit
 	AuditOptional bool
+	// Scanner returns what looks for secrets in arguments and results. Nil looks for none.
+	Scanner func() *secretscan.Scanner
 	// AuditFields are the arguments that are recorded as they are, by the tool's name at the doors. Others are in the digest alone.
 	AuditFields map[string][]string
 }
@@ -118,6 +121,17 @@ func (p *Pipeline) guarded(ctx context.Context, call *Call, record *Record) (res
 			response, err = nil, errInternal
 		}
 	}()
+	if response, err = p.pass(ctx, call, record); err == nil {
+		err = p.scanResult(record.Name, response, record)
+	}
+	if err != nil {
+		return nil, p.scanFailure(err, record)
+	}
+	return response, nil
+}
+
+// pass passes a call on by its method.
+func (p *Pipeline) pass(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	switch call.Request.Method {
 	case abi.CallTool:
 		return p.callTool(ctx, call, record)
@@ -143,6 +157,10 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 	request.Name = tool.Spec.Name
 	if len(request.Arguments) == 0 {
 		request.Arguments = json.RawMessage("{}")
+	}
+	var err error
+	if request.Arguments, err = p.scanArguments(tool.Name, request.Arguments, record); err != nil {
+		return nil, err
 	}
 	if err := tool.Spec.Input().Validate(request.Arguments); err != nil {
 		return nil, &argumentsError{tool.Name, err}
@@ -178,6 +196,10 @@ func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*
 	record.Name, record.Source = prompt.Name, prompt.Source.Name
 	request := call.Request
 	request.Name = prompt.Spec.Name
+	var err error
+	if request.Arguments, err = p.scanArguments(prompt.Name, request.Arguments, record); err != nil {
+		return nil, err
+	}
 	if err := checkPrompt(prompt.Spec, request.Arguments); err != nil {
 		return nil, err
 	}
@@ -257,7 +279,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	request.Config = s.source.ConfigFor(tenant)
 	request.Locale = p.locale(call)
 	response, err := s.source.Backend.Call(ctx, &catalog.Invocation{
-		Request: request, Limits: s.limits, Progress: call.Progress, Tenant: tenant, Session: call.Caller.sessionID(),
+		Request: request, Limits: s.limits, Progress: p.scanProgress(call.Progress), Tenant: tenant, Session: call.Caller.sessionID(),
 		Updated: func(uri string) { p.updated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
 		Steps:   &record.Steps,

@@ -23,6 +23,9 @@ tools:
   - name: free
     description: d
     inputSchema: {type: object, properties: {n: {type: integer}}, required: [n], additionalProperties: false}
+  - name: loose
+    description: d
+    inputSchema: {type: object}
   - name: strict
     description: d
     inputSchema: {type: object}

@@ -7,6 +7,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -19,7 +20,7 @@ func Parse(data []byte) (*Policy, error) {
 	if err := strictyaml.Read(data, maxFile, f.read, f.check); err != nil {
 		return nil, err
 	}
-	p := &Policy{defaults: f.defaults, rules: f.rules, Commands: f.commands, Quotas: f.quotas, groups: map[string][]string{}, relevant: map[identity][]*Rule{}}
+	p := &Policy{defaults: f.defaults, rules: f.rules, index: newIndex(f.rules), Commands: f.commands, Quotas: f.quotas, Secrets: f.scanner, groups: map[string][]string{}, relevant: map[identity][]*Rule{}}
 	for name, users := range f.groups {
 		for _, user := range users {
 			p.groups[user] = append(p.groups[user], name)
@@ -36,6 +37,8 @@ type file struct {
 	rules    []*Rule
 	commands []judge.Rule
 	quotas   []quota.Rule
+	secrets  secretscan.Rules
+	scanner  *secretscan.Scanner // made of secrets
 }
 
 func (f *file) read(v strictyaml.Value) {
@@ -57,6 +60,7 @@ func (f *file) read(v strictyaml.Value) {
 		"tool_permissions": func(v strictyaml.Value) { table = readTable(v) },
 		"commands":         strictyaml.List(&f.commands, readCommand),
 		"quotas":           strictyaml.List(&f.quotas, readQuota),
+		"secrets":          f.readSecrets,
 	})
 	f.rules = append(f.rules, table...)
 	if f.defaults == "" {
@@ -92,6 +96,10 @@ func (f *file) check() error {
 	if _, err := judge.New(f.commands); err != nil {
 		e.Add("commands", "%v", err)
 	}
+	var err error
+	if f.scanner, err = secretscan.New(&f.secrets); err != nil {
+		e.Add("secrets", "%v", err)
+	}
 	for i := range f.quotas {
 		if err := f.quotas[i].Check(); err != nil {
 			e.Add(strictyaml.Index("quotas", i), "%v", err)
@@ -116,6 +124,23 @@ func readQuota(v strictyaml.Value, r *quota.Rule) {
 		"cpu":        strictyaml.Duration(&r.CPU),
 	})
 	r.Per = quota.Scope(per)
+}
+
+func (f *file) readSecrets(v strictyaml.Value) {
+	s := &f.secrets
+	v.Object(strictyaml.Fields{
+		"arguments": readSecretAction(&s.Arguments),
+		"results":   readSecretAction(&s.Results),
+		"logs":      readSecretAction(&s.Logs),
+		"rules": strictyaml.List(&s.Overrides, func(v strictyaml.Value, o *secretscan.Override) {
+			v.Object(strictyaml.Fields{"id": strictyaml.String(&o.Rule), "action": readSecretAction(&o.Action)})
+		}),
+		"allow": strictyaml.Strings(&s.Allow),
+	})
+}
+
+func readSecretAction(dst *secretscan.Action) func(strictyaml.Value) {
+	return func(v strictyaml.Value) { strictyaml.String((*string)(dst))(v) }
 }
 
 func readRule(v strictyaml.Value, path string) *Rule {

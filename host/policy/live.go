@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/hako-run/hako/host/secretscan"
 )
 
 // Live is a policy file that may change. It is safe for concurrent use.
@@ -34,7 +36,7 @@ func OpenLive(path string) (*Live, error) {
 }
 
 func empty() *Policy {
-	return &Policy{defaults: Allow, relevant: map[identity][]*Rule{}}
+	return &Policy{defaults: Allow, Secrets: secretscan.Default(), relevant: map[identity][]*Rule{}}
 }
 
 // Policy is the policy in force.

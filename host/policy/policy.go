@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/secretscan"
 )
 
 // Action is what becomes of a call.
@@ -68,11 +69,14 @@ const DoorSlack = "slack"
 type Policy struct {
 	defaults Action
 	rules    []*Rule
+	index    *index
 	groups   map[string][]string // user to groups
 	// Commands are rules for command lines, which the exec broker applies.
 	Commands []judge.Rule
 	// Quotas limit how much callers use.
 	Quotas []quota.Rule
+	// Secrets looks for secrets in what calls carry.
+	Secrets *secretscan.Scanner
 
 	// mu guards relevant, which remembers the rules whose names match a call, and remembered, how many rules there are in it.
 	mu         sync.Mutex
@@ -187,8 +191,9 @@ func (p *Policy) candidates(c *Call, groups []string) []*Rule {
 	if ok {
 		return rules
 	}
-	for _, rule := range p.rules {
-		if rule.concerns(c, groups) {
+	full := c.Plugin + "/" + c.Tool
+	for _, i := range p.index.find(c, groups) {
+		if rule := p.rules[i]; rule.concerns(c, full, groups) {
 			rules = append(rules, rule)
 		}
 	}

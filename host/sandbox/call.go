@@ -114,7 +114,7 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 		limits:   limits,
 		meter:    newMeter(limits.CPU),
 		patience: p.spec.Limits.QueueWait,
-		log:      &logSink{logger: p.logger, tool: tool, left: limits.Log},
+		log:      &logSink{logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
 	}
 }
 

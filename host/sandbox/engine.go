@@ -35,6 +35,9 @@ type Options struct {
 	MemoryBudget int64
 	// Logger receives what guests log and why instances were thrown away. Nil discards it.
 	Logger *slog.Logger
+	// Redact changes what guests log before it is, to leave out what nobody should read there; an empty text is not logged. It is called from
+	// many goroutines at once. Nil leaves all as it is.
+	Redact func(text string) string
 }
 
 // Engine compiles plugins and holds what they share. It is safe for concurrent use.
@@ -42,6 +45,7 @@ type Engine struct {
 	cache  wazero.CompilationCache
 	images string // the directory with images; empty means none
 	logger *slog.Logger
+	redact func(string) string
 	// started and epoch are one moment, on the process's monotonic clock and the wall clock.
 	started time.Time
 	epoch   int64
@@ -66,7 +70,7 @@ func New(options *Options) (*Engine, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	e := &Engine{logger: options.Logger, started: time.Now(), plugins: map[*Plugin]struct{}{}}
+	e := &Engine{logger: options.Logger, redact: options.Redact, started: time.Now(), plugins: map[*Plugin]struct{}{}}
 	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
 	e.epoch = e.started.UnixNano()
 	if e.logger == nil {

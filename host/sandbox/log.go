@@ -12,6 +12,7 @@ import (
 // logSink passes on what a guest logs in one call, up to a number of bytes.
 type logSink struct {
 	logger *slog.Logger
+	redact func(string) string // may be nil
 	tool   string
 	left   int64
 	// partial are the unfinished lines of standard output and error.
@@ -35,6 +36,11 @@ func (s *logSink) admit(n int64) bool {
 }
 
 func (s *logSink) emit(level abi.LogLevel, text string) {
+	if s.redact != nil {
+		if text = s.redact(text); text == "" {
+			return
+		}
+	}
 	if len(text) > maxLine {
 		text = text[:maxLine] + " (cut)"
 	}

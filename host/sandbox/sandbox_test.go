@@ -328,6 +328,23 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestRedact: what nobody should read is not logged, nor is what is left empty.
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	var buffer syncBuffer
+	logger := slog.New(slog.NewTextHandler(&buffer, nil))
+	plugin := newPlugin(t, sandbox.Options{Logger: logger, Redact: func(text string) string {
+		if strings.Contains(text, "stdout") {
+			return ""
+		}
+		return strings.ReplaceAll(text, "hello", "***")
+	}}, sandbox.Spec{})
+	text(t, plugin, "log", object{"text": "hello"})
+	if got := buffer.String(); !strings.Contains(got, `msg="*** key=value"`) || strings.Contains(got, "hello") || strings.Contains(got, "stdout") {
+		t.Errorf("logged\n%s", got)
+	}
+}
+
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})

@@ -3,7 +3,6 @@ package secretscan
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -96,11 +95,7 @@ func (w *walker) look(name, text string) {
 		context = name + `": "`
 	}
 	found, edits := w.scanner.scan(w.place, context+text+`"`, len(context), w.act)
-	for _, f := range found {
-		if !slices.Contains(w.found, f) {
-			w.found = append(w.found, f)
-		}
-	}
+	w.found = union(w.found, found)
 	if len(edits) == 0 {
 		return
 	}

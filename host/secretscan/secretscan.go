@@ -50,7 +50,7 @@ type Rules struct {
 	Results Action
 	// Logs says what becomes of those in what plugins log. Refuse drops the line. Empty means Mask.
 	Logs Action
-	// Overrides are actions for single rules, everywhere. The first that matches counts; after them generic-api-key, which guesses, is
+	// Overrides are actions for single rules, wherever the action of the place is not Ignore. The first that matches counts; after them generic-api-key, which guesses, is
 	// reported at most.
 	Overrides []Override
 	// Allow are expressions (RE2) for what is no secret although it looks like one.
@@ -97,6 +97,15 @@ func New(rules *Rules) (*Scanner, error) {
 		s.allow = append(s.allow, expression)
 	}
 	return s, nil
+}
+
+// Default returns a Scanner with the default rules.
+func Default() *Scanner {
+	s, err := New(&Rules{})
+	if err != nil {
+		panic(err) // the zero rules are valid
+	}
+	return s
 }
 
 var errAction = errors.New("must be ignore, report, mask or refuse")
@@ -149,6 +158,45 @@ func (s *Scanner) Text(place Place, text string) (masked string, found []Finding
 	return mask(text, edits), found
 }
 
+// Texts looks for secrets in several texts, also in those that lie over the ends of two, and masks them in place. found is each rule once.
+func (s *Scanner) Texts(place Place, texts []*string) (found []Finding) {
+	for _, text := range texts {
+		masked, more := s.Text(place, *text)
+		*text, found = masked, union(found, more)
+	}
+	if len(texts) < 2 {
+		return found
+	}
+	var whole strings.Builder
+	for _, text := range texts {
+		whole.WriteString(*text)
+	}
+	more, edits := s.scan(place, whole.String(), 0, s.action)
+	at := 0
+	for _, text := range texts {
+		size := len(*text)
+		var inside []match
+		for _, m := range edits {
+			if m.start < at+size && m.end > at {
+				inside = append(inside, match{m.rule, max(m.start-at, 0), min(m.end-at, size)})
+			}
+		}
+		*text = mask(*text, inside)
+		at += size
+	}
+	return union(found, more)
+}
+
+// union adds findings that are not there yet.
+func union(found, more []Finding) []Finding {
+	for _, f := range more {
+		if !slices.Contains(found, f) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
 // Masked is text with every secret in it masked, for records that outlive the call.
 func (s *Scanner) Masked(text string) string {
 	_, edits := s.scan(Logs, text, 0, func(string, Place) Action { return Mask })
@@ -165,9 +213,7 @@ func (s *Scanner) scan(place Place, text string, from int, act func(string, Plac
 			continue
 		}
 		f := Finding{m.rule, place, act(m.rule, place)}
-		if !slices.Contains(found, f) {
-			found = append(found, f)
-		}
+		found = union(found, []Finding{f})
 		if f.Action == Mask {
 			edits = append(edits, m)
 		}

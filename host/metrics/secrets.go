@@ -1,0 +1,13 @@
+package metrics
+
+import (
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/secretscan"
+)
+
+var _ host.SecretObserver = (*Metrics)(nil)
+
+// SecretFound counts a secret in what a plugin logged.
+func (m *Metrics) SecretFound(f secretscan.Finding) {
+	m.secrets.WithLabelValues(f.Rule, string(f.Place), string(f.Action)).Inc()
+}

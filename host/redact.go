@@ -1,0 +1,31 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/hako-run/hako/host/secretscan"
+)
+
+// SecretObserver is a pipeline.Observer that is also told of secrets in what plugins log. Its method is called from many goroutines at once.
+// Those in calls are in the pipeline.Record.
+type SecretObserver interface {
+	SecretFound(f secretscan.Finding)
+}
+
+// redact masks secrets in what a plugin logs, or drops the line.
+func (h *Host) redact(text string) string {
+	scanner := h.options.Governance.Scanner
+	if scanner == nil {
+		return text
+	}
+	masked, found := scanner().Text(secretscan.Logs, text)
+	if observer, ok := h.options.Observer.(SecretObserver); ok {
+		for _, f := range found {
+			observer.SecretFound(f)
+		}
+	}
+	if slices.ContainsFunc(found, func(f secretscan.Finding) bool { return f.Action == secretscan.Refuse }) {
+		return ""
+	}
+	return masked
+}
