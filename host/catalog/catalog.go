@@ -13,7 +13,7 @@ import (
 
 // ConflictError says that two sources offer the same name.
 type ConflictError struct {
-	// Kind is "tool", "prompt", "resource" or "resource template".
+	// Kind is "tool", "prompt", "resource" or "resource template", or "source" for a plugin and an upstream server with one name.
 	Kind, Name string
 	// Source wanted to offer what Holder offers already.
 	Source, Holder string
@@ -21,6 +21,9 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	remedy := fmt.Sprintf("remove one of them, or give one a prefix (plugin.%s.prefix in hako.yaml)", e.Source)
+	if e.Kind == "source" {
+		return fmt.Sprintf("%s is the name of a plugin and of an upstream server: rename one of them", e.Name)
+	}
 	if e.Kind != "tool" && e.Kind != "prompt" {
 		remedy = "remove one of them"
 	}
@@ -58,6 +61,7 @@ func (c *Catalog) View() *View {
 
 // offer is what one source has in the catalog.
 type offer struct {
+	source    *Source
 	tools     []*Tool
 	resources []*Resource
 	templates []*Template
@@ -68,7 +72,8 @@ type offer struct {
 }
 
 // Put offers what m describes, instead of what a source of the same name offered before. It fails with a *ConflictError if
-// another source has one of the names; then nothing changes. m must be valid and must not change afterwards.
+// another source has one of the names, or if the source before was a plugin and this one is a server, or the other way round; then
+// nothing changes. m must be valid and must not change afterwards.
 func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	added, err := newOffer(&source, m)
 	if err != nil {
@@ -76,6 +81,9 @@ func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if other := c.offers[source.Name]; other != nil && other.source.Upstream != source.Upstream {
+		return &ConflictError{"source", source.Name, source.Name, source.Name}
+	}
 	for _, e := range added.entries {
 		if holder, ok := c.holders[e]; ok && holder != source.Name {
 			return &ConflictError{e.kind, e.name, source.Name, holder}
@@ -146,7 +154,7 @@ func (c *Catalog) tell() {
 }
 
 func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
-	o := &offer{retired: map[entry]*retired{}}
+	o := &offer{source: source, retired: map[entry]*retired{}}
 	take := func(kind, text string) { o.entries = append(o.entries, entry{kind, text}) }
 	for i := range m.Tools {
 		spec := &m.Tools[i]

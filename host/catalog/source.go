@@ -36,7 +36,7 @@ type Invocation struct {
 	Steps *int64
 }
 
-// Source is who offers something: a plugin, or later an upstream server.
+// Source is who offers something: a plugin, or an upstream server.
 type Source struct {
 	// Name is unique among the sources.
 	Name string
@@ -49,8 +49,12 @@ type Source struct {
 	// Credentials are names of which callers need one. Empty means that they need none.
 	Credentials []string
 	// Asks says that calls may put questions to people while they run.
-	Asks    bool
-	Backend Backend
+	Asks bool
+	// Upstream says that it is a server and no plugin: neither takes the place of the other, whatever its name.
+	Upstream bool
+	// Untrusted says that nobody has vouched for what it says of its tools; see Tool.Hints.
+	Untrusted bool
+	Backend   Backend
 }
 
 // ConfigFor returns the configuration for callers of the tenant.

@@ -18,6 +18,15 @@ type Tool struct {
 	Spec *manifest.Tool
 }
 
+// Hints are the annotations that decisions may go by: none of a source that is untrusted, which may say what it likes (MCP, tools, tool
+// annotations). Clients are shown those in Spec.
+func (t *Tool) Hints() manifest.Annotations {
+	if t.Source.Untrusted {
+		return manifest.Annotations{}
+	}
+	return t.Spec.Annotations
+}
+
 // Resource is one resource on offer.
 type Resource struct {
 	Source *Source

@@ -61,6 +61,10 @@ func (s Source) Check() error {
 	return nil
 }
 
+// Read returns the secret, without the white space around it. The error names the source and holds nothing of the secret: a variable that
+// is not set, a file that cannot be read, a command that fails or takes more than 30 seconds, or more than 64 KiB.
+func (s Source) Read(ctx context.Context) (string, error) { return (&secret{source: s}).read(ctx) }
+
 // secret reads a source and remembers what it gave. It is safe for concurrent use.
 type secret struct {
 	source Source

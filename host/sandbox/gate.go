@@ -57,3 +57,16 @@ func (g *gate) enter(ctx context.Context, plugin string) error {
 }
 
 func (g *gate) leave() { <-g.slots }
+
+// Gate bounds the calls of a server as those of a plugin are bounded: so many at once, so many that wait and for how long, and so many a
+// minute. It is safe for concurrent use.
+type Gate struct{ gate *gate }
+
+// NewGate returns a Gate with Concurrency, Queue, QueueWait and Rate of limits, none of which may be zero.
+func NewGate(limits manifest.Limits) *Gate { return &Gate{newGate(limits)} }
+
+// Enter waits for a place, which Leave gives back. It fails with a *LimitError that names the server, or with ctx's error.
+func (g *Gate) Enter(ctx context.Context, server string) error { return g.gate.enter(ctx, server) }
+
+// Leave gives the place back.
+func (g *Gate) Leave() { g.gate.leave() }
