@@ -55,7 +55,7 @@ func checkExec(plugin string, g *grant.Exec) error {
 	if g == nil || g.Unconfined {
 		return nil
 	}
-	if support := confine.Check(); !support.Confines() {
+	if support := confine.Check(); !support.Confines() || len(g.Ports) > 0 && !support.ConfinesPorts() {
 		return fmt.Errorf("this machine cannot confine commands: %s\nTo run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
 			support.Missing(), plugin)
 	}

@@ -78,7 +78,8 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	support := confine.Check()
-	if !support.Confines() && !g.Unconfined {
+	confines := support.Confines() && (len(g.Ports) == 0 || support.ConfinesPorts())
+	if !confines && !g.Unconfined {
 		return nil, fmt.Errorf("this machine cannot confine commands: %s. To run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
 			support.Missing(), b.plugin)
 	}
@@ -100,7 +101,7 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 		Read:     append(systemPaths(len(g.Ports) > 0), installed.read...),
 		Ports:    g.Ports,
 		Limits:   limits(options.Limits),
-		Loose:    !support.Confines(),
+		Loose:    !confines,
 	}
 	b.base.Read = append(b.base.Read, b.roots.readable()...)
 	b.base.Write = b.roots.writable()

@@ -107,7 +107,7 @@ func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 		return nil, ErrNoMain
 	}
 	if !spec.Loose {
-		if s := Check(); !s.Confines() {
+		if s := Check(); !s.Confines() || len(spec.Ports) > 0 && !s.ConfinesPorts() {
 			return nil, fmt.Errorf("%w: %s", ErrCannotConfine, s.Missing())
 		}
 	}

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -19,7 +20,7 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | u
 
 // Support is what this machine's kernel can do to hold a command.
 type Support struct {
-	// Landlock is the version of Landlock's interface: 0 without it, 4 and more with rules for TCP ports.
+	// Landlock is the version of Landlock's interface, 0 without it.
 	Landlock int
 	// Namespaces says that processes can have namespaces of their own without privileges.
 	Namespaces bool
@@ -54,25 +55,38 @@ func tryNamespaces() bool {
 	return command.Run() == nil
 }
 
+// Versions of Landlock's interface that are needed: any together with namespaces; without, the one that holds truncation; and the one
+// that knows TCP ports.
+const (
+	landlockAlone = 3
+	landlockPorts = 4
+)
+
 // Confines reports whether a command can be held to its paths and to no network.
 func (s Support) Confines() bool {
-	return s.Filter && s.Landlock > 0 && (s.Namespaces || s.Landlock >= 4)
+	return s.Filter && (s.Landlock >= landlockAlone || s.Landlock > 0 && s.Namespaces)
 }
 
-// Missing says what the machine lacks, and what to do.
+// ConfinesPorts reports whether it can be held to TCP ports.
+func (s Support) ConfinesPorts() bool { return s.Confines() && s.Landlock >= landlockPorts }
+
+// Missing says what the machine lacks, and what to do. It is empty if there is nothing that it lacks.
 func (s Support) Missing() string {
-	var missing []string
-	if s.Landlock == 0 {
-		missing = append(missing, "the kernel has no Landlock (Linux 5.13, with landlock among the lsm= modules)")
-	}
 	if !ready.Load() {
 		return ErrNoMain.Error()
 	}
+	var missing []string
 	if !s.Filter {
 		missing = append(missing, "the kernel has no filter for system calls (seccomp), or hako none for this processor")
 	}
+	switch {
+	case s.Landlock == 0:
+		missing = append(missing, "the kernel has no Landlock (Linux 5.13 and newer, with landlock among the lsm= modules)")
+	case s.Landlock < landlockPorts:
+		missing = append(missing, fmt.Sprintf("the kernel's Landlock is version %d: 3 is needed without namespaces (Linux 6.2), 4 for ports (Linux 6.7)", s.Landlock))
+	}
 	if !s.Namespaces {
-		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, or AppArmor's restriction of them)")
+		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, AppArmor's restriction of them, or a container's seccomp profile)")
 	}
 	return strings.Join(missing, "; ")
 }

@@ -21,6 +21,9 @@ func Check() Support { return Support{} }
 // Confines reports whether a command can be held to its paths and to no network.
 func (Support) Confines() bool { return false }
 
+// ConfinesPorts reports whether it can be held to TCP ports.
+func (Support) ConfinesPorts() bool { return false }
+
 // Missing says what the machine lacks, and what to do.
 func (Support) Missing() string {
 	return "only Linux has what it takes: run hako there, in a virtual machine or a container"
