@@ -15,7 +15,7 @@ const module = "github.com/hako-run/hako"
 // wrapped says which packages may import a dependency, tests aside: its types stay inside them.
 var wrapped = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/sandbox", "host/broker/file"},
-	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient"},
 	"github.com/coreos/go-oidc":              {"host/mcpserver"},
 	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},

@@ -1,0 +1,103 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// limitError says which limit ended a call. It wraps a *sandbox.LimitError, so that metrics sort it as those of plugins.
+type limitError struct{ limit *sandbox.LimitError }
+
+func newLimitError(server, limit, value string) *limitError {
+	return &limitError{&sandbox.LimitError{Plugin: server, Limit: limit, Value: value}}
+}
+
+func (e *limitError) Error() string {
+	l := e.limit
+	switch l.Limit {
+	case sandbox.LimitTime:
+		return fmt.Sprintf("upstream server %s did not answer within %s: whether the call had an effect is not known. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
+	case sandbox.LimitInput:
+		return fmt.Sprintf("the arguments for upstream server %s are larger than %s: make them smaller, or raise its limits.input", l.Plugin, l.Value)
+	}
+	return fmt.Sprintf("the answer of upstream server %s is larger than %s: ask for less, or raise its limits.output", l.Plugin, l.Value)
+}
+
+func (e *limitError) Unwrap() error { return e.limit }
+
+// reason is what a failure of the transport may say: no address, which can hold secrets.
+func reason(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// isNotFound reports that a server does not know the method.
+func isNotFound(err error) bool {
+	var wire *jsonrpc.Error
+	return errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound
+}
+
+// callError is what a caller is told of a failed call. ctx is the call's own, within parent.
+func (s *server) callError(parent, ctx context.Context, method string, err error) error {
+	var limit *limitError
+	switch {
+	case parent.Err() != nil:
+		return parent.Err()
+	case errors.As(context.Cause(ctx), &limit):
+		return limit
+	}
+	var away *unreachable
+	var bad *answerError
+	var wire *jsonrpc.Error
+	switch {
+	case errors.As(err, &away):
+		return &abi.Error{Code: abi.CodeNetwork, Message: away.text}
+	case errors.As(err, &bad):
+		return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
+	case !errors.As(err, &wire):
+		s.logger.Warn("a call to an upstream server failed", "method", method, "err", reason(err))
+		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
+	}
+	if wire.Code == codeTooLarge {
+		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.limits.Output))
+	}
+	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(clean(wire.Message)), maxLogLine))}
+	if wire.Code == mcp.CodeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
+		failure.Code = abi.CodeNotFound
+	}
+	return failure
+}
+
+// failed says what broke a call off.
+func (s *server) failed(err error) string {
+	text := err.Error()
+	why := "it could not be reached, or broke off: whether the call had an effect is not known"
+	for _, known := range []string{
+		"Unauthorized", "Forbidden", "Not Found", "Too Many Requests", "Internal Server Error", "Bad Gateway", "Service Unavailable",
+		"Gateway Timeout", "request terminated without response",
+	} {
+		if strings.HasSuffix(text, known) {
+			why = strings.ToLower(known)
+		}
+	}
+	return fmt.Sprintf("upstream server %s failed: %s. The log of the host says more", s.spec.Name, why)
+}
+
+func bytesText(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

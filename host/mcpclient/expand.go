@@ -1,0 +1,90 @@
+package mcpclient
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// reference is ${NAME} or ${NAME:-default}, as MCP clients have it in their configurations.
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+
+// environment is what ${NAME} refers to.
+type environment map[string]string
+
+func newEnvironment(environ []string) environment {
+	e := environment{}
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			e[name] = value
+		}
+	}
+	return e
+}
+
+// expand fills in the variables of text. What they hold is not looked at again.
+func (e environment) expand(text string) (string, error) {
+	var missing error
+	filled := reference.ReplaceAllStringFunc(text, func(ref string) string {
+		parts := reference.FindStringSubmatch(ref)
+		value, ok := e[parts[1]]
+		switch {
+		case ok && (value != "" || parts[2] == ""):
+			return value
+		case parts[2] != "":
+			return parts[3]
+		}
+		if missing == nil {
+			missing = fmt.Errorf("the environment variable %s is not set: set it where hako runs, or write ${%s:-default}", parts[1], parts[1])
+		}
+		return ""
+	})
+	return filled, missing
+}
+
+func (e environment) expandAll(texts []string) ([]string, error) {
+	filled := make([]string, len(texts))
+	for i, text := range texts {
+		var err error
+		if filled[i], err = e.expand(text); err != nil {
+			return nil, err
+		}
+	}
+	return filled, nil
+}
+
+// value reads a value: a secret from its source, a text with its variables.
+func (e environment) value(ctx context.Context, v Value) (string, error) {
+	if !v.Secret.IsZero() {
+		return v.Secret.Read(ctx)
+	}
+	return e.expand(v.Text)
+}
+
+// inherited are the variables that programs are given: none that holds a secret by custom.
+var inherited = []string{
+	"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ",
+	"SYSTEMROOT", "SYSTEMDRIVE", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC", // Windows
+}
+
+// forProgram is the environment of a server's program: what is inherited, and what its entry names.
+func (e environment) forProgram(ctx context.Context, env map[string]Value) ([]string, error) {
+	var list []string
+	for _, name := range inherited {
+		value, ok := e[name]
+		if _, named := env[name]; ok && !named {
+			list = append(list, name+"="+value)
+		}
+	}
+	for name, v := range env {
+		value, err := e.value(ctx, v)
+		if err != nil {
+			return nil, fmt.Errorf("env.%s: %w", name, err)
+		}
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list, nil
+}

@@ -1,0 +1,155 @@
+// Package mcpclient offers the tools of other MCP servers as if they were plugins'.
+//
+// Upstreams keeps each server of a configuration connected (a program over its standard input and output, or streamable HTTP), puts what
+// it offers into the catalog under a prefix, and passes calls on. Everything that a server says is a stranger's: names and schemas are
+// made safe, sizes and rates are bounded, and what cannot be used is left out by itself.
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Options configures Upstreams.
+type Options struct {
+	// Catalog takes what the servers offer. It must be set.
+	Catalog *catalog.Catalog
+	// Dir is where relative paths of a Spec start, and the working directory of programs. Empty means the process's.
+	Dir string
+	// Environ is what ${NAME} refers to and where programs get PATH, HOME, the language and the temporary directory from, "NAME=value".
+	// They get nothing else of it.
+	Environ []string
+	// Credentials are those that a Spec can name. It may be nil.
+	Credentials Credentials
+	// Proxy is for servers over HTTP that are not on this machine. Nil means none.
+	Proxy *url.URL
+	// Limits are for servers that state none. What is zero there too is manifest.DefaultLimits'.
+	Limits manifest.Limits
+	// Version is what hako calls its own version to servers.
+	Version string
+	// Logger receives changes of state, and what servers write to their standard error, marked and bounded. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Upstreams are the servers of a configuration. It is safe for concurrent use.
+type Upstreams struct {
+	options Options
+	env     environment
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+
+	// mu guards what follows and serialises Apply.
+	mu       sync.Mutex
+	servers  map[string]*server
+	disabled []Spec
+	closed   bool
+}
+
+// New returns Upstreams without servers; Apply brings them.
+func New(options Options) (*Upstreams, error) {
+	var err error
+	if options.Dir, err = filepath.Abs(options.Dir); err != nil {
+		return nil, err
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	u := &Upstreams{options: options, env: newEnvironment(options.Environ), servers: map[string]*server{}}
+	u.ctx, u.end = context.WithCancel(context.Background())
+	return u, nil
+}
+
+// Apply makes specs the servers: new ones are started, those that are no more or are not as they were are stopped first. It does not wait
+// for new ones to be connected. The error says which Spec is wrong, or that two cannot be told apart; then nothing changes.
+func (u *Upstreams) Apply(specs []Spec) error {
+	if err := checkSet(specs); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return errClosed
+	}
+	wanted := map[string]Spec{}
+	u.disabled = nil
+	for _, spec := range specs {
+		if spec.Disabled {
+			u.disabled = append(u.disabled, spec)
+		} else {
+			wanted[spec.Name] = spec
+		}
+	}
+	u.retire(func(s *server) bool { spec, ok := wanted[s.spec.Name]; return !ok || !reflect.DeepEqual(spec, s.spec) })
+	for name, spec := range wanted {
+		if u.servers[name] == nil {
+			s := newServer(spec, u.options, u.env)
+			u.servers[name] = s
+			s.start(u.ctx)
+		}
+	}
+	return nil
+}
+
+// retire stops servers, all at once, and waits. mu is held.
+func (u *Upstreams) retire(which func(*server) bool) {
+	var group sync.WaitGroup
+	for name, s := range u.servers {
+		if which(s) {
+			delete(u.servers, name)
+			group.Go(s.close)
+		}
+	}
+	group.Wait()
+}
+
+// Ready waits until each server has been connected or has failed once, or ctx ends, whose error it then returns.
+func (u *Upstreams) Ready(ctx context.Context) error {
+	u.mu.Lock()
+	servers := slices.Collect(maps.Values(u.servers))
+	u.mu.Unlock()
+	for _, s := range servers {
+		select {
+		case <-s.tried:
+		case <-ctx.Done():
+			return fmt.Errorf("upstream server %s is still being connected: %w", s.spec.Name, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// Status lists all servers, by name.
+func (u *Upstreams) Status() []Status {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var list []Status
+	for _, s := range u.servers {
+		list = append(list, s.Status())
+	}
+	for _, spec := range u.disabled {
+		list = append(list, Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Disabled})
+	}
+	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Close stops all servers, takes what they offer from the catalog and waits for their programs to be gone: some seconds for one that
+// does not want to. It may be called twice.
+func (u *Upstreams) Close() error {
+	u.end()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	u.retire(func(*server) bool { return true })
+	return nil
+}

@@ -1,0 +1,269 @@
+package mcpclient
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// listing is all that a server offers, as it says.
+type listing struct {
+	tools     []*mcp.Tool
+	prompts   []*mcp.Prompt
+	resources []*mcp.Resource
+	templates []*mcp.ResourceTemplate
+	// cut names the lists that were too long.
+	cut []string
+}
+
+// offer is what of it can be offered.
+type offer struct {
+	manifest *manifest.Manifest
+	// tools and prompts give the server's own names for those in manifest.
+	tools, prompts map[string]string
+	// omitted says what is left out, and why.
+	omitted []string
+}
+
+// maxOffered is how many of each kind a server may offer, as for plugins.
+const maxOffered = 256
+
+// newOffer turns a listing into what the catalog takes. All of it is a stranger's: what breaks a rule is left out, by itself.
+func newOffer(spec *Spec, l *listing) *offer {
+	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
+	for _, kind := range l.cut {
+		o.omit("%s: there are more than are asked for: %d pages or %d in all", kind, maxPages, maxListed)
+	}
+	room := maxName - len(spec.prefix())
+	o.addTools(spec, l.tools, room)
+	o.addPrompts(l.prompts, room)
+	for _, r := range l.resources {
+		o.addResource(spec, r)
+	}
+	for _, r := range l.templates {
+		o.addTemplate(spec, r)
+	}
+	return o
+}
+
+func (o *offer) omit(format string, args ...any) {
+	o.omitted = append(o.omitted, fmt.Sprintf(format, args...))
+}
+
+// full reports whether another of kind is one too many.
+func (o *offer) full(kind string, have int) bool {
+	if have < maxOffered {
+		return false
+	}
+	if have == maxOffered {
+		o.omit("%s beyond %d: offer fewer with tools.allow", kind, maxOffered)
+	}
+	return true
+}
+
+func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
+	var wanted []*mcp.Tool
+	var names []string
+	for _, t := range tools {
+		if spec.Tools.includes(t.Name) {
+			wanted, names = append(wanted, t), append(names, t.Name)
+		}
+	}
+	safe, seen := safeNames(names, room), map[string]bool{}
+	for _, t := range wanted {
+		name, ok := safe[t.Name]
+		if !ok || seen[name] {
+			o.omit("tool %s: another one has the same name", quoted(t.Name))
+			continue
+		}
+		seen[name] = true
+		if len(o.manifest.Tools) == maxOffered {
+			o.omit("tools beyond %d: choose with tools.allow", maxOffered)
+			return
+		}
+		tool, err := o.tool(name, t)
+		if err != nil {
+			o.omit("tool %s: %v", quoted(t.Name), err)
+			continue
+		}
+		o.manifest.Tools = append(o.manifest.Tools, *tool)
+		o.tools[name] = t.Name
+	}
+}
+
+// tool returns the tool with its schemas compiled. It goes without an output schema that cannot be used.
+func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
+	input, err := schema(t.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	tool := manifest.Tool{Name: name, InputSchema: input, Description: text(cmp.Or(t.Description, t.Title, t.Name), maxDescription)}
+	if tool.Title = text(oneLine(t.Title), maxTitle); t.Annotations != nil {
+		tool.Annotations = hints(t.Annotations)
+		tool.Title = text(oneLine(cmp.Or(t.Title, t.Annotations.Title)), maxTitle)
+	}
+	if t.OutputSchema != nil {
+		whole := tool
+		if whole.OutputSchema, err = schema(t.OutputSchema); err == nil {
+			if err = validate(&manifest.Manifest{Tools: []manifest.Tool{whole}}, func(m *manifest.Manifest) { whole = m.Tools[0] }); err == nil {
+				return &whole, nil
+			}
+		}
+		if strings.Contains(err.Error(), "outputSchema") {
+			o.omit("output schema of tool %s: %v", quoted(t.Name), err)
+		}
+	}
+	return &tool, validate(&manifest.Manifest{Tools: []manifest.Tool{tool}}, func(m *manifest.Manifest) { tool = m.Tools[0] })
+}
+
+// validate checks a manifest with one thing in it, and hands it on if it is good.
+func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
+	m.Name, m.Version = "upstream", "0.0.0"
+	err := m.Validate()
+	var problems *manifest.Error
+	if errors.As(err, &problems) && len(problems.Problems) > 0 {
+		p := problems.Problems[0]
+		_, path, _ := strings.Cut(p.Path, "].")
+		return fmt.Errorf("%s %s", path, p.Message)
+	}
+	if err == nil {
+		use(m)
+	}
+	return err
+}
+
+// schema brings a schema into the form that manifests have: of an older draft it is read as one of 2020-12, which differs in what few
+// use, and a missing type is that of an object.
+func schema(value any) (json.RawMessage, error) {
+	object, ok := value.(map[string]any)
+	if !ok {
+		if value != nil {
+			return nil, errors.New("the schema is no object")
+		}
+		object = map[string]any{}
+	}
+	whole := map[string]any{"type": "object"}
+	for key, v := range object {
+		if key != "$schema" && !(key == "type" && v == nil) {
+			whole[key] = v
+		}
+	}
+	return json.Marshal(whole)
+}
+
+// hints drops a hint that means nothing beside another: what only reads destroys nothing.
+func hints(a *mcp.ToolAnnotations) manifest.Annotations {
+	h := manifest.Annotations{ReadOnlyHint: &a.ReadOnlyHint, DestructiveHint: a.DestructiveHint, IdempotentHint: &a.IdempotentHint, OpenWorldHint: a.OpenWorldHint}
+	if a.ReadOnlyHint {
+		h.DestructiveHint = nil
+	}
+	return h
+}
+
+func (o *offer) addPrompts(prompts []*mcp.Prompt, room int) {
+	var names []string
+	for _, p := range prompts {
+		names = append(names, p.Name)
+	}
+	safe, seen := safeNames(names, room), map[string]bool{}
+	for _, p := range prompts {
+		name, ok := safe[p.Name]
+		if !ok || seen[name] {
+			o.omit("prompt %s: another one has the same name", quoted(p.Name))
+			continue
+		}
+		seen[name] = true
+		if len(o.manifest.Prompts) == maxOffered {
+			o.omit("prompts beyond %d", maxOffered)
+			return
+		}
+		prompt := manifest.Prompt{Name: name, Title: text(oneLine(p.Title), maxTitle), Description: text(p.Description, maxDescription)}
+		for _, a := range p.Arguments {
+			prompt.Arguments = append(prompt.Arguments, manifest.PromptArgument{Name: a.Name, Description: text(a.Description, maxDescription), Required: a.Required})
+		}
+		if err := validate(&manifest.Manifest{Prompts: []manifest.Prompt{prompt}}, func(*manifest.Manifest) {}); err != nil {
+			o.omit("prompt %s: %v", quoted(p.Name), err)
+			continue
+		}
+		o.manifest.Prompts = append(o.manifest.Prompts, prompt)
+		o.prompts[name] = p.Name
+	}
+}
+
+func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
+	if o.full("resources", len(o.manifest.Resources)) {
+		return
+	}
+	resource := manifest.Resource{
+		URI: spec.scheme() + r.URI, Name: clip(oneLine(clean(cmp.Or(r.Name, r.URI))), maxTitle), Title: text(oneLine(r.Title), maxTitle),
+		Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
+	}
+	if err := validate(&manifest.Manifest{Resources: []manifest.Resource{resource}}, func(*manifest.Manifest) {}); err != nil {
+		o.omit("resource %s: %v", quoted(r.URI), err)
+		return
+	}
+	o.manifest.Resources = append(o.manifest.Resources, resource)
+}
+
+func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
+	if o.full("resource templates", len(o.manifest.ResourceTemplates)) {
+		return
+	}
+	template := manifest.ResourceTemplate{
+		URITemplate: spec.scheme() + r.URITemplate, Name: clip(oneLine(clean(cmp.Or(r.Name, r.URITemplate))), maxTitle),
+		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
+	}
+	if err := validate(&manifest.Manifest{ResourceTemplates: []manifest.ResourceTemplate{template}}, func(*manifest.Manifest) {}); err != nil {
+		o.omit("resource template %s: %v", quoted(r.URITemplate), err)
+		return
+	}
+	o.manifest.ResourceTemplates = append(o.manifest.ResourceTemplates, template)
+}
+
+// Most characters of texts, as in manifests.
+const (
+	maxTitle       = 200
+	maxDescription = 16 << 10
+)
+
+// text is a text of unknown language, or none: without what people do not see and models do, and cut where it is too long.
+func text(s string, most int) manifest.Text {
+	if s = clip(strings.TrimSpace(clean(s)), most); s == "" {
+		return nil
+	}
+	return manifest.Text{"en": s}
+}
+
+// clean takes out control characters, and the invisible ones that reorder text, hide it or break lines unseen.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F, r == 0x2028, r == 0x2029:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// clip cuts s to so many characters.
+func clip(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:most-1])) + "…"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// quoted is a stranger's name in a message.
+func quoted(s string) string { return fmt.Sprintf("%q", clip(s, 80)) }

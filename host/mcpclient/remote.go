@@ -1,0 +1,255 @@
+package mcpclient
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/time/rate"
+
+	"github.com/hako-run/hako/host/broker"
+)
+
+// Credentials are the operator's; *credential.Broker is one. Credential returns what requests are to carry, and Renew another one after
+// a refusal, or nil.
+type Credentials interface {
+	Credential(ctx context.Context, tenant, name string) (*broker.Credential, error)
+	Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int, body []byte) (*broker.Credential, error)
+}
+
+// remote sends the requests of one connection: with the operator's headers, to the origin that they are for, and with bounded answers.
+type remote struct {
+	base        http.RoundTripper
+	origin      string
+	headers     http.Header
+	credential  string
+	credentials Credentials
+	// most is the longest answer or event, in bytes.
+	most    int
+	limiter *rate.Limiter
+	noise   func([]byte)
+	// ctx ends with the connection, which not all requests of the SDK do.
+	ctx context.Context
+}
+
+const (
+	// headerSlack is added to the time of a call for the head of its answer to come.
+	headerSlack = 5 * time.Second
+	// maxRefusal is how much is read of an answer that refuses a credential, in bytes.
+	maxRefusal = 64 << 10
+)
+
+// newRemote reads what spec refers to.
+func newRemote(ctx context.Context, spec *Spec, env environment, options *Options) (*remote, string, error) {
+	filled, err := env.expand(spec.URL)
+	if err != nil {
+		return nil, "", err
+	}
+	endpoint, err := spec.endpoint(filled)
+	if err != nil {
+		return nil, "", err
+	}
+	r := &remote{origin: origin(endpoint), headers: http.Header{}, credential: spec.Credential, credentials: options.Credentials, ctx: ctx}
+	for name, v := range spec.Headers {
+		value, err := env.value(ctx, v)
+		if err == nil && !httpguts.ValidHeaderFieldValue(value) {
+			err = errors.New("it holds characters that no header may have")
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("headers.%s: %w", name, err)
+		}
+		r.headers.Set(name, value)
+	}
+	if spec.Credential != "" && options.Credentials == nil {
+		return nil, "", fmt.Errorf("credential %s: there are no credentials here", spec.Credential)
+	}
+	config, err := spec.TLS.config(options.Dir)
+	if err != nil {
+		return nil, "", err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig, transport.Proxy = config, nil
+	transport.ResponseHeaderTimeout = cmp.Or(spec.Limits.Or(options.Limits).Time, spec.StartTimeout) + headerSlack
+	if options.Proxy != nil && !isLoopback(endpoint.Hostname()) {
+		transport.Proxy = http.ProxyURL(options.Proxy)
+	}
+	r.base = transport
+	return r, filled, nil
+}
+
+// config reads the files. Nil files leave what the system has.
+func (t TLS) config(dir string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CA != "" {
+		pem, err := os.ReadFile(from(dir, t.CA))
+		if err != nil {
+			return nil, fmt.Errorf("tls.ca: %w", err)
+		}
+		if c.RootCAs, err = x509.SystemCertPool(); err != nil {
+			c.RootCAs = x509.NewCertPool()
+		}
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("tls.ca: %s has no certificate in PEM", t.CA)
+		}
+	}
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(from(dir, t.Cert), from(dir, t.Key))
+		if err != nil {
+			return nil, fmt.Errorf("tls.cert and tls.key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// from is path as seen from dir.
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// client follows redirects within the origin: anything else would take the session and what is asked to somebody else.
+func (r *remote) client() *http.Client {
+	return &http.Client{Transport: r, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if origin(req.URL) != r.origin || len(via) > 5 {
+			return errRedirect
+		}
+		return nil
+	}}
+}
+
+var errRedirect = errors.New("the server sends requests elsewhere: put that address into url")
+
+// RoundTrip sends a request, once more with another credential where the first is refused.
+func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(r.ctx, cancel)
+	release := func() { stop(); cancel() }
+	resp, err := r.authorized(req.Clone(ctx))
+	if err != nil {
+		release()
+		return nil, err
+	}
+	resp.Body = r.bounded(req, resp, release)
+	return resp, nil
+}
+
+func (r *remote) authorized(req *http.Request) (*http.Response, error) {
+	maps.Copy(req.Header, r.headers)
+	if r.credential == "" {
+		return r.base.RoundTrip(req)
+	}
+	c, err := r.credentials.Credential(req.Context(), "", r.credential)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set(c.Header, c.Value)
+	resp, err := r.base.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return resp, err
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what cannot be read says nothing
+	other, err := r.credentials.Renew(req.Context(), "", r.credential, c, resp.StatusCode, body)
+	if err != nil || other == nil {
+		resp.Body = readCloser{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+		return resp, err
+	}
+	resp.Body.Close()
+	again, err := repeat(req)
+	if err != nil {
+		return nil, err
+	}
+	again.Header.Set(other.Header, other.Value)
+	return r.base.RoundTrip(again)
+}
+
+// repeat makes a request that can be sent after req has been.
+func repeat(req *http.Request) (*http.Request, error) {
+	again := req.Clone(req.Context())
+	if req.GetBody == nil {
+		return again, nil
+	}
+	var err error
+	again.Body, err = req.GetBody()
+	return again, err
+}
+
+// bounded is the answer's body as the SDK may read it. Closing it calls release.
+func (r *remote) bounded(req *http.Request, resp *http.Response, release func()) io.ReadCloser {
+	body := resp.Body
+	closer := closerFunc(func() error { defer release(); return body.Close() })
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media == "text/event-stream" {
+		return readCloser{newLines(r.ctx, body, r.most, r.limiter, r.noise, true), closer}
+	}
+	return readCloser{&object{body: body, most: r.most, req: req}, closer}
+}
+
+// object is an answer of one JSON object. In the place of one that is too large goes an error.
+type object struct {
+	body io.Reader
+	most int
+	req  *http.Request
+
+	read io.Reader
+}
+
+func (o *object) Read(p []byte) (int, error) {
+	if o.read == nil {
+		data, err := io.ReadAll(io.LimitReader(o.body, int64(o.most)+1))
+		if err != nil {
+			return 0, err
+		}
+		if len(data) > o.most {
+			data = refusal(requestID(o.req))
+		}
+		o.read = bytes.NewReader(data)
+	}
+	return o.read.Read(p)
+}
+
+// requestID is the id of the message in a request, nil if it has none.
+func requestID(req *http.Request) json.RawMessage {
+	if req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	var message struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.NewDecoder(body).Decode(&message) != nil {
+		return nil
+	}
+	return message.ID
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }

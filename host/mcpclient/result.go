@@ -1,0 +1,154 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// translator turns results into responses. local reports whether a URI of the server is one that it serves, so that it is named there as
+// hako names it.
+type translator struct {
+	scheme string
+}
+
+func (t translator) tool(r *mcp.CallToolResult) (*abi.Response, error) {
+	if r.NeedsInput() {
+		return nil, errors.New("it asks for input in the middle of the call (elicitation, sampling or roots), which is not passed on")
+	}
+	response := &abi.Response{IsError: r.IsError}
+	for i, block := range r.Content {
+		c, err := t.content(block)
+		if err != nil {
+			return nil, fmt.Errorf("content[%d]: %w", i, err)
+		}
+		response.Content = append(response.Content, c)
+	}
+	if r.StructuredContent == nil {
+		return response, nil
+	}
+	var err error
+	response.StructuredContent, err = json.Marshal(r.StructuredContent)
+	return response, err
+}
+
+func (t translator) prompt(r *mcp.GetPromptResult) (*abi.Response, error) {
+	response := &abi.Response{Description: clean(r.Description)}
+	for i, m := range r.Messages {
+		if m.Role != "user" && m.Role != "assistant" {
+			return nil, fmt.Errorf("messages[%d]: role %s is neither user nor assistant", i, quoted(string(m.Role)))
+		}
+		c, err := t.content(m.Content)
+		if err != nil {
+			return nil, fmt.Errorf("messages[%d]: %w", i, err)
+		}
+		response.Messages = append(response.Messages, abi.PromptMessage{Role: string(m.Role), Content: c})
+	}
+	return response, nil
+}
+
+func (t translator) resource(r *mcp.ReadResourceResult) (*abi.Response, error) {
+	response := &abi.Response{}
+	for i, c := range r.Contents {
+		contents, err := t.contents(c)
+		if err != nil {
+			return nil, fmt.Errorf("contents[%d]: %w", i, err)
+		}
+		response.Contents = append(response.Contents, *contents)
+	}
+	return response, nil
+}
+
+func (t translator) completion(r *mcp.CompleteResult) *abi.Response {
+	c := r.Completion
+	return &abi.Response{Completion: &abi.Completion{Values: append([]string{}, c.Values...), Total: c.Total, HasMore: c.HasMore}}
+}
+
+// content converts one block.
+func (t translator) content(block mcp.Content) (c abi.Content, err error) {
+	switch b := block.(type) {
+	case *mcp.TextContent:
+		return abi.Content{Type: abi.Text, Text: b.Text, Annotations: annotations(b.Annotations)}, nil
+	case *mcp.ImageContent:
+		c = abi.Content{Type: abi.Image, Data: b.Data, MIMEType: b.MIMEType, Annotations: annotations(b.Annotations)}
+	case *mcp.AudioContent:
+		c = abi.Content{Type: abi.Audio, Data: b.Data, MIMEType: b.MIMEType, Annotations: annotations(b.Annotations)}
+	case *mcp.ResourceLink:
+		c = abi.Content{
+			Type: abi.ResourceLink, URI: t.uri(b.URI), Name: b.Name, Title: b.Title, Description: b.Description, MIMEType: b.MIMEType,
+			Size: b.Size, Annotations: annotations(b.Annotations),
+		}
+		if b.URI == "" || b.Name == "" {
+			return c, errors.New("a resource_link needs a uri and a name")
+		}
+		return c, nil
+	case *mcp.EmbeddedResource:
+		c = abi.Content{Type: abi.Embedded, Annotations: annotations(b.Annotations)}
+		c.Resource, err = t.contents(b.Resource)
+		return c, err
+	default:
+		return c, fmt.Errorf("a block of type %T is none of text, image, audio, resource_link and resource", block)
+	}
+	if c.MIMEType == "" || c.Data == nil {
+		return c, fmt.Errorf("a block of type %s needs data and a mimeType", c.Type)
+	}
+	return c, nil
+}
+
+func (t translator) contents(r *mcp.ResourceContents) (*abi.ResourceContents, error) {
+	if r == nil || r.URI == "" {
+		return nil, errors.New("a resource needs a uri")
+	}
+	return &abi.ResourceContents{URI: t.uri(r.URI), MIMEType: r.MIMEType, Text: r.Text, Data: r.Blob}, nil
+}
+
+// uri is a URI of the server's as clients see it. What clients fetch themselves (MCP, resources, common URI schemes) stays as it is.
+func (t translator) uri(uri string) string {
+	for _, own := range []string{"https:", "http:", "data:"} {
+		if strings.HasPrefix(uri, own) {
+			return uri
+		}
+	}
+	return t.scheme + uri
+}
+
+// annotations passes hints on; a priority that is none is left out.
+func annotations(a *mcp.Annotations) *abi.Annotations {
+	if a == nil {
+		return nil
+	}
+	hints := &abi.Annotations{LastModified: a.LastModified}
+	for _, role := range a.Audience {
+		hints.Audience = append(hints.Audience, string(role))
+	}
+	if a.Priority > 0 && a.Priority <= 1 {
+		hints.Priority = &a.Priority
+	}
+	return hints
+}
+
+// size is how large a response is, in bytes, without what JSON adds.
+func size(r *abi.Response) int {
+	n := len(r.StructuredContent)
+	block := func(c *abi.Content) {
+		n += len(c.Text) + len(c.Data)
+		if c.Resource != nil {
+			n += len(c.Resource.Text) + len(c.Resource.Data)
+		}
+	}
+	for i := range r.Content {
+		block(&r.Content[i])
+	}
+	for i := range r.Messages {
+		block(&r.Messages[i].Content)
+	}
+	for _, c := range r.Contents {
+		n += len(c.Text) + len(c.Data)
+	}
+	return n
+}

@@ -1,0 +1,343 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+const (
+	defaultStart = 30 * time.Second
+	// firstDelay and lastDelay are how long to wait before a server is tried again: half to all of it, and twice as long each time.
+	firstDelay, lastDelay = 500 * time.Millisecond, time.Minute
+	// stable is how long a server has to be up for its failures to be forgotten.
+	stable = time.Minute
+	// outage is how long what a server offered stays on offer while it is being connected again.
+	outage = 30 * time.Second
+	// settle is how long to wait after a list_changed for more of them.
+	settle = 200 * time.Millisecond
+	// look is how often a server is asked for its lists anyway: not every one tells of changes, or of its end.
+	look = time.Minute
+	// maxLogLine bounds what a server can put into one line of the log, in bytes; logRate and logBurst bound the lines, in each second
+	// and at once.
+	maxLogLine        = 2 << 10
+	logRate, logBurst = 5, 100
+)
+
+// server keeps one upstream server connected, and what it offers in the catalog.
+type server struct {
+	spec    Spec
+	options Options
+	env     environment
+	limits  manifest.Limits
+	logger  *slog.Logger
+	gate    *sandbox.Gate
+	stderr  *lineWriter
+	lines   *rate.Limiter
+
+	stop context.CancelFunc
+	done chan struct{}
+	// tried is closed when the first attempt has succeeded or failed.
+	tried     chan struct{}
+	triedOnce sync.Once
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	session *session
+	// arrived is closed when there is a session.
+	arrived chan struct{}
+	status  Status
+	offer   *offer
+
+	// offering guards the catalog's entry, with digest telling what it was made from, and whether there is one.
+	// lapsing says that it is to go if the server stays away.
+	offering sync.Mutex
+	digest   [sha256.Size]byte
+	offered  bool
+	lapsing  bool
+}
+
+func newServer(spec Spec, options Options, env environment) *server {
+	s := &server{
+		spec: spec, options: options, env: env, limits: spec.Limits.Or(options.Limits).Or(manifest.DefaultLimits),
+		logger: options.Logger.With("upstream", spec.Name), lines: rate.NewLimiter(logRate, logBurst),
+		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), offer: newOffer(&spec, new(listing)),
+	}
+	s.gate = sandbox.NewGate(s.limits)
+	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", text) }}
+	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting, Since: time.Now()}
+	return s
+}
+
+func (s *server) startTimeout() time.Duration { return cmp.Or(s.spec.StartTimeout, defaultStart) }
+
+// said logs what a server says, marked as its words and bounded.
+func (s *server) said(where, text string) {
+	if s.lines.Allow() {
+		s.logger.Info("an upstream server says", "where", where, "text", oneLineOf(text))
+	}
+}
+
+// start keeps the server connected until stop is called.
+func (s *server) start(ctx context.Context) {
+	ctx, s.stop = context.WithCancel(ctx)
+	go func() {
+		defer close(s.done)
+		s.run(ctx)
+	}()
+}
+
+func (s *server) run(ctx context.Context) {
+	failures, version := 0, s.spec.ProtocolVersion
+	for ctx.Err() == nil {
+		began := time.Now()
+		connected, err := s.serve(ctx, version)
+		s.attempted()
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > stable {
+			failures = 0
+		}
+		if !connected && s.spec.ProtocolVersion == "" {
+			version = other(version)
+		}
+		delay := backOff(failures)
+		failures++
+		s.down(err, delay)
+		if !s.pause(ctx, delay) {
+			return
+		}
+		s.count()
+	}
+}
+
+// other is the version to try after one that has failed: the newest, which is what "" stands for, and the last with sessions in turn.
+func other(version string) string {
+	if version == "" {
+		return legacyVersion
+	}
+	return ""
+}
+
+func backOff(failures int) time.Duration {
+	d := min(lastDelay, firstDelay<<min(failures, 10))
+	return d/2 + rand.N(d/2)
+}
+
+// pause waits. It returns false if ctx ends first.
+func (s *server) pause(ctx context.Context, delay time.Duration) bool {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *server) attempted() { s.triedOnce.Do(func() { close(s.tried) }) }
+
+// serve connects once and stays until the session ends. connected says that the server took part.
+func (s *server) serve(ctx context.Context, version string) (connected bool, err error) {
+	x, err := s.connect(ctx, version)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		s.lost(x)
+		s.lapse()
+		x.close(err)
+	}()
+	if err := s.refresh(x); err != nil {
+		return false, err
+	}
+	s.up(x)
+	s.attempted()
+	return true, s.attend(x)
+}
+
+// attend takes up changes of the lists until the session ends.
+func (s *server) attend(x *session) error {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-x.ctx.Done():
+			return context.Cause(x.ctx)
+		case <-ticker.C:
+		case <-x.changed:
+			if !s.pause(x.ctx, settle) {
+				continue
+			}
+		}
+		if err := s.refresh(x); err != nil {
+			return err
+		}
+	}
+}
+
+// refresh brings the catalog up to date with the server's lists.
+func (s *server) refresh(x *session) error {
+	l, err := x.list(x.ctx)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal([]any{l.tools, l.prompts, l.resources, l.templates})
+	if err != nil {
+		return err
+	}
+	digest := sha256.Sum256(data)
+	s.offering.Lock()
+	defer s.offering.Unlock()
+	s.lapsing = false
+	if s.offered && digest == s.digest {
+		return nil
+	}
+	o := newOffer(&s.spec, l)
+	s.mu.Lock()
+	before := s.offer
+	s.offer = merged(o, before) // calls of clients that have not heard of the change find both
+	s.mu.Unlock()
+	if err := s.put(o); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.offer = o
+	s.mu.Unlock()
+	s.digest, s.offered = digest, true
+	if !slices.Equal(o.omitted, before.omitted) {
+		s.logOmitted(o.omitted)
+	}
+	s.logger.Info("an upstream server's tools are on offer", "tools", len(o.manifest.Tools), "prompts", len(o.manifest.Prompts),
+		"resources", len(o.manifest.Resources)+len(o.manifest.ResourceTemplates))
+	return nil
+}
+
+// merged has the names of both.
+func merged(o, before *offer) *offer {
+	m := *o
+	m.tools, m.prompts = map[string]string{}, map[string]string{}
+	for _, from := range []*offer{before, o} {
+		for name, own := range from.tools {
+			m.tools[name] = own
+		}
+		for name, own := range from.prompts {
+			m.prompts[name] = own
+		}
+	}
+	return &m
+}
+
+// maxOmittedLogged is how many things that are left out are named in the log.
+const maxOmittedLogged = 20
+
+func (s *server) logOmitted(omitted []string) {
+	for i, what := range omitted {
+		if i == maxOmittedLogged {
+			s.logger.Warn("more is left out of what an upstream server offers", "more", len(omitted)-i)
+			return
+		}
+		s.logger.Warn("left out of what an upstream server offers", "what", what)
+	}
+}
+
+// put offers o. What another source offers already stays that source's: it is left out here.
+func (s *server) put(o *offer) error {
+	source := catalog.Source{
+		Name: s.spec.Name, Prefix: s.spec.prefix(), Upstream: true, Untrusted: !s.spec.TrustAnnotations, Backend: s,
+	}
+	for {
+		err := s.options.Catalog.Put(source, o.manifest)
+		var conflict *catalog.ConflictError
+		if !errors.As(err, &conflict) || !o.drop(conflict, source.Prefix) {
+			return err
+		}
+	}
+}
+
+// drop leaves out what is in conflict, and reports whether it was there.
+func (o *offer) drop(conflict *catalog.ConflictError, prefix string) bool {
+	m := *o.manifest
+	before := len(m.Tools) + len(m.Prompts) + len(m.Resources) + len(m.ResourceTemplates)
+	switch conflict.Kind {
+	case "tool":
+		m.Tools = slices.DeleteFunc(slices.Clone(m.Tools), func(t manifest.Tool) bool { return prefix+t.Name == conflict.Name })
+	case "prompt":
+		m.Prompts = slices.DeleteFunc(slices.Clone(m.Prompts), func(p manifest.Prompt) bool { return prefix+p.Name == conflict.Name })
+	case "resource":
+		m.Resources = slices.DeleteFunc(slices.Clone(m.Resources), func(r manifest.Resource) bool { return r.URI == conflict.Name })
+	case "resource template":
+		m.ResourceTemplates = slices.DeleteFunc(slices.Clone(m.ResourceTemplates), func(r manifest.ResourceTemplate) bool { return r.URITemplate == conflict.Name })
+	}
+	o.manifest = &m
+	if len(m.Tools)+len(m.Prompts)+len(m.Resources)+len(m.ResourceTemplates) == before {
+		return false
+	}
+	o.omit("%s %s: %s offers it already", conflict.Kind, quoted(conflict.Name), conflict.Holder)
+	return true
+}
+
+// lapse lets what the server offers go, unless it is back in time.
+func (s *server) lapse() {
+	s.offering.Lock()
+	defer s.offering.Unlock()
+	if s.lapsing {
+		return
+	}
+	s.lapsing = true
+	time.AfterFunc(outage, func() {
+		s.offering.Lock()
+		defer s.offering.Unlock()
+		if s.lapsing {
+			s.remove()
+		}
+	})
+}
+
+// remove takes what the server offers from the catalog. offering is held.
+func (s *server) remove() {
+	if s.offered {
+		s.options.Catalog.Remove(s.spec.Name)
+		s.offered = false
+	}
+}
+
+// withdraw takes what the server offers from the catalog.
+func (s *server) withdraw() {
+	s.offering.Lock()
+	defer s.offering.Unlock()
+	s.remove()
+}
+
+// names are the server's own for those at the doors.
+func (s *server) names() *offer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offer
+}
+
+// close stops the server and takes what it offers from the catalog. It waits for both.
+func (s *server) close() {
+	s.withdraw()
+	s.stop()
+	<-s.done
+	s.withdraw() // what arrived meanwhile
+}
+
+var errClosed = fmt.Errorf("the upstream servers are being stopped")

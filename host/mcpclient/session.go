@@ -1,0 +1,344 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+const (
+	// legacyVersion is spoken to servers that make nothing of the newest one's first request.
+	legacyVersion = "2025-11-25"
+	// maxPages and maxListed bound one list of a server: pages, and what is on them.
+	maxPages, maxListed = 64, 4096
+	// listTime bounds asking for all lists.
+	listTime = 30 * time.Second
+	// frameSlack is added to twice the largest result for the longest message, in bytes: JSON escapes text, and base64 is longer than data.
+	frameSlack = 1 << 20
+)
+
+// session is one connection to a server.
+type session struct {
+	sdk *mcp.ClientSession
+	// conn is what sdk stands on.
+	conn mcp.Connection
+	// program is nil for a server over HTTP.
+	program *process
+	// ctx ends with the session, whatever ends it.
+	ctx context.Context
+	end context.CancelCauseFunc
+	// changed tells of list_changed; one that is not yet seen stands for all.
+	changed chan struct{}
+
+	tokens atomic.Int64
+	mu     sync.Mutex
+	// reports take the progress of calls, by token.
+	reports map[string]chan abi.Progress
+}
+
+// held remembers the connection that a transport makes, which the SDK does not close in all cases.
+type held struct {
+	mcp.Transport
+	conn mcp.Connection
+}
+
+func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := h.Transport.Connect(ctx)
+	h.conn = conn
+	return conn, err
+}
+
+// connect starts or reaches the server and agrees on a version with it. The session lives until it is closed or breaks, and ends with
+// life.
+func (s *server) connect(life context.Context, version string) (_ *session, err error) {
+	x := &session{changed: make(chan struct{}, 1), reports: map[string]chan abi.Progress{}}
+	x.ctx, x.end = context.WithCancelCause(life)
+	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(), fmt.Errorf("it did not answer within %v: raise startTimeout if it needs longer", s.startTimeout()))
+	defer cancel()
+	transport := new(held)
+	defer func() {
+		if err != nil {
+			err = connectError(ctx, x, err)
+			x.conn = transport.conn
+			x.close(err)
+		}
+	}()
+	if transport.Transport, err = s.transport(ctx, x); err != nil {
+		return nil, err
+	}
+	x.sdk, err = x.client(s).Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		return nil, err
+	}
+	x.conn = transport.conn
+	go x.watch()
+	return x, nil
+}
+
+// connectError says why there is no connection.
+func connectError(ctx context.Context, x *session, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return cause
+	}
+	if x.program == nil {
+		return reason(err)
+	}
+	select {
+	case <-x.program.done:
+		return ended(x.program)
+	case <-time.After(100 * time.Millisecond): // it may be about to
+		return reason(err)
+	}
+}
+
+// ended says how a program has ended.
+func ended(p *process) error {
+	if p.err != nil {
+		return fmt.Errorf("the program has ended: %w: what it wrote to its standard error is in the log", p.err)
+	}
+	return errors.New("the program has ended: it must keep running and speak MCP on its standard input and output")
+}
+
+func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, error) {
+	most := int(2*s.limits.Output) + frameSlack
+	limiter := newMessageLimiter()
+	if s.spec.URL != "" {
+		r, endpoint, err := newRemote(ctx, &s.spec, s.env, &s.options)
+		if err != nil {
+			return nil, err
+		}
+		r.ctx, r.most, r.limiter, r.noise = x.ctx, most, limiter, s.noise
+		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: most + frameSlack}, nil
+	}
+	var err error
+	if x.program, err = startProcess(ctx, &s.spec, s.env, s.options.Dir, s.stderr); err != nil {
+		return nil, err
+	}
+	return x.program.transport(func(stdout io.Reader) io.Reader {
+		return newLines(x.ctx, stdout, most, limiter, s.noise, false)
+	}, most+frameSlack), nil
+}
+
+// client has no capability: what a server asks of it is declined by the SDK.
+func (x *session) client(s *server) *mcp.Client {
+	changed := func() {
+		select {
+		case x.changed <- struct{}{}:
+		default:
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "hako", Version: s.options.Version}, &mcp.ClientOptions{
+		Capabilities:               &mcp.ClientCapabilities{},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { changed() },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { changed() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed() },
+		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
+			s.said("log", fmt.Sprintf("%s: %v", req.Params.Level, req.Params.Data))
+		},
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { x.progress(req.Params) },
+		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
+		Logger:                      slog.New(slog.DiscardHandler), // it logs what servers send
+	})
+	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch method {
+			case "sampling/createMessage", "elicitation/create", "roots/list":
+				s.said("declined", method)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	return client
+}
+
+// watch ends the session when its connection breaks, or its program ends.
+func (x *session) watch() {
+	broken := make(chan error, 1)
+	go func() { broken <- x.sdk.Wait() }()
+	var done chan struct{}
+	if x.program != nil {
+		done = x.program.done
+	}
+	select {
+	case err := <-broken:
+		x.end(cmpError(reason(err), errors.New("it closed the connection")))
+	case <-done:
+		x.end(ended(x.program))
+	case <-x.ctx.Done():
+	}
+}
+
+func cmpError(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// close ends the session with its program, and waits for that.
+func (x *session) close(cause error) {
+	x.end(cause)
+	if x.conn != nil {
+		_ = x.conn.Close() // calls in flight fail now
+	}
+	if x.sdk != nil {
+		_ = x.sdk.Close()
+	}
+	if x.program != nil {
+		x.program.stop()
+	}
+}
+
+// list asks for everything that the server offers.
+func (x *session) list(ctx context.Context) (*listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("its lists did not arrive in time"))
+	defer cancel()
+	l := new(listing)
+	capabilities := x.sdk.InitializeResult().Capabilities
+	if capabilities == nil {
+		return l, nil
+	}
+	var err error
+	if capabilities.Tools != nil {
+		l.tools, err = pages(ctx, l, "tools", func(cursor string) ([]*mcp.Tool, string, error) {
+			r, err := x.sdk.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Tools, r.NextCursor, nil
+		})
+	}
+	if err == nil && capabilities.Prompts != nil {
+		l.prompts, err = pages(ctx, l, "prompts", func(cursor string) ([]*mcp.Prompt, string, error) {
+			r, err := x.sdk.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Prompts, r.NextCursor, nil
+		})
+	}
+	if err == nil && capabilities.Resources != nil {
+		err = x.listResources(ctx, l)
+	}
+	if err != nil {
+		return nil, cmpError(context.Cause(ctx), reason(err))
+	}
+	return l, nil
+}
+
+func (x *session) listResources(ctx context.Context, l *listing) (err error) {
+	l.resources, err = pages(ctx, l, "resources", func(cursor string) ([]*mcp.Resource, string, error) {
+		r, err := x.sdk.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return r.Resources, r.NextCursor, nil
+	})
+	if err != nil {
+		return err
+	}
+	l.templates, err = pages(ctx, l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string, error) {
+		r, err := x.sdk.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+		if isNotFound(err) { // servers with resources need not have templates
+			return nil, "", nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		return r.ResourceTemplates, r.NextCursor, nil
+	})
+	return err
+}
+
+// pages collects the pages of a list, as far as the bounds go, without what is missing in them.
+func pages[T any](ctx context.Context, l *listing, kind string, page func(cursor string) ([]*T, string, error)) (all []*T, err error) {
+	cursor := ""
+	for range maxPages {
+		items, next, err := page(cursor)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", kind, err)
+		}
+		for _, item := range items {
+			if item != nil && len(all) < maxListed {
+				all = append(all, item)
+			}
+		}
+		if next == "" {
+			return all, nil
+		}
+		if cursor = next; len(all) == maxListed {
+			break
+		}
+	}
+	l.cut = append(l.cut, kind)
+	return all, ctx.Err()
+}
+
+// progress hands a report on to the call that it is for. One that cannot be taken at once is left out: another will come.
+func (x *session) progress(p *mcp.ProgressNotificationParams) {
+	token, ok := p.ProgressToken.(string)
+	if !ok {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if reports, ok := x.reports[token]; ok {
+		select {
+		case reports <- abi.Progress{Progress: p.Progress, Total: p.Total, Message: clip(clean(p.Message), maxDescription)}:
+		default:
+		}
+	}
+}
+
+// expect returns a token for the progress of a call, and where its reports arrive until forget is called.
+func (x *session) expect() (token string, reports <-chan abi.Progress, forget func()) {
+	token = "hako-" + strconv.FormatInt(x.tokens.Add(1), 10)
+	taken := make(chan abi.Progress, 8)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reports[token] = taken
+	return token, taken, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.reports, token)
+	}
+}
+
+// noise logs what a program writes in the place of messages.
+func (s *server) noise(line []byte) { s.said("no message", string(line[:min(len(line), maxLogLine)])) }
+
+// oneLineOf is text from a server, fit for a log.
+func oneLineOf(text string) string { return clip(oneLine(clean(text)), maxLogLine) }
+
+// lineWriter passes on what is written to it line by line; the rest of a long line is left out.
+type lineWriter struct {
+	line func(string)
+	rest bytes.Buffer
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		if room := maxLogLine - w.rest.Len(); room > 0 {
+			w.rest.Write(line[:min(len(line), room)])
+		}
+		if !whole {
+			return n, nil
+		}
+		w.line(w.rest.String())
+		w.rest.Reset()
+		p = rest
+	}
+}

@@ -1,0 +1,220 @@
+package mcpclient
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// Spec is what an operator says of one server: a program that is started and spoken to over its standard input and output, or a URL
+// (streamable HTTP).
+type Spec struct {
+	// Name is how policy, metrics and logs call the server, as they call plugins: 1 to 40 of A-Z, a-z, 0-9, "_", "-" and ".", starting
+	// with a letter.
+	Name string
+	// Prefix is put in front of the names of tools and prompts: 1 to 32 of A-Z, a-z, 0-9, "_" and "-". Empty means Name and "_".
+	Prefix string
+	// Disabled keeps the server from being started.
+	Disabled bool
+
+	// Command is the program, found in PATH, or a path that starts at Options.Dir, and Args are its arguments; both may hold ${NAME}.
+	Command string
+	Args    []string
+	// Env is added to the clean environment of the program.
+	Env map[string]Value
+	// Dir is the program's working directory, from Options.Dir on. Empty means that itself.
+	Dir string
+
+	// URL is the endpoint of a server over HTTP; it may hold ${NAME}.
+	URL string
+	// Headers are sent with every request to the origin of URL, and nowhere else.
+	Headers map[string]Value
+	// Credential names one of Options.Credentials, sent in the same way and renewed when the server refuses it.
+	Credential string
+	// TLS has files, from Options.Dir on.
+	TLS TLS
+
+	// ProtocolVersion is the version to speak first. Empty tries the newest, and 2025-11-25 where a server cannot make anything of that.
+	ProtocolVersion string
+	// StartTimeout bounds connecting, with what a program does before it answers. Zero means 30s.
+	StartTimeout time.Duration
+	// Tools says which of the server's tools are offered.
+	Tools Filter
+	// TrustAnnotations lets the policy go by what the server says of its tools (readOnlyHint and so on). Clients are told in any case.
+	TrustAnnotations bool
+	// Limits bound calls, as those of a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate count; what is zero is
+	// Options.Limits'.
+	Limits manifest.Limits
+}
+
+// Value is a text that may hold ${NAME} or ${NAME:-default} of Options.Environ, or a secret.
+type Value struct {
+	Text   string
+	Secret credential.Source
+}
+
+// TLS names PEM files.
+type TLS struct {
+	// CA has certificates of authorities that are trusted beside the system's.
+	CA string
+	// Cert and Key are the client's own. Both or neither are set.
+	Cert, Key string
+}
+
+// Filter selects tools by their own names, without the prefix. Patterns are those of path.Match; Deny goes before Allow, and an empty
+// Allow stands for all.
+type Filter struct{ Allow, Deny []string }
+
+func (f Filter) includes(tool string) bool {
+	matches := func(pattern string) bool {
+		ok, _ := path.Match(pattern, tool) // Check has seen the pattern
+		return ok
+	}
+	return !slices.ContainsFunc(f.Deny, matches) && (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, matches))
+}
+
+var (
+	serverName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,39}$`)
+	toolPrefix  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+	versionDate = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
+)
+
+// prefix is the one at the doors.
+func (s *Spec) prefix() string {
+	if s.Prefix != "" {
+		return s.Prefix
+	}
+	return safe(s.Name)[:min(len(s.Name), 31)] + "_"
+}
+
+// scheme starts the URIs of the server's resources at the doors: its name, as RFC 3986 section 3.1 allows.
+func (s *Spec) scheme() string {
+	return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") + "+"
+}
+
+// Check returns what is wrong with s by itself: a name or prefix that breaks its rule, neither or both of command and URL, something
+// that has no meaning for one of them, a bad pattern or header.
+func (s *Spec) Check() error {
+	switch {
+	case !serverName.MatchString(s.Name):
+		return fmt.Errorf(`the name of a server must be 1 to 40 of A-Z, a-z, 0-9, "_", "-" and ".", starting with a letter`)
+	case s.Prefix != "" && !toolPrefix.MatchString(s.Prefix):
+		return errors.New(`prefix must be 1 to 32 of A-Z, a-z, 0-9, "_" and "-"`)
+	case s.Command == "" && s.URL == "":
+		return errors.New("command or url is missing: the program to start, or the address of the server")
+	case s.Command != "" && s.URL != "":
+		return errors.New("command and url exclude each other: remove one")
+	case s.ProtocolVersion != "" && !versionDate.MatchString(s.ProtocolVersion):
+		return errors.New(`protocolVersion must be one such as "2025-11-25"`)
+	}
+	for _, pattern := range slices.Concat(s.Tools.Allow, s.Tools.Deny) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("tools: %q is no pattern: %w", pattern, err)
+		}
+	}
+	if s.URL == "" {
+		return s.checkProgram()
+	}
+	return s.checkRemote()
+}
+
+func (s *Spec) checkProgram() error {
+	if len(s.Headers) > 0 || s.Credential != "" || s.TLS != (TLS{}) {
+		return errors.New("headers, credential and tls are for a url, and this is a command: use env, or remove them")
+	}
+	for name, v := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fmt.Errorf("env: %q is no name of a variable", name)
+		}
+		if err := v.check(); err != nil {
+			return fmt.Errorf("env.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkRemote() error {
+	if len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" {
+		return errors.New("args, env and cwd are for a command, and this is a url: remove them")
+	}
+	for name, v := range s.Headers {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("headers: %q is no name of a header", name)
+		}
+		if err := v.check(); err != nil {
+			return fmt.Errorf("headers.%s: %w", name, err)
+		}
+	}
+	if (s.TLS.Cert == "") != (s.TLS.Key == "") {
+		return errors.New("tls: cert and key go together: name both")
+	}
+	if !strings.Contains(s.URL, "${") {
+		_, err := s.endpoint(s.URL)
+		return err
+	}
+	return nil
+}
+
+// endpoint parses the address with its variables filled in. The error does not repeat it, for it may hold secrets.
+func (s *Spec) endpoint(filled string) (*url.URL, error) {
+	u, err := url.Parse(filled)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errors.New("url is no address such as https://mcp.example.com/mcp")
+	}
+	if u.User != nil {
+		return nil, errors.New("url holds a user or password: put them into headers")
+	}
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) && (len(s.Headers) > 0 || s.Credential != "") {
+		return nil, errors.New("headers and credentials are not sent in plain text beyond this machine: use https")
+	}
+	return u, nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+func (v Value) check() error {
+	if v.Secret.IsZero() {
+		return nil
+	}
+	return v.Secret.Check()
+}
+
+// checkSet holds rules between servers. Names and prefixes of those that are disabled do not count.
+func checkSet(specs []Spec) error {
+	names, prefixes, schemes := map[string]bool{}, map[string]string{}, map[string]string{}
+	for i := range specs {
+		s := &specs[i]
+		if err := s.Check(); err != nil {
+			return fmt.Errorf("upstream server %s: %w", s.Name, err)
+		}
+		if names[s.Name] {
+			return fmt.Errorf("upstream server %s is there twice", s.Name)
+		}
+		names[s.Name] = true
+		if s.Disabled {
+			continue
+		}
+		if other, ok := prefixes[s.prefix()]; ok {
+			return fmt.Errorf("upstream servers %s and %s have the same prefix %q: set prefix for one of them", other, s.Name, s.prefix())
+		}
+		if other, ok := schemes[s.scheme()]; ok {
+			return fmt.Errorf("the names of upstream servers %s and %s differ too little to tell their resources apart: rename one", other, s.Name)
+		}
+		prefixes[s.prefix()], schemes[s.scheme()] = s.Name, s.Name
+	}
+	return nil
+}
