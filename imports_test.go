@@ -22,6 +22,8 @@ var wrapped = map[string][]string{
 	"github.com/prometheus/client_golang":    {"host/metrics"},
 	"github.com/extism/go-sdk":               {"host/extism"},
 	"github.com/ncruces/go-sqlite3":          {"internal/database", "host/store"},
+	"github.com/anthropics/anthropic-sdk-go": {"host/llm", "host/agent"},
+	"github.com/openai/openai-go":            {"host/llm"},
 	"github.com/spf13/cobra":                 {"cmd/hako"},
 	"github.com/spf13/viper":                 {"cmd/hako"},
 	"github.com/fsnotify/fsnotify":           {"host"},

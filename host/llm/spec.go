@@ -1,10 +1,12 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"time"
 
 	"github.com/hako-run/hako/host/credential"
 )
@@ -27,6 +29,8 @@ const (
 	DefaultContextWindow = 128_000
 	// DefaultRetries is how often a request is repeated.
 	DefaultRetries = 3
+	// DefaultTimeout is the longest silence. Models that think, and local ones that read a long conversation, are silent for minutes.
+	DefaultTimeout = 5 * time.Minute
 )
 
 // Spec is what an operator says of one model.
@@ -49,6 +53,8 @@ type Spec struct {
 	// Retries is how often a request that failed for the moment is repeated before the next model is asked. Zero means
 	// DefaultRetries, a negative number none.
 	Retries int
+	// Timeout is how long the provider may be silent, before the answer and within it. Zero means DefaultTimeout.
+	Timeout time.Duration
 	// Prices are what Response.Cost is computed from.
 	Prices Prices
 }
@@ -65,6 +71,16 @@ func (p Prices) Cost(u Usage) float64 {
 	return (p.Input*float64(u.Input) + p.Output*float64(u.Output) + p.CacheRead*float64(u.CacheRead) + p.CacheWrite*float64(u.CacheWrite)) / 1e6
 }
 
+// withDefaults returns s with what is not set.
+func (s Spec) withDefaults() Spec {
+	s.Name = cmp.Or(s.Name, s.Model)
+	s.MaxTokens = cmp.Or(s.MaxTokens, DefaultMaxTokens)
+	s.ContextWindow = cmp.Or(s.ContextWindow, DefaultContextWindow)
+	s.Retries = max(0, cmp.Or(s.Retries, DefaultRetries))
+	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
+	return s
+}
+
 // Check returns what is wrong with s: an unknown provider, something missing, a negative number, or an address that a key must not
 // be sent to.
 func (s Spec) Check() error {
@@ -75,8 +91,8 @@ func (s Spec) Check() error {
 		return errors.New("model is missing: it is the provider's name of the model")
 	case s.Provider == OpenAICompatible && s.BaseURL == "":
 		return errors.New("baseUrl is missing: it is where the server is, such as http://127.0.0.1:1234/v1")
-	case s.MaxTokens < 0 || s.ContextWindow < 0:
-		return errors.New("maxTokens and contextWindow must not be negative; 0 is the default")
+	case s.MaxTokens < 0 || s.ContextWindow < 0 || s.Timeout < 0:
+		return errors.New("maxTokens, contextWindow and timeout must not be negative; 0 is the default")
 	case s.Prices.Input < 0 || s.Prices.Output < 0 || s.Prices.CacheRead < 0 || s.Prices.CacheWrite < 0:
 		return errors.New("prices must not be negative")
 	}

@@ -142,7 +142,7 @@ func (r *Response) Message() Message {
 // encrypted. It is opaque, need not outlive a turn, and is ignored by other providers and models.
 type State struct {
 	provider, model string
-	data            json.RawMessage
+	parts           []json.RawMessage
 }
 
 // Provider completes conversations. It is safe for concurrent use.

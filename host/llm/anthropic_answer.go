@@ -1,0 +1,152 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go/v2"
+)
+
+// messagesAnswer puts an answer of the Messages API together from its events.
+type messagesAnswer struct {
+	*exchange
+	message   anthropic.Message
+	arguments map[int64]*strings.Builder // of tool calls, by the index of their block
+	ended     bool
+}
+
+func (a *messagesAnswer) take(event anthropic.MessageStreamEventUnion) error {
+	if err := a.message.Accumulate(event); err != nil {
+		return err
+	}
+	switch event.Type {
+	case "content_block_start":
+		if block := event.ContentBlock; block.Type == "tool_use" {
+			a.emit(a.tools.begun(block.ID, block.Name))
+		} else if block.Text != "" {
+			a.emit(Delta{Text: block.Text})
+		}
+	case "content_block_delta":
+		if event.Delta.Text != "" {
+			a.emit(Delta{Text: event.Delta.Text})
+		}
+		if event.Delta.PartialJSON != "" {
+			a.argument(event.Index, event.Delta.PartialJSON)
+		}
+	case "message_stop":
+		a.ended = true
+	}
+	return nil
+}
+
+// argument keeps the text of arguments, which the SDK drops if it is no JSON.
+func (a *messagesAnswer) argument(index int64, text string) {
+	if a.arguments == nil {
+		a.arguments = map[int64]*strings.Builder{}
+	}
+	if a.arguments[index] == nil {
+		a.arguments[index] = &strings.Builder{}
+	}
+	a.arguments[index].WriteString(text)
+}
+
+func (a *messagesAnswer) response() (*Response, error) {
+	if !a.ended {
+		return nil, brokenOff(errors.New("no message_stop"))
+	}
+	usage := a.message.Usage
+	r := &Response{Model: string(a.message.Model), Stop: messagesStops[a.message.StopReason], Usage: Usage{
+		Input: int(usage.InputTokens), Output: int(usage.OutputTokens),
+		CacheRead: int(usage.CacheReadInputTokens), CacheWrite: int(usage.CacheCreationInputTokens),
+	}}
+	if r.Stop == "" {
+		r.Stop = StopEnd
+	}
+	var text strings.Builder
+	for i, block := range a.message.Content {
+		switch block.Type {
+		case "text":
+			text.WriteString(block.Text)
+		case "tool_use":
+			r.Calls = append(r.Calls, a.call(int64(i), block))
+		}
+	}
+	r.Text = text.String()
+	r.State = a.state()
+	return r, nil
+}
+
+// messagesStops are the reasons that are not StopEnd.
+var messagesStops = map[anthropic.StopReason]Stop{
+	anthropic.StopReasonToolUse: StopTools, anthropic.StopReasonMaxTokens: StopLength,
+	anthropic.StopReasonModelContextWindowExceeded: StopLength, anthropic.StopReasonRefusal: StopRefusal,
+}
+
+func (a *messagesAnswer) call(index int64, block anthropic.ContentBlockUnion) Call {
+	arguments := string(block.Input)
+	if streamed := a.arguments[index]; streamed != nil {
+		arguments = streamed.String()
+	}
+	return a.tools.incoming(block.ID, block.Name, arguments)
+}
+
+// state keeps the answer word for word if the model thought: its thoughts are signed, and have to come back where they stood.
+func (a *messagesAnswer) state() *State {
+	s := &State{provider: a.spec.Provider, model: a.spec.Model}
+	thought := false
+	for _, block := range a.message.Content {
+		if block.Type == "text" && strings.TrimSpace(block.Text) == "" {
+			continue // not taken back
+		}
+		thought = thought || block.Type != "text" && block.Type != "tool_use"
+		part, err := json.Marshal(block.ToParam())
+		if err != nil {
+			return nil
+		}
+		s.parts = append(s.parts, part)
+	}
+	if !thought {
+		return nil
+	}
+	return s
+}
+
+// messagesError says what an error of the SDK's means.
+func messagesError(err error) error {
+	var e *anthropic.Error
+	if !errors.As(err, &e) {
+		return newTransportError(err)
+	}
+	status := e.StatusCode
+	if status < 300 {
+		status = 0 // it came in the stream
+	}
+	var header http.Header
+	if e.Response != nil {
+		header = e.Response.Header
+	}
+	kind, ok := messagesKinds[e.Type()]
+	if !ok {
+		kind = kindOf(status)
+	}
+	if kind == Invalid && tooLong(e.Message) {
+		kind = ContextWindow
+	}
+	out := newError(kind, status, header, err)
+	out.complain(kind, messagesParameter.FindString(e.Message))
+	return out
+}
+
+// messagesKinds are those of the API's error types (platform.claude.com/docs/en/api/errors).
+var messagesKinds = map[anthropic.ErrorType]Kind{
+	anthropic.ErrorTypeInvalidRequestError: Invalid, anthropic.ErrorTypeNotFoundError: Invalid, "request_too_large": ContextWindow,
+	anthropic.ErrorTypeAuthenticationError: Auth, anthropic.ErrorTypePermissionError: Auth, anthropic.ErrorTypeBillingError: Auth,
+	anthropic.ErrorTypeRateLimitError: RateLimited, anthropic.ErrorTypeOverloadedError: Overloaded,
+	anthropic.ErrorTypeAPIError: Unavailable, anthropic.ErrorTypeTimeoutError: Unavailable,
+}
+
+// messagesParameter finds the parameter that a message begins with.
+var messagesParameter = regexp.MustCompile(`^[a-z_]+(\.[A-Za-z0-9_]+)*:`)

@@ -1,0 +1,93 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+)
+
+// openAIAddress is where OpenAI's API is.
+const openAIAddress = "https://api.openai.com/v1/"
+
+// openAIOptions are those of a service. Services rather than a client, because a client reads the environment.
+func openAIOptions(spec *Spec, client *http.Client) []option.RequestOption {
+	address := spec.BaseURL
+	if address == "" {
+		address = openAIAddress
+	}
+	return []option.RequestOption{option.WithBaseURL(address), option.WithHTTPClient(client), option.WithMaxRetries(0)}
+}
+
+// authorize adds the key, if there is one.
+func authorize(key string) []option.RequestOption {
+	if key == "" {
+		return nil
+	}
+	return []option.RequestOption{option.WithAPIKey(key)}
+}
+
+// openAIError says what an error of the SDK's means, of either API.
+func openAIError(err error) error {
+	var e *openai.Error
+	if errors.As(err, &e) {
+		var header http.Header
+		if e.Response != nil {
+			header = e.Response.Header
+		}
+		return openAIFailure(e.StatusCode, header, failure{e.Code, e.Type, e.Param, e.Message}, err)
+	}
+	var streamed *ssestream.StreamError
+	if errors.As(err, &streamed) {
+		var event struct {
+			Error failure `json:"error"`
+		}
+		_ = json.Unmarshal(streamed.Event.Data, &event) // what it does not say is empty
+		return openAIFailure(0, nil, event.Error, err)
+	}
+	return newTransportError(err)
+}
+
+// failure is an error as OpenAI's APIs and their kin describe it (developers.openai.com/api/docs/guides/error-codes).
+type failure struct {
+	Code    string `json:"code"`
+	Type    string `json:"type"`
+	Param   string `json:"param"`
+	Message string `json:"message"`
+}
+
+func openAIFailure(status int, header http.Header, f failure, cause error) *Error {
+	kind := kindOf(status)
+	if status == 0 {
+		kind = Unavailable // in the stream, after the request was accepted
+	}
+	for _, known := range openAIKinds {
+		if slices.Contains(known.codes, f.Code) || slices.Contains(known.codes, f.Type) {
+			kind = known.kind
+			break
+		}
+	}
+	if (kind == Invalid || kind == Unavailable) && tooLong(f.Message) {
+		kind = ContextWindow
+	}
+	e := newError(kind, status, header, cause)
+	e.complain(kind, f.Param)
+	return e
+}
+
+// openAIKinds are those of codes and types, the more telling ones first.
+var openAIKinds = []struct {
+	kind  Kind
+	codes []string
+}{
+	{ContextWindow, []string{"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}},
+	{Auth, []string{"insufficient_quota", "billing_hard_limit_reached", "invalid_api_key", "authentication_error"}},
+	{RateLimited, []string{"rate_limit_exceeded", "rate_limit_error", "tokens", "requests"}},
+	{Refused, []string{"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy", "misalignment_policy_violation"}},
+	{Overloaded, []string{"server_is_overloaded", "slow_down", "overloaded_error"}},
+	{Unavailable, []string{"server_error"}},
+}

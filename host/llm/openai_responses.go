@@ -1,0 +1,212 @@
+package llm
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+)
+
+// responsesAPI is OpenAI's Responses API (developers.openai.com/api/reference/resources/responses). It is OpenAI's own, since its
+// models that think take tools nowhere else. Nothing is stored there: what the model thought comes back encrypted.
+type responsesAPI struct {
+	responses responses.ResponseService
+}
+
+func newResponses(spec *Spec, client *http.Client) *responsesAPI {
+	return &responsesAPI{responses.NewResponseService(openAIOptions(spec, client)...)}
+}
+
+func (*responsesAPI) dialect() dialect {
+	return dialect{tools: 128, name: 64, description: 1024, patterns: true}
+}
+
+func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
+	stream := a.responses.NewStreaming(ctx, responsesParams(x), authorize(x.key)...)
+	defer stream.Close()
+	answer := responsesAnswer{exchange: x}
+	for stream.Next() {
+		if err := answer.take(stream.Current()); err != nil {
+			return nil, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, openAIError(err)
+	}
+	return answer.response()
+}
+
+func responsesParams(x *exchange) responses.ResponseNewParams {
+	p := responses.ResponseNewParams{
+		Model: x.spec.Model, MaxOutputTokens: openai.Int(x.maxTokens()), Store: openai.Bool(false),
+		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: responsesInput(x)},
+	}
+	if !x.without["include"] {
+		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+	}
+	if x.System != "" {
+		p.Instructions = openai.String(x.System)
+	}
+	if x.Temperature != nil && !x.without["temperature"] {
+		p.Temperature = openai.Float(*x.Temperature)
+	}
+	for i := range x.tools.tools {
+		p.Tools = append(p.Tools, responsesTool(&x.tools.tools[i]))
+	}
+	if x.NoTools && len(p.Tools) > 0 {
+		p.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptionsNone)
+	}
+	return p
+}
+
+func responsesTool(tool *sentTool) responses.ToolUnionParam {
+	p := responses.FunctionToolParam{Name: tool.name, Parameters: tool.parameters.schema, Strict: openai.Bool(false)}
+	if tool.Description != "" {
+		p.Description = openai.String(tool.Description)
+	}
+	return responses.ToolUnionParam{OfFunction: &p}
+}
+
+func responsesInput(x *exchange) responses.ResponseInputParam {
+	var items responses.ResponseInputParam
+	for i := range x.messages {
+		m := &x.messages[i]
+		for j := range m.Results {
+			items = append(items, responsesOutput(&m.Results[j]))
+		}
+		if said := x.said(m); said != nil {
+			for _, item := range said {
+				items = append(items, param.Override[responses.ResponseInputItemUnionParam](item))
+			}
+			continue
+		}
+		if m.Text != "" {
+			items = append(items, responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRole(m.Role)))
+		}
+		for j := range m.Calls {
+			name, arguments := x.tools.outgoing(&m.Calls[j])
+			items = append(items, responses.ResponseInputItemParamOfFunctionCall(string(arguments), m.Calls[j].ID, name))
+		}
+	}
+	return items
+}
+
+// responsesOutput is a result. The API has no mark for errors: the text has to say it.
+func responsesOutput(r *Result) responses.ResponseInputItemUnionParam {
+	output := responses.ResponseFunctionCallOutputItemListParam{{OfInputText: &responses.ResponseInputTextContentParam{Text: r.marked()}}}
+	for _, image := range r.Images {
+		if image.known() {
+			url := "data:" + image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+			output = append(output, responses.ResponseFunctionCallOutputItemUnionParam{
+				OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: openai.String(url)},
+			})
+		}
+	}
+	item := responses.ResponseInputItemFunctionCallOutputParam{CallID: openai.String(r.CallID)}
+	if len(output) == 1 {
+		item.Output.OfString = openai.String(r.marked())
+	} else {
+		item.Output.OfResponseFunctionCallOutputItemArray = output
+	}
+	return responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &item}
+}
+
+// responsesAnswer puts an answer together from its events.
+type responsesAnswer struct {
+	*exchange
+	done  []responses.ResponseOutputItemUnion
+	final *responses.Response
+}
+
+func (a *responsesAnswer) take(event responses.ResponseStreamEventUnion) error {
+	switch event.Type {
+	case "response.output_text.delta", "response.refusal.delta":
+		if event.Delta != "" {
+			a.emit(Delta{Text: event.Delta})
+		}
+	case "response.output_item.added":
+		if event.Item.Type == "function_call" {
+			a.emit(a.tools.begun(event.Item.CallID, event.Item.Name))
+		}
+	case "response.output_item.done":
+		a.done = append(a.done, event.Item)
+	case "response.completed", "response.incomplete":
+		a.final = &event.Response
+	case "response.failed":
+		e := event.Response.Error
+		return openAIFailure(0, nil, failure{Code: string(e.Code), Type: e.Type, Message: e.Message, Param: e.Param}, errors.New(e.Message))
+	case "error":
+		return openAIFailure(0, nil, failure{Code: event.Code, Message: event.Message, Param: event.Param}, errors.New(event.Message))
+	}
+	return nil
+}
+
+func (a *responsesAnswer) response() (*Response, error) {
+	if a.final == nil {
+		return nil, brokenOff(errors.New("no response.completed"))
+	}
+	items := a.final.Output
+	if len(items) == 0 {
+		items = a.done // some gateways send the items only once
+	}
+	usage := a.final.Usage
+	r := &Response{Model: a.final.Model, Stop: StopEnd, Usage: newUsage(
+		usage.InputTokens, usage.OutputTokens, usage.InputTokensDetails.CachedTokens, usage.InputTokensDetails.CacheWriteTokens)}
+	for i := range items {
+		a.read(r, &items[i])
+	}
+	if len(r.Calls) > 0 {
+		r.Stop = StopTools
+	}
+	switch a.final.IncompleteDetails.Reason {
+	case "max_output_tokens":
+		r.Stop = StopLength
+	case "content_filter":
+		r.Stop = StopFiltered
+	}
+	r.State = a.state(items)
+	return r, nil
+}
+
+// read adds one item to the answer.
+func (a *responsesAnswer) read(r *Response, item *responses.ResponseOutputItemUnion) {
+	switch item.Type {
+	case "function_call":
+		r.Calls = append(r.Calls, a.tools.incoming(item.CallID, item.Name, item.Arguments.OfString))
+	case "message":
+		for _, part := range item.Content {
+			r.Text += part.Text + part.Refusal
+			if part.Type == "refusal" {
+				r.Stop = StopRefusal
+			}
+		}
+	}
+}
+
+// state keeps the answer word for word if the model thought.
+func (a *responsesAnswer) state(items []responses.ResponseOutputItemUnion) *State {
+	s := &State{provider: a.spec.Provider, model: a.spec.Model}
+	thought := false
+	for _, item := range items {
+		if item.Type == "reasoning" {
+			if item.EncryptedContent == "" {
+				return nil // it cannot be taken back without being stored
+			}
+			thought = true
+		}
+		s.parts = append(s.parts, []byte(item.RawJSON()))
+	}
+	if !thought {
+		return nil
+	}
+	return s
+}
+
+// newUsage counts what was cached apart, which OpenAI counts as input too.
+func newUsage(input, output, read, written int64) Usage {
+	return Usage{Input: int(max(0, input-read-written)), Output: int(output), CacheRead: int(read), CacheWrite: int(written)}
+}

@@ -1,0 +1,178 @@
+package llm
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+const (
+	// maxHops bounds how many references and compositions are followed at the top of a schema, one within the other and in all.
+	maxHops, maxSteps = 16, 1000
+	// maxEither bounds how many schemas one property may have that do not agree.
+	maxEither = 8
+)
+
+// errNotObject is for schemas of something else than arguments.
+var errNotObject = errors.New("its schema does not describe an object")
+
+// flatten makes the top of a schema an object with properties: providers allow neither references nor compositions there.
+func flatten(root map[string]any) error {
+	steps := maxSteps
+	top := shape{root: root, steps: &steps}
+	if !top.add(root, 0) {
+		return errNotObject
+	}
+	for _, keyword := range []string{"$ref", "allOf", "anyOf", "const", "dependentSchemas", "else", "enum", "if", "not", "oneOf", "then"} {
+		delete(root, keyword)
+	}
+	root["type"] = "object"
+	root["properties"] = top.properties
+	if top.properties == nil {
+		root["properties"] = map[string]any{}
+	}
+	delete(root, "required")
+	if len(top.required) > 0 {
+		slices.Sort(top.required)
+		root["required"] = list(slices.Compact(top.required))
+	}
+	return nil
+}
+
+// shape is what a schema says of an object's properties, whichever way it is composed.
+type shape struct {
+	root       map[string]any // what references lead into
+	steps      *int           // that may still be taken
+	properties map[string]any
+	required   []string
+}
+
+// add takes in schema as one that applies besides the others. It reports false if schema allows no object.
+func (s *shape) add(schema map[string]any, depth int) bool {
+	if kinds := typesOf(schema); len(kinds) > 0 && !slices.Contains(kinds, "object") {
+		return false
+	}
+	if *s.steps--; depth > maxHops || *s.steps < 0 {
+		return true // wider than it is
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	s.merge(properties)
+	s.required = append(s.required, elements[string](schema["required"])...)
+	ok := true
+	if ref, _ := schema["$ref"].(string); ref != "" {
+		ok = s.add(lookup(s.root, ref), depth+1)
+	}
+	for _, branch := range elements[map[string]any](schema["allOf"]) {
+		ok = s.add(branch, depth+1) && ok
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		ok = s.addAny(elements[map[string]any](schema[keyword]), depth+1) && ok
+	}
+	return ok
+}
+
+// list is the reverse of elements.
+func list[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, value := range values {
+		out[i] = value
+	}
+	return out
+}
+
+// elements are those of a list that are a T.
+func elements[T any](list any) []T {
+	all, _ := list.([]any)
+	var out []T
+	for _, element := range all {
+		if is, ok := element.(T); ok {
+			out = append(out, is)
+		}
+	}
+	return out
+}
+
+// addAny takes in alternatives: the properties of all, and what every one of them requires.
+func (s *shape) addAny(branches []map[string]any, depth int) bool {
+	var fit []shape
+	for _, branch := range branches {
+		alternative := shape{root: s.root, steps: s.steps}
+		if alternative.add(branch, depth) {
+			fit = append(fit, alternative)
+		}
+	}
+	for i, alternative := range fit {
+		s.merge(alternative.properties)
+		if i > 0 {
+			fit[0].required = slices.DeleteFunc(fit[0].required, func(name string) bool { return !slices.Contains(alternative.required, name) })
+		}
+	}
+	if len(fit) > 0 {
+		s.required = append(s.required, fit[0].required...)
+	}
+	return len(fit) > 0 || len(branches) == 0
+}
+
+// merge adds properties; one that is there already may be either.
+func (s *shape) merge(properties map[string]any) {
+	if s.properties == nil && properties != nil {
+		s.properties = map[string]any{}
+	}
+	for name, schema := range properties {
+		if known, ok := s.properties[name]; ok {
+			schema = either(known, schema)
+		}
+		s.properties[name] = schema
+	}
+}
+
+// either is a schema for what a or b allows.
+func either(a, b any) any {
+	list := []any{a}
+	if composed, ok := a.(map[string]any); ok && len(composed) == 1 && composed["anyOf"] != nil {
+		list = elements[any](composed["anyOf"])
+	}
+	if slices.ContainsFunc(list, func(known any) bool { return reflect.DeepEqual(known, b) }) {
+		return a
+	}
+	if len(list) >= maxEither {
+		return map[string]any{}
+	}
+	return map[string]any{"anyOf": append(slices.Clone(list), b)}
+}
+
+// renameKeys gives the properties names that are identifiers.
+func (p *parameters) renameKeys() {
+	properties := p.schema["properties"].(map[string]any)
+	safe := identifiers(slices.Sorted(maps.Keys(properties)), "_.-", 64)
+	renamed := map[string]any{}
+	for name, schema := range properties {
+		renamed[safe[name]] = schema
+		if safe[name] == name {
+			continue
+		}
+		if p.keys == nil {
+			p.keys = map[string]string{}
+		}
+		p.keys[safe[name]] = name
+		describe(schema, name)
+	}
+	p.schema["properties"] = renamed
+	required := elements[string](p.schema["required"])
+	for i, name := range required {
+		if s, ok := safe[name]; ok {
+			required[i] = s
+		}
+	}
+	if len(required) > 0 {
+		p.schema["required"] = list(required)
+	}
+}
+
+// describe tells the model the name that it does not see.
+func describe(schema any, name string) {
+	if object, ok := schema.(map[string]any); ok && object["title"] == nil {
+		object["title"] = name
+	}
+}

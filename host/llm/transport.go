@@ -1,0 +1,124 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	// maxAnswer bounds what is read of one answer, in bytes.
+	maxAnswer = 64 << 20
+	// dialTime bounds connecting to a provider.
+	dialTime = 15 * time.Second
+)
+
+// What a transport finds wrong with an answer.
+var (
+	errSilent   = errors.New("it was silent for too long")
+	errTooLong  = fmt.Errorf("its answer is longer than %d MiB", maxAnswer>>20)
+	errRedirect = errors.New("it redirects to another address, which the key is not sent to: set baseUrl to that address")
+	errNoStream = errors.New("its answer is no event stream: check that baseUrl is where the API is")
+)
+
+// newHTTPClient returns the client for one provider. Neither the environment's proxy nor redirects play a part.
+func newHTTPClient(proxy *url.URL, silence time.Duration) *http.Client {
+	next := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSHandshakeTimeout: dialTime,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	if proxy != nil {
+		next.Proxy = func(r *http.Request) (*url.URL, error) {
+			if isLoopback(r.URL.Hostname()) {
+				return nil, nil // of this machine, not the proxy's
+			}
+			return proxy, nil
+		}
+	}
+	return &http.Client{Transport: &transport{next, silence}}
+}
+
+// transport gives an answer up that does not come, does not end or is no stream.
+type transport struct {
+	next    http.RoundTripper
+	silence time.Duration
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	watch := time.AfterFunc(t.silence, func() { cancel(errSilent) })
+	response, err := t.next.RoundTrip(r.WithContext(ctx))
+	if err == nil {
+		response.Body = &body{ReadCloser: response.Body, ctx: ctx, cancel: cancel, watch: watch, silence: t.silence, left: maxAnswer}
+		if err = checkStream(response); err == nil {
+			return response, nil
+		}
+		_ = response.Body.Close()
+	}
+	watch.Stop()
+	err = silent(ctx, err)
+	cancel(nil)
+	return nil, err
+}
+
+// checkStream refuses answers that the SDKs would read as an empty stream.
+func checkStream(r *http.Response) error {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case r.StatusCode >= 300 && r.StatusCode < 400:
+		return errRedirect
+	case r.StatusCode < 300 && kind != "text/event-stream":
+		return errNoStream
+	}
+	return nil
+}
+
+// silent is err, or errSilent if that is its cause.
+func silent(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// body is an answer's.
+type body struct {
+	io.ReadCloser
+	ctx     context.Context // of this request
+	cancel  context.CancelCauseFunc
+	watch   *time.Timer
+	silence time.Duration
+	left    int64
+	once    sync.Once
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	b.watch.Reset(b.silence)
+	if err != nil && err != io.EOF {
+		err = silent(b.ctx, err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.once.Do(func() {
+		b.watch.Stop()
+		b.cancel(nil)
+	})
+	return b.ReadCloser.Close()
+}
