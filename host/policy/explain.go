@@ -28,7 +28,7 @@ func (p *Policy) Explain(c *Call) (Decision, []Step) {
 			step.Decided, step.Why = true, rule.doubt(facts)
 			return rule.decision(), append(steps, step)
 		}
-		if rule.isAbout(c) {
+		if rule.isAbout(c.Tool, c.Plugin+"/"+c.Tool) {
 			steps = append(steps, step)
 		}
 	}
@@ -44,7 +44,7 @@ func (r *Rule) missed(c *Call, f *facts) string {
 		have  string
 		match bool
 	}{
-		{"tools", r.Tools, c.Plugin + "/" + c.Tool, r.isAbout(c)},
+		{"tools", r.Tools, c.Plugin + "/" + c.Tool, r.isAbout(c.Tool, c.Plugin+"/"+c.Tool)},
 		{"doors", r.Doors, c.Door, named(r.Doors, c.Door)},
 		{"tenants", r.Tenants, c.Tenant, named(r.Tenants, c.Tenant)},
 		{"users", r.Users, c.User, named(r.Users, c.User)},

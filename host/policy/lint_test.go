@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -115,6 +116,40 @@ func TestPatterns(t *testing.T) {
 		p := parse(t, "version: 1\nrules: [{name: a, action: deny, tools: ['"+test.pattern+"']}]")
 		if got := p.Decide(&policy.Call{Tool: "file_read", Plugin: "files", Annotations: reads}).Action == policy.Deny; got != test.want {
 			t.Errorf("%s: %t", test.pattern, got)
+		}
+	}
+}
+
+// TestIndex: rules are found whatever name they are found by, in their order.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `
+version: 1
+groups: {dev: [aki]}
+rules:
+  - {name: tenant, action: deny, tenants: [acme], when: "arguments.n == 1"}
+  - {name: token, action: deny, tokens: [ci], when: "arguments.n == 2"}
+  - {name: group, action: deny, groups: [dev, ops], when: "arguments.n == 3"}
+  - {name: user, action: deny, users: [aki], tools: [nothing, "file_*"], when: "arguments.n == 4"}
+  - {name: plugin, action: deny, tools: ["files/*"], when: "arguments.n == 5"}
+  - {name: exact, action: deny, tools: [file_read, other], when: "arguments.n == 6"}
+  - {name: exact of a plugin, action: deny, tools: [files/file_read], when: "arguments.n == 7"}
+  - {name: open, action: deny, tools: ["*_read"], when: "arguments.n == 8"}
+  - {name: any, action: deny, when: "arguments.n == 9"}
+  - {name: two ways, action: deny, tools: [file_read, "file_*", "*"], when: "arguments.n == 10"}
+`)
+	for i, want := range []string{"tenant", "token", "group", "user", "plugin", "exact", "exact of a plugin", "open", "any", "two ways", "default"} {
+		c := policy.Call{
+			Tool: "file_read", Plugin: "files", Tenant: "acme", Token: "ci", User: "aki", Annotations: reads, Arguments: fmt.Appendf(nil, `{"n":%d}`, i+1),
+		}
+		if d := p.Decide(&c); d.Rule != want {
+			t.Errorf("%d: %s, want %s", i+1, d.Rule, want)
+		}
+		if d, _ := p.Explain(&c); d.Rule != want {
+			t.Errorf("%d: explained as %s, want %s", i+1, d.Rule, want)
+		}
+		if n := len(p.Prospects(&c)); n != 11 {
+			t.Errorf("%d prospects", n)
 		}
 	}
 }

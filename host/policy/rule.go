@@ -31,6 +31,7 @@ type Rule struct {
 	Remember  time.Duration
 
 	path        string // in the file
+	patterns    []pattern
 	program     cel.Program
 	onArguments bool // When looks at the arguments
 }
@@ -60,6 +61,9 @@ func must[T any](v T, err error) T {
 
 // compile checks the rule and makes its condition ready.
 func (r *Rule) compile() error {
+	for _, text := range r.Tools {
+		r.patterns = append(r.patterns, compilePattern(text))
+	}
 	if r.When == "" {
 		return nil
 	}
@@ -91,20 +95,20 @@ func conditionError(issues *cel.Issues) error {
 	return fmt.Errorf("at character %d: %s", first.Location.Column()+1, strings.Join(strings.Fields(first.Message), " "))
 }
 
-// concerns reports whether the names in the rule match.
-func (r *Rule) concerns(c *Call, groups []string) bool {
-	return r.isAbout(c) && named(r.Doors, c.Door) && named(r.Tenants, c.Tenant) && named(r.Users, c.User) && named(r.Tokens, c.Token) &&
+// concerns reports whether the names in the rule match. full is PLUGIN/TOOL.
+func (r *Rule) concerns(c *Call, full string, groups []string) bool {
+	return r.isAbout(c.Tool, full) && named(r.Doors, c.Door) && named(r.Tenants, c.Tenant) && named(r.Users, c.User) && named(r.Tokens, c.Token) &&
 		(len(r.Groups) == 0 || intersects(r.Groups, groups))
 }
 
 // isAbout reports whether the call's tool is among the rule's.
-func (r *Rule) isAbout(c *Call) bool {
-	return len(r.Tools) == 0 || slices.ContainsFunc(r.Tools, func(pattern string) bool { return fits(pattern, c.Plugin, c.Tool) })
-}
-
-// fits holds a tool against a pattern. One with a slash is for PLUGIN/TOOL, or for a name that has one itself.
-func fits(pattern, plugin, tool string) bool {
-	return matches(pattern, tool) || strings.Contains(pattern, "/") && matches(pattern, plugin+"/"+tool)
+func (r *Rule) isAbout(tool, full string) bool {
+	for i := range r.patterns {
+		if r.patterns[i].fits(tool, full) {
+			return true
+		}
+	}
+	return len(r.patterns) == 0
 }
 
 func named(names []string, name string) bool { return len(names) == 0 || contains(names, name) }
@@ -113,24 +117,6 @@ func contains(list []string, s string) bool { return s != "" && slices.Contains(
 
 func intersects(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
-}
-
-// matches holds text against a pattern in which "*" is any text.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if len(parts) == 1 {
-		return ok && rest == ""
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(rest, part)
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+len(part):]
-	}
-	return ok && strings.HasSuffix(rest, last)
 }
 
 // decides reports whether the rule decides about a call that it concerns. A condition that cannot be worked out fails closed.

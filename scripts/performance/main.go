@@ -36,7 +36,11 @@ var goals = []goal{
 	{"start_50_plugins_ms", "start with 50 plugins of 3 MB and a warm cache, until `tools/list` is answered", 150, false},
 	{"idle_plugin_mib", "memory of a plugin that nobody calls", 1, false},
 	{"first_call_cold_ms", "a new 3 MB Go plugin of which nothing is cached, until its first answer", 1000, false},
-	{"pipeline_overhead_us", "validation, queue and metrics around a call that does nothing", 50, false},
+	{"pipeline_overhead_us", "validation, a policy of 100 rules, a quota, the audit log and metrics around a call that does nothing", 50, false},
+	{"governance_overhead_us", "the policy, the quota and the audit log of it", 50, false},
+	{"policy_10k_rules_us", "the same with 10,000 rules and a caller that was not seen before", 200, false},
+	{"audit_records_per_second", "records that outlive the end of hako when `Append` returns, and are on the disk a second later; 8 writers", 5000, true},
+	{"audit_verify_1m_seconds", "verifying an audit log of a million records", 10, false},
 }
 
 const (

@@ -64,6 +64,7 @@ func TestBench(t *testing.T) {
 	t.Run("fuel", func(t *testing.T) { r.fuel(t) })
 	t.Run("cold", func(t *testing.T) { r.cold(t) })
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
+	t.Run("govern", func(t *testing.T) { r.govern(t) })
 	t.Run("start", func(t *testing.T) { r.start(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -234,8 +235,19 @@ func (r *results) file(t *testing.T) {
 	r.add(t, "file_1mib_ratio", float64(medians["sandboxed"])/float64(medians["native"]), "sandboxed/native")
 }
 
-// pipeline measures what validation, the queue and metrics add to a call whose backend does nothing.
+// pipeline measures what validation, policy, quota, audit and metrics add to a call whose backend does nothing.
 func (r *results) pipeline(t *testing.T) {
+	p := nothingPipeline(t, governance(t, 100))
+	took := median(t, func() error {
+		_, err := p.Call(t.Context(), nothingCall("aki"))
+		return err
+	})
+	r.add(t, "pipeline_overhead_us", us(took), "us")
+}
+
+// nothingPipeline leads to a tool that does nothing.
+func nothingPipeline(t *testing.T, g pipeline.Governance) *pipeline.Pipeline {
+	t.Helper()
 	m, err := manifest.Parse([]byte(strings.NewReplacer("NAME", "nothing", "TOOL", "nothing").Replace(echoManifest)))
 	if err != nil {
 		t.Fatal(err)
@@ -244,13 +256,14 @@ func (r *results) pipeline(t *testing.T) {
 	if err := c.Put(catalog.Source{Name: "nothing", Backend: nothing{}}, m); err != nil {
 		t.Fatal(err)
 	}
-	p := pipeline.New(c, &pipeline.Options{Observer: metrics.New("bench")})
-	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "nothing", Arguments: json.RawMessage(`{"text":"hello"}`)}}
-	took := median(t, func() error {
-		_, err := p.Call(t.Context(), call)
-		return err
-	})
-	r.add(t, "pipeline_overhead_us", float64(took)/float64(time.Microsecond), "us")
+	return pipeline.New(c, &pipeline.Options{Observer: metrics.New("bench"), Governance: g})
+}
+
+func nothingCall(user string) *pipeline.Call {
+	return &pipeline.Call{
+		Caller:  pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: user},
+		Request: abi.Request{Method: abi.CallTool, Name: "nothing", Arguments: json.RawMessage(`{"text":"hello"}`)},
+	}
 }
 
 type nothing struct{}
