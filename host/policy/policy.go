@@ -192,7 +192,7 @@ func (p *Policy) candidates(c *Call, groups []string) []*Rule {
 		return rules
 	}
 	full := c.Plugin + "/" + c.Tool
-	for _, i := range p.index.find(c, groups) {
+	for _, i := range p.index.find(c, full, groups) {
 		if rule := p.rules[i]; rule.concerns(c, full, groups) {
 			rules = append(rules, rule)
 		}
