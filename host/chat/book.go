@@ -1,0 +1,285 @@
+package chat
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/store"
+)
+
+// migrations are the steps of the tables. Those that were released never change. A message's ending is empty for a whole answer, else one
+// of the endings. running names the process that a turn is under way in.
+var migrations = []string{`CREATE TABLE chat_conversation (
+	tenant TEXT NOT NULL,
+	id TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	title TEXT NOT NULL,
+	locale TEXT NOT NULL,
+	began BIGINT NOT NULL,
+	used BIGINT NOT NULL,
+	last BIGINT NOT NULL,
+	summary TEXT NOT NULL,
+	summarised BIGINT NOT NULL,
+	tokens BIGINT NOT NULL,
+	cost DOUBLE PRECISION NOT NULL,
+	running TEXT NOT NULL,
+	PRIMARY KEY (tenant, id)
+);
+CREATE INDEX chat_conversation_owner ON chat_conversation (tenant, owner, used);
+CREATE INDEX chat_conversation_used ON chat_conversation (used);
+CREATE INDEX chat_conversation_running ON chat_conversation (running);
+CREATE TABLE chat_message (
+	tenant TEXT NOT NULL,
+	conversation TEXT NOT NULL,
+	number BIGINT NOT NULL,
+	role TEXT NOT NULL,
+	person TEXT NOT NULL,
+	text TEXT NOT NULL,
+	ending TEXT NOT NULL,
+	written BIGINT NOT NULL,
+	PRIMARY KEY (tenant, conversation, number)
+);
+CREATE TABLE chat_use (
+	day TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	person TEXT NOT NULL,
+	tokens BIGINT NOT NULL,
+	cost DOUBLE PRECISION NOT NULL,
+	PRIMARY KEY (day, tenant, person)
+)`}
+
+// Endings of answers.
+const (
+	endingStopped = "stopped" // the person stopped it
+	endingFailed  = "failed"  // the text says why there is none
+	endingCut     = "cut"     // the process died
+)
+
+// book keeps conversations in the host's store.
+type book struct {
+	store   *store.Store
+	changes *committer
+	// process is this process's name among those over the store, alive holds it.
+	process string
+	alive   func()
+
+	// mu guards swept, which is when old conversations were last looked for.
+	mu    sync.Mutex
+	swept time.Time
+}
+
+func openBook(ctx context.Context, s *store.Store, logger *slog.Logger) (*book, error) {
+	if err := s.Migrate(ctx, "chat", migrations...); err != nil {
+		return nil, err
+	}
+	b := &book{store: s}
+	if err := b.join(ctx); err != nil {
+		return nil, err
+	}
+	b.changes = newCommitter(s, logger)
+	return b, nil
+}
+
+func (b *book) close() {
+	b.changes.close()
+	b.alive()
+}
+
+// join takes the first name that no living process has. Whoever had it before is dead.
+func (b *book) join(ctx context.Context) error {
+	for i := 1; ; i++ {
+		name := strconv.Itoa(i)
+		alive, err := b.hold(ctx, name)
+		if err == nil {
+			b.process, b.alive = name, alive
+			return nil
+		}
+		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// holdTime is how long it may take to find out that a process is alive.
+const holdTime = 5 * time.Millisecond
+
+// hold takes the name of a process, unless that is alive: then the error matches store.ErrLocked.
+func (b *book) hold(ctx context.Context, name string) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, holdTime)
+	defer cancel()
+	return b.store.Lock(ctx, "chat process "+name)
+}
+
+// state is a conversation as a turn finds it.
+type state struct {
+	owner, running string
+	summary        string
+	// summarised is the number of the last message in summary, last that of the last one.
+	summarised, last int64
+	messages         []message
+}
+
+type message struct {
+	number       int64
+	role         llm.Role
+	text, ending string
+}
+
+// runningError says that another process has a turn under way.
+type runningError struct{ process string }
+
+func (e *runningError) Error() string {
+	return "process " + e.process + " answers in this conversation"
+}
+
+// begin writes the person's message down and returns what was said before.
+func (b *book) begin(p place, person, text, locale string, shared bool, now time.Time) (*state, error) {
+	var s *state
+	err := b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+		var err error
+		if s, err = opened(ctx, tx, p, person, title(text), locale, now); err != nil {
+			return err
+		}
+		switch {
+		case s.owner != person && !shared:
+			return ErrNotYours
+		case s.running != "" && s.running != b.process: // this one's own turns are over: their end could not be written
+			return &runningError{s.running}
+		}
+		if s.messages, err = said(ctx, tx, p, s.summarised); err != nil {
+			return err
+		}
+		s.last++
+		if _, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET running = $1, last = $2, locale = $3 WHERE tenant = $4 AND id = $5`,
+			b.process, s.last, locale, p.tenant, p.id); err != nil {
+			return err
+		}
+		return say(ctx, tx, p, message{s.last, llm.RoleUser, text, ""}, person, now)
+	})
+	return s, err
+}
+
+// opened returns the conversation, which begins now if it is new.
+func opened(ctx context.Context, tx *sql.Tx, p place, owner, title, locale string, now time.Time) (*state, error) {
+	const query = `INSERT INTO chat_conversation (tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, 0, '', 0, 0, 0, '')
+		ON CONFLICT (tenant, id) DO UPDATE SET used = excluded.used
+		RETURNING owner, running, summary, summarised, last`
+	s := new(state)
+	err := tx.QueryRowContext(ctx, query, p.tenant, p.id, owner, title, locale, now.UnixMilli()).
+		Scan(&s.owner, &s.running, &s.summary, &s.summarised, &s.last)
+	return s, err
+}
+
+// said are the messages after the one of that number.
+func said(ctx context.Context, tx *sql.Tx, p place, after int64) ([]message, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT number, role, text, ending FROM chat_message
+		WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number`, p.tenant, p.id, after)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []message
+	for rows.Next() {
+		var m message
+		if err := rows.Scan(&m.number, &m.role, &m.text, &m.ending); err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, rows.Err()
+}
+
+func say(ctx context.Context, tx *sql.Tx, p place, m message, person string, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO chat_message (tenant, conversation, number, role, person, text, ending, written)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, p.tenant, p.id, m.number, m.role, person, m.text, m.ending, now.UnixMilli())
+	return err
+}
+
+// end writes the answer down. A conversation that was deleted meanwhile stays so.
+func (b *book) end(p place, text, ending string, now time.Time) error {
+	return b.changes.write(func(ctx context.Context, tx *sql.Tx) error { return end(ctx, tx, p, text, ending, now) })
+}
+
+func end(ctx context.Context, tx *sql.Tx, p place, text, ending string, now time.Time) error {
+	var last int64
+	err := tx.QueryRowContext(ctx, `UPDATE chat_conversation SET running = '', last = last + 1, used = $1 WHERE tenant = $2 AND id = $3 RETURNING last`,
+		now.UnixMilli(), p.tenant, p.id).Scan(&last)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return say(ctx, tx, p, message{last, llm.RoleAssistant, text, ending}, "", now)
+}
+
+// shorten puts a summary in the place of the messages up to the one of that number.
+func (b *book) shorten(p place, summary string, upTo int64) error {
+	return b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET summary = $1, summarised = $2 WHERE tenant = $3 AND id = $4`,
+			summary, upTo, p.tenant, p.id)
+		return err
+	})
+}
+
+// interrupted ends what the process of that name left running, and lists it.
+func (b *book) interrupted(name string, note func(locale string) string, now time.Time) (list []Interruption, err error) {
+	err = b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+		if list, err = running(ctx, tx, name); err != nil {
+			return err
+		}
+		for i := range list {
+			list[i].Text = note(list[i].Locale)
+			if err := end(ctx, tx, place{list[i].Tenant, list[i].Conversation}, list[i].Text, endingCut, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func running(ctx context.Context, tx *sql.Tx, name string) ([]Interruption, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT tenant, id, owner, locale FROM chat_conversation WHERE running = $1 ORDER BY tenant, id`, name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []Interruption
+	for rows.Next() {
+		var i Interruption
+		if err := rows.Scan(&i.Tenant, &i.Conversation, &i.Owner, &i.Locale); err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	return list, rows.Err()
+}
+
+// processes are those that have turns under way, or had when they died.
+func (b *book) processes(ctx context.Context) (names []string, err error) {
+	err = b.store.View(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT DISTINCT running FROM chat_conversation WHERE running <> ''`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return fmt.Errorf("chat: %w", err)
+			}
+			names = append(names, name)
+		}
+		return rows.Err()
+	})
+	return names, err
+}

@@ -1,0 +1,169 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// maxRepeats is the number of the same call that ends the loop. Those before it are answered from the first.
+const maxRepeats = 3
+
+// made is a call that was made in this turn.
+type made struct {
+	times  int
+	result llm.Result
+	// again says that the call never got to its tool, and so may be repeated.
+	again bool
+}
+
+// runCalls makes the calls of a round, several at once, and returns their results in the same order. stuck says that the model repeats
+// itself. It returns when all calls have ended.
+func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Result, stuck bool) {
+	results = make([]llm.Result, len(calls))
+	keys, first := make([]string, len(calls)), map[string]int{}
+	var group errgroup.Group
+	group.SetLimit(r.engine.options.Limits.Parallel)
+	for i, call := range calls {
+		keys[i] = key(call)
+		before := r.made[keys[i]]
+		_, twice := first[keys[i]]
+		switch {
+		case i >= r.engine.options.Limits.Calls:
+			results[i] = failed(call, fmt.Sprintf("not called: at most %d calls can be made at once. Make the others in the next round", r.engine.options.Limits.Calls))
+		case call.Invalid != "":
+			results[i] = failed(call, "not called: the arguments are not valid: "+call.Invalid)
+		case twice, before != nil && !before.again:
+			// Answered below, when the first one has ended.
+		default:
+			first[keys[i]] = i
+			group.Go(func() error {
+				r.runCall(ctx, call, &results[i], keys[i])
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // no call fails the others
+	for i, call := range calls {
+		if results[i].CallID != "" {
+			continue
+		}
+		m := r.repeat(keys[i])
+		results[i] = m.result
+		results[i].CallID = call.ID
+		results[i].Text = "(You have made this very call before. It was not made again; this is what it gave.)\n" + m.result.Text
+		stuck = stuck || m.times >= maxRepeats
+	}
+	return results, stuck
+}
+
+// repeat counts a call that was made before.
+func (r *run) repeat(key string) made {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.made[key]
+	m.times++
+	return *m
+}
+
+// runCall makes one call and remembers it.
+func (r *run) runCall(ctx context.Context, call llm.Call, result *llm.Result, key string) {
+	name := call.Name
+	tool := r.byName[name]
+	if tool != nil && tool.Spec.Title.In(r.turn.Locale) != "" {
+		name = tool.Spec.Title.In(r.turn.Locale)
+	}
+	shown := ToolCall{ID: call.ID, Name: call.Name, Title: clipped(name), Arguments: call.Arguments}
+	r.screen.do(func(s Surface) { s.ToolStarted(shown.ID, shown.Name, shown.Title) })
+	outcome, line := r.throughPipeline(ctx, shown, call, result)
+	if line == "" {
+		line = r.words.outcomes[outcome]
+	}
+	r.screen.do(func(s Surface) { s.ToolEnded(shown.ID, outcome, line) })
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer.Calls++
+	if outcome == pipeline.OK && (tool == nil || tool.Spec.Annotations.ReadOnlyHint == nil || !*tool.Spec.Annotations.ReadOnlyHint) {
+		clear(r.made) // what was read before may not hold any more
+	}
+	m := r.made[key]
+	if m == nil {
+		m = new(made)
+		r.made[key] = m
+	}
+	m.times++
+	m.result, m.again = *result, outcome == pipeline.Busy
+}
+
+// throughPipeline makes one call, and returns how it ended and a line for people.
+func (r *run) throughPipeline(ctx context.Context, shown ToolCall, call llm.Call, result *llm.Result) (outcome pipeline.Outcome, line string) {
+	limited, cancel := context.WithTimeout(ctx, r.patience(call.Name))
+	defer cancel()
+	answer, err := r.engine.options.Call(limited, &pipeline.Call{
+		Caller:  r.caller,
+		Request: abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
+		Way:     r.screen.way(shown),
+	})
+	if err == nil {
+		*result = r.result(call, answer.Response)
+		return answer.Outcome, short(answer.Response)
+	}
+	outcome, text := r.failure(ctx, limited, call.Name, err)
+	*result = failed(call, text)
+	return outcome, ""
+}
+
+// patience is how long a call may take.
+func (r *run) patience(name string) time.Duration {
+	o := &r.engine.options
+	if tool := r.byName[name]; tool != nil && o.MayAsk != nil && o.MayAsk(r.caller, tool) {
+		return o.Limits.ToolTimeout + o.Limits.AskTimeout
+	}
+	return o.Limits.ToolTimeout
+}
+
+// failure is what the model is told of a call that has no result.
+func (r *run) failure(ctx, limited context.Context, name string, err error) (pipeline.Outcome, string) {
+	var missing *pipeline.NotFoundError
+	var denied *pipeline.NotAllowedError
+	var invalid *pipeline.InvalidError
+	switch {
+	case ctx.Err() != nil:
+		return pipeline.Canceled, "the user stopped it"
+	case limited.Err() != nil:
+		return pipeline.Timeout, fmt.Sprintf("%s did not answer within %s. Try something smaller, or tell the user", name, r.patience(name))
+	case errors.As(err, &missing):
+		return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Use only the tools that you were given", label(name))
+	case errors.As(err, &denied):
+		return pipeline.NotAllowed, fmt.Sprintf("%v. Do not try again; tell the user", denied)
+	case errors.As(err, &invalid):
+		return pipeline.InvalidArguments, invalid.Error()
+	}
+	r.engine.options.Logger.Error("a tool call failed", "tool", name, "err", err)
+	return pipeline.Internal, "it failed inside hako"
+}
+
+// failed is the result of a call in the host's own words.
+func failed(call llm.Call, text string) llm.Result {
+	return llm.Result{CallID: call.ID, Text: text, IsError: true}
+}
+
+// key is the same for the same call, whatever the order and the spaces of its arguments.
+func key(call llm.Call) string {
+	var v any
+	if json.Unmarshal(call.Arguments, &v) == nil {
+		if canonical, err := json.Marshal(v); err == nil {
+			return call.Name + "\x00" + string(canonical)
+		}
+	}
+	return call.Name + "\x00" + string(call.Arguments)
+}
