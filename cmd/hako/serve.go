@@ -107,8 +107,13 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	defer func() { err = closing(s.host, err) }()
 	numbers.Show(s.host)
 	numbers.ShowCredentials(credentials)
+	stopUpstreams, err := s.connectUpstreams(ctx, c, credentials, numbers)
+	if err != nil {
+		return err
+	}
+	defer stopUpstreams()
 	numbers.ShowGovernance(g.policy, g.desk)
-	defer g.desk.Watch(false, g.waits)()
+	defer g.desk.Watch(nil, g.waits)()
 	warnUnknown(c, s.host.Plugins(), s.logger)
 	if s.door, err = newDoor(c, s.host, auth, flags.conformance, s.logger); err != nil {
 		return err

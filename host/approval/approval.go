@@ -10,6 +10,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,11 +51,16 @@ type Desk struct {
 	options Options
 
 	// mu guards what follows.
-	mu        sync.Mutex
-	watchers  map[int]func(*Question) // tell people
-	next      int
-	reachable int                      // watchers that reach people
-	waiting   map[string]chan struct{} // by question: closed when it was answered in this process
+	mu       sync.Mutex
+	watchers map[int]watcher
+	next     int
+	waiting  map[string]chan struct{} // by question: closed when it was answered in this process
+}
+
+// watcher tells people of questions. reaches reports which ones it brings to people who can answer; nil is none.
+type watcher struct {
+	reaches func(*Question) bool
+	tell    func(*Question)
 }
 
 // New returns a Desk on s, whose tables it makes. Errors are the store's.
@@ -61,12 +68,14 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 	if err := s.Migrate(ctx, "approval", migrations...); err != nil {
 		return nil, err
 	}
-	d := &Desk{store: s, watchers: map[int]func(*Question){}, waiting: map[string]chan struct{}{}}
+	d := &Desk{store: s, watchers: map[int]watcher{}, waiting: map[string]chan struct{}{}}
 	if options != nil {
 		d.options = *options
 	}
 	if d.options.May == nil {
-		d.options.May = func(q *Question, p Person) bool { return p.Operator || p.Tenant == q.Caller.Tenant && p.User == q.Caller.User }
+		d.options.May = func(q *Question, p Person) bool {
+			return p.Operator || p.Tenant == q.Caller.Tenant && p.User == q.Caller.User
+		}
 	}
 	if d.options.Timeout == 0 {
 		d.options.Timeout = 5 * time.Minute
@@ -77,25 +86,27 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 	return d, nil
 }
 
-// Watch calls tell with every question of this process that begins to wait, until stop is called. With reaches, tell reaches people who can
-// answer: without such a watcher, and without a way to the caller, questions fail at once.
-func (d *Desk) Watch(reaches bool, tell func(*Question)) (stop func()) {
+// Watch calls tell with every question of this process that begins to wait, until stop is called. reaches reports whether tell brings a
+// question to people who can answer it, before the question has an ID; nil means none. Without a watcher that does, and without a way to
+// the caller, a question fails at once. Both must be quick.
+func (d *Desk) Watch(reaches func(*Question) bool, tell func(*Question)) (stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := d.next
 	d.next++
-	d.watchers[id] = tell
-	if reaches {
-		d.reachable++
-	}
-	return sync.OnceFunc(func() {
+	d.watchers[id] = watcher{reaches, tell}
+	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.watchers, id)
-		if reaches {
-			d.reachable--
-		}
-	})
+	}
+}
+
+// watching are those that watch now.
+func (d *Desk) watching() []watcher {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.watchers))
 }
 
 // Way is how the door can reach the caller.
@@ -130,7 +141,7 @@ func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err er
 	}
 	self := d.options.May(q, way.By)
 	if way.Ask == nil && !way.Later || !self {
-		if ok, err := d.reaches(ctx); err != nil {
+		if ok, err := d.reaches(ctx, q); err != nil {
 			return "", err
 		} else if !ok {
 			return "", ErrUnreachable
@@ -154,12 +165,10 @@ func (d *Desk) open(ctx context.Context, q *Question) error {
 	return d.insert(ctx, q)
 }
 
-// reaches reports whether there are people to answer other than the caller.
-func (d *Desk) reaches(ctx context.Context) (bool, error) {
-	d.mu.Lock()
-	reachable := d.options.Operators || d.reachable > 0
-	d.mu.Unlock()
-	if reachable {
+// reaches reports whether there are people to answer q other than the caller at the door.
+func (d *Desk) reaches(ctx context.Context, q *Question) (bool, error) {
+	brings := func(w watcher) bool { return w.reaches != nil && w.reaches(q) }
+	if d.options.Operators || slices.ContainsFunc(d.watching(), brings) {
 		return true, nil
 	}
 	return d.attended(ctx)
@@ -167,14 +176,8 @@ func (d *Desk) reaches(ctx context.Context) (bool, error) {
 
 // tell tells those who watch.
 func (d *Desk) tell(q *Question) {
-	d.mu.Lock()
-	watchers := make([]func(*Question), 0, len(d.watchers))
-	for _, tell := range d.watchers {
-		watchers = append(watchers, tell)
-	}
-	d.mu.Unlock()
-	for _, tell := range watchers {
-		tell(q)
+	for _, w := range d.watching() {
+		w.tell(q)
 	}
 }
 
@@ -248,7 +251,7 @@ func (d *Desk) stranded(asking context.Context, q *Question, cause error) error 
 		return nil // there is an answer, or the time is over, which wait sees
 	}
 	ctx := context.WithoutCancel(asking)
-	if ok, err := d.reaches(ctx); ok && err == nil {
+	if ok, err := d.reaches(ctx, q); ok && err == nil {
 		return nil
 	}
 	if err := d.end(ctx, q.ID, stateWithdrawn); err != nil {

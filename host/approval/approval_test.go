@@ -39,6 +39,9 @@ func question(arguments string) *approval.Question {
 	}
 }
 
+// always brings every question to people.
+func always(*approval.Question) bool { return true }
+
 var aki = approval.Person{Tenant: "acme", User: "aki"}
 
 // saying is a door whose person says yes or no.
@@ -90,7 +93,7 @@ func TestWithdrawn(t *testing.T) {
 	d := desk(t, t.TempDir(), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	q := question(`{}`)
-	stop := d.Watch(true, func(*approval.Question) { cancel() })
+	stop := d.Watch(always, func(*approval.Question) { cancel() })
 	defer stop()
 	if _, err := d.Ask(ctx, q, approval.Way{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -110,7 +113,7 @@ func TestElsewhere(t *testing.T) {
 	may := &approval.Options{May: func(q *approval.Question, p approval.Person) bool { return p.User == "boss" }}
 	asking, console := desk(t, dir, may), desk(t, dir, may)
 	told := make(chan *approval.Question, 1)
-	defer asking.Watch(true, func(q *approval.Question) { told <- q })()
+	defer asking.Watch(always, func(q *approval.Question) { told <- q })()
 	go func() {
 		q := <-told
 		tenant, other := "acme", "other"
@@ -139,7 +142,7 @@ func TestFirstWins(t *testing.T) {
 	var answered sync.WaitGroup
 	var mu sync.Mutex
 	accepted := 0
-	defer d.Watch(true, func(q *approval.Question) {
+	defer d.Watch(always, func(q *approval.Question) {
 		for i := range 8 {
 			answered.Go(func() {
 				if d.Answer(context.Background(), q.ID, approval.Answer{Yes: i%2 == 0, By: aki}) == nil {
@@ -357,5 +360,46 @@ func TestOutcomeOf(t *testing.T) {
 		if got := approval.OutcomeOf(test.q, test.err); got != want {
 			t.Errorf("%v: %s, want %s", test.err, got, want)
 		}
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	pending := func() string {
+		q := question(`{}`)
+		var waits *approval.PendingError
+		if _, err := d.Ask(t.Context(), q, approval.Way{Later: true, By: aki}); !errors.As(err, &waits) {
+			t.Fatal(err)
+		}
+		return q.ID
+	}
+	answer := func(id string, yes bool) {
+		if err := d.Answer(t.Context(), id, approval.Answer{Yes: yes, By: aki}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	yes, no, gone, late := pending(), pending(), pending(), pending()
+	answer(yes, true)
+	answer(no, false)
+	for _, id := range []string{gone, yes} {
+		if err := d.Withdraw(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ id, want, by string }{
+		{yes, approval.Yes, "aki"}, {no, approval.No, "aki"}, {gone, approval.Withdrawn, ""}, {late, approval.Pending, ""},
+	} {
+		if got, by, err := d.Outcome(t.Context(), test.id); err != nil || got != test.want || by != test.by {
+			t.Errorf("%q by %q, %v; want %q by %q", got, by, err, test.want, test.by)
+		}
+	}
+	now = now.Add(time.Hour)
+	if got, _, err := d.Outcome(t.Context(), late); err != nil || got != approval.Expired {
+		t.Errorf("after its time: %q, %v", got, err)
+	}
+	if _, _, err := d.Outcome(t.Context(), "apr_none"); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("one that is none: %v", err)
 	}
 }

@@ -1,0 +1,35 @@
+package approval
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Outcome returns what became of a question, and who answered it: Pending while it waits, Yes, No, Expired or Withdrawn. It fails with
+// ErrUnknown if there is none, or with the store's error.
+func (d *Desk) Outcome(ctx context.Context, id string) (outcome, by string, err error) {
+	var state string
+	var expires int64
+	err = d.store.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT state, answered_by, expires FROM approval WHERE id = $1`, id).Scan(&state, &by, &expires)
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", "", ErrUnknown
+	case err != nil:
+		return "", "", err
+	case state == stateWaiting && expires <= d.options.Now().UnixMilli():
+		return Expired, "", nil
+	}
+	return outcomes[state], by, nil
+}
+
+// outcomes are those of the states.
+var outcomes = map[string]string{
+	stateWaiting: Pending, stateYes: Yes, stateUsed: Yes, stateNo: No, stateExpired: Expired, stateWithdrawn: Withdrawn,
+}
+
+// Withdraw ends a question that waits, because the call that it was about is over. One that does not wait stays as it is. Errors are the
+// store's.
+func (d *Desk) Withdraw(ctx context.Context, id string) error { return d.end(ctx, id, stateWithdrawn) }
