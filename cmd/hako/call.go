@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -134,13 +135,17 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 	defer func() { err = closing(h, err) }()
 	progress := newProgress(a.stderr)
 	defer progress.clear()
-	result, err := h.Call(cmd.Context(), &pipeline.Call{
-		Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant, User: userName(), Operator: true},
-		Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
-		Progress: progress.show,
-		Way:      approval.Way{Ask: a.asker(c.Locale)},
+	var result *pipeline.Result
+	err = a.withUpstreams(cmd.Context(), c, h.Catalog(), upstreamFor(tool), func([]mcpclient.Status) (err error) {
+		result, err = h.Call(cmd.Context(), &pipeline.Call{
+			Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant, User: userName(), Operator: true},
+			Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
+			Progress: progress.show,
+			Way:      approval.Way{Ask: a.asker(c.Locale)},
+		})
+		return callError(h, err)
 	})
-	return result, callError(h, err)
+	return result, err
 }
 
 // closing closes h and joins what goes wrong with err.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -25,6 +26,8 @@ func (a *app) toolsCommand() *cobra.Command {
 		Short: "List the tools that can be called",
 		Long: `List the tools that can be called: as a table, or for the prompt of a model, as a text with one line for each tool or as a JSON list of
 their names, descriptions and parameters.
+
+Upstream MCP servers are started for this, and stopped again.
 
 With --tenant the list is without the tools of plugins that need a credential which neither the tenant nor everybody has.`,
 		Args: arguments(0, 0),
@@ -40,7 +43,9 @@ With --tenant the list is without the tools of plugins that need a credential wh
 				if err := checkTenant(v.config, tenant); err != nil {
 					return err
 				}
-				return print(a, v, toolsFor(v, tenant))
+				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream, func([]mcpclient.Status) error {
+					return print(a, v, toolsFor(v, tenant))
+				})
 			})
 		},
 	}

@@ -14,6 +14,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
+var (
+	// errSilent says that a server did not answer in time.
+	errSilent = errors.New("it did not answer")
+	// errEnded says that a server's program is gone.
+	errEnded = errors.New("the program has ended")
+	// errClosed says that Upstreams are closed.
+	errClosed = errors.New("the upstream servers are closed")
+)
+
 // limitError says which limit ended a call. It wraps a *sandbox.LimitError, so that metrics sort it as those of plugins.
 type limitError struct{ limit *sandbox.LimitError }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -49,6 +48,9 @@ type server struct {
 	stderr  *lineWriter
 	lines   *rate.Limiter
 
+	// version is the one to ask for; only run uses it.
+	version string
+
 	stop context.CancelFunc
 	done chan struct{}
 	// tried is closed when the first attempt has succeeded or failed.
@@ -74,7 +76,7 @@ type server struct {
 func newServer(spec Spec, options Options, env environment) *server {
 	s := &server{
 		spec: spec, options: options, env: env, limits: spec.Limits.Or(options.Limits).Or(manifest.DefaultLimits),
-		logger: options.Logger.With("upstream", spec.Name), lines: rate.NewLimiter(logRate, logBurst),
+		logger: options.Logger.With("upstream", spec.Name), version: spec.ProtocolVersion, lines: rate.NewLimiter(logRate, logBurst),
 		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), offer: newOffer(&spec, new(listing)),
 	}
 	s.gate = sandbox.NewGate(s.limits)
@@ -102,10 +104,9 @@ func (s *server) start(ctx context.Context) {
 }
 
 func (s *server) run(ctx context.Context) {
-	failures, version := 0, s.spec.ProtocolVersion
-	for ctx.Err() == nil {
+	for failures := 0; ctx.Err() == nil; failures++ {
 		began := time.Now()
-		connected, err := s.serve(ctx, version)
+		err := s.serve(ctx)
 		s.attempted()
 		if ctx.Err() != nil {
 			return
@@ -113,25 +114,13 @@ func (s *server) run(ctx context.Context) {
 		if time.Since(began) > stable {
 			failures = 0
 		}
-		if !connected && s.spec.ProtocolVersion == "" {
-			version = other(version)
-		}
 		delay := backOff(failures)
-		failures++
 		s.down(err, delay)
 		if !s.pause(ctx, delay) {
 			return
 		}
 		s.count()
 	}
-}
-
-// other is the version to try after one that has failed: the newest, which is what "" stands for, and the last with sessions in turn.
-func other(version string) string {
-	if version == "" {
-		return legacyVersion
-	}
-	return ""
 }
 
 func backOff(failures int) time.Duration {
@@ -153,11 +142,11 @@ func (s *server) pause(ctx context.Context, delay time.Duration) bool {
 
 func (s *server) attempted() { s.triedOnce.Do(func() { close(s.tried) }) }
 
-// serve connects once and stays until the session ends. connected says that the server took part.
-func (s *server) serve(ctx context.Context, version string) (connected bool, err error) {
-	x, err := s.connect(ctx, version)
+// serve connects once and stays until the session ends, and says why it did.
+func (s *server) serve(ctx context.Context) (err error) {
+	x, err := s.connectAny(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() {
 		s.lost(x)
@@ -165,11 +154,23 @@ func (s *server) serve(ctx context.Context, version string) (connected bool, err
 		x.close(err)
 	}()
 	if err := s.refresh(x); err != nil {
-		return false, err
+		return err
 	}
 	s.up(x)
 	s.attempted()
-	return true, s.attend(x)
+	return s.attend(x)
+}
+
+// connectAny connects with the version that worked before, or the newest. The SDK goes back to an older one where a server refuses that;
+// one that ends or says nothing is tried again with the older one.
+func (s *server) connectAny(ctx context.Context) (*session, error) {
+	x, err := s.connect(ctx, s.version)
+	if s.version == "" && (errors.Is(err, errSilent) || errors.Is(err, errEnded)) && ctx.Err() == nil {
+		if x, err = s.connect(ctx, legacyVersion); err == nil {
+			s.version = legacyVersion
+		}
+	}
+	return x, err
 }
 
 // attend takes up changes of the lists until the session ends.
@@ -339,5 +340,3 @@ func (s *server) close() {
 	<-s.done
 	s.withdraw() // what arrived meanwhile
 }
-
-var errClosed = fmt.Errorf("the upstream servers are being stopped")

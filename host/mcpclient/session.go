@@ -64,7 +64,7 @@ func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
 func (s *server) connect(life context.Context, version string) (_ *session, err error) {
 	x := &session{changed: make(chan struct{}, 1), reports: map[string]chan abi.Progress{}}
 	x.ctx, x.end = context.WithCancelCause(life)
-	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(), fmt.Errorf("it did not answer within %v: raise startTimeout if it needs longer", s.startTimeout()))
+	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(), fmt.Errorf("%w within %v: raise startTimeout if it needs longer", errSilent, s.startTimeout()))
 	defer cancel()
 	transport := new(held)
 	defer func() {
@@ -105,9 +105,9 @@ func connectError(ctx context.Context, x *session, err error) error {
 // ended says how a program has ended.
 func ended(p *process) error {
 	if p.err != nil {
-		return fmt.Errorf("the program has ended: %w: what it wrote to its standard error is in the log", p.err)
+		return fmt.Errorf("%w: %w: what it wrote to its standard error is in the log", errEnded, p.err)
 	}
-	return errors.New("the program has ended: it must keep running and speak MCP on its standard input and output")
+	return fmt.Errorf("%w: it must keep running and speak MCP on its standard input and output", errEnded)
 }
 
 func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, error) {

@@ -98,6 +98,9 @@ func (s *Spec) prefix() string {
 	return safe(s.Name)[:min(len(s.Name), 31)] + "_"
 }
 
+// Owns reports whether a tool or prompt of that name at the doors can be the server's.
+func (s *Spec) Owns(name string) bool { return !s.Disabled && strings.HasPrefix(name, s.prefix()) }
+
 // scheme starts the URIs of the server's resources at the doors: its name, as RFC 3986 section 3.1 allows.
 func (s *Spec) scheme() string {
 	return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") + "+"

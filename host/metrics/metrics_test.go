@@ -17,9 +17,11 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
@@ -78,6 +80,18 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	m.ShowCredentials(credentials)
+	upstreams, err := mcpclient.New(mcpclient.Options{Catalog: new(catalog.Catalog)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = upstreams.Close() })
+	if err := upstreams.Apply([]mcpclient.Spec{{Name: "search", Command: filepath.Join(t.TempDir(), "missing")}, {Name: "off", URL: "https://mcp.example.com/", Disabled: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := upstreams.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.ShowUpstreams(upstreams)
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})
 	return m

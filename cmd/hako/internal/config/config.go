@@ -25,6 +25,8 @@ const FileName = "hako.yaml"
 type Config struct {
 	// File is the configuration file; empty means the built-in default.
 	File string
+	// Dir is where relative paths in it start, also those in files that it names.
+	Dir string
 	// Warnings are about settings that have no effect.
 	Warnings []string
 
@@ -41,6 +43,8 @@ type Config struct {
 
 	// Proxy is for the HTTP requests of plugins; empty means none.
 	Proxy string
+
+	Upstreams Upstreams
 
 	// Policy is the file with the policy, which need not exist.
 	Policy          string
@@ -119,6 +123,7 @@ func Load(source Source) (*Config, error) {
 	if path != "" {
 		fileDir = filepath.Dir(path)
 	}
+	c.Dir = fileDir
 	if err := c.read(text, fileDir); err != nil {
 		return nil, err
 	}

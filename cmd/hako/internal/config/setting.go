@@ -57,7 +57,7 @@ func (c *Config) table() []setting {
 		{key: "metrics.address", value: &c.MetricsAddress},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
-	}, c.HTTP.table(), c.MCP.table(), limits("limits.", &c.Limits))
+	}, c.Upstreams.table(), c.HTTP.table(), c.MCP.table(), limits("limits.", &c.Limits))
 }
 
 // limits are the settings of l below prefix.

@@ -1,0 +1,238 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// maxFile is the largest configuration file, in bytes.
+const maxFile = 1 << 20
+
+// ReadFile reads the servers of a configuration file in the form that MCP clients share: JSON (or YAML) with an object "mcpServers".
+// docs/upstreams.md has its keys. Other keys beside mcpServers are other programs' and are passed over; within it an unknown one is an
+// error, with the one that was probably meant. Disabled servers are among the result. Relative paths of secrets start at dir.
+func ReadFile(path, dir string) ([]Spec, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("upstream servers: %w", err)
+	}
+	specs, err := parse(data, dir)
+	if err != nil {
+		return nil, fmt.Errorf("upstream servers: %w", located(err, filepath.Base(path)))
+	}
+	return specs, nil
+}
+
+// followEvery is how often Follow looks at its file.
+const followEvery = time.Second
+
+// Follow applies the file again whenever it has changed, until ctx ends. What is wrong with it is logged once, and the servers stay as
+// they were. The file has been applied before.
+func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for before := fileStamp(path); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := fileStamp(path)
+		if now == before {
+			continue
+		}
+		before = now
+		specs, err := ReadFile(path, dir)
+		if err == nil {
+			err = u.Apply(specs)
+		}
+		if err != nil {
+			u.options.Logger.Error("the configuration of upstream servers is not usable: the servers stay as they were", "err", err)
+		} else {
+			u.options.Logger.Info("another configuration of upstream servers is in force", "file", path)
+		}
+	}
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+func fileStamp(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.ModTime(), info.Size()}
+}
+
+// located puts the file in front of each problem.
+func located(err error, file string) error {
+	var list *strictyaml.Error
+	if !errors.As(err, &list) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var lines []string
+	for _, p := range list.Problems {
+		separator := ":"
+		if p.Column == 0 {
+			separator = ": "
+		}
+		lines = append(lines, file+separator+p.String())
+	}
+	if list.Omitted > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", list.Omitted))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// parse reads the servers, and holds what rules there are between them.
+func parse(data []byte, dir string) ([]Spec, error) {
+	var specs []Spec
+	found, known := false, []string{}
+	err := strictyaml.Read(data, maxFile, func(v strictyaml.Value) {
+		v.Map(func(key string, v strictyaml.Value) {
+			if known = append(known, key); key != "mcpServers" {
+				return
+			}
+			found = true
+			v.Map(func(name string, v strictyaml.Value) {
+				spec := reader{dir}.server(name, v)
+				if err := spec.Check(); err != nil {
+					v.Problem("%v", err)
+				}
+				specs = append(specs, spec)
+			})
+		})
+	}, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		if near := strictyaml.Nearest("mcpServers", known); near != "" {
+			return nil, fmt.Errorf("mcpServers is missing: is %q meant to be it?", near)
+		}
+		return nil, errors.New(`mcpServers is missing: write {"mcpServers": {}} for none`)
+	}
+	return specs, checkSet(specs)
+}
+
+// reader reads servers. Relative paths of secrets start at dir.
+type reader struct{ dir string }
+
+func (r reader) server(name string, v strictyaml.Value) Spec {
+	s := Spec{Name: name}
+	transport, enabled := "", true
+	v.Object(strictyaml.Fields{
+		"transport": strictyaml.String(&transport), "type": strictyaml.String(&transport),
+		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env), "cwd": strictyaml.String(&s.Dir),
+		"url": strictyaml.String(&s.URL), "headers": r.values(&s.Headers), "credential": strictyaml.String(&s.Credential), "tls": s.TLS.read,
+		"disabled": strictyaml.Bool(&s.Disabled), "enabled": strictyaml.Bool(&enabled),
+		"prefix": strictyaml.String(&s.Prefix), "protocolVersion": strictyaml.String(&s.ProtocolVersion),
+		"startTimeout": strictyaml.Duration(&s.StartTimeout), "timeout": seconds(&s.Limits.Time),
+		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations), "limits": readLimits(&s.Limits),
+		"description": strictyaml.Ignore,
+	})
+	s.Disabled = s.Disabled || !enabled
+	if err := checkTransport(transport, &s); err != nil {
+		v.Problem("%v", err)
+	}
+	return s
+}
+
+// checkTransport holds a transport that is named against what is there.
+func checkTransport(transport string, s *Spec) error {
+	switch transport {
+	case "":
+		return nil
+	case "stdio":
+		if s.Command == "" {
+			return errors.New("transport stdio needs a command")
+		}
+		return nil
+	case "http", "streamable-http", "streamable_http", "streamableHttp":
+		if s.URL == "" {
+			return errors.New("transport http needs a url")
+		}
+		return nil
+	case "sse":
+		return errors.New("transport sse is the one of 2024-11-05, which MCP has given up: use the server's streamable HTTP address and transport http")
+	}
+	return fmt.Errorf("transport %s", strictyaml.Unknown("transport", transport, []string{"stdio", "http"}))
+}
+
+// texts reads a list of texts, which may be empty ones: arguments can be.
+func texts(dst *[]string) func(strictyaml.Value) {
+	return strictyaml.List(dst, func(v strictyaml.Value, s *string) { *s, _ = v.Text() })
+}
+
+// values reads texts, or where secrets are, by name.
+func (r reader) values(dst *map[string]Value) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		*dst = map[string]Value{}
+		v.Map(func(name string, v strictyaml.Value) {
+			var value Value
+			if v.IsText() {
+				value.Text, _ = v.Text()
+			} else {
+				r.secret(&value.Secret, v)
+			}
+			(*dst)[name] = value
+		})
+	}
+}
+
+func (r reader) secret(dst *credential.Source, v strictyaml.Value) {
+	v.Object(strictyaml.Fields{
+		"env": strictyaml.String(&dst.Env), "file": strictyaml.String(&dst.File), "command": strictyaml.Strings(&dst.Command),
+	})
+	if dst.File != "" {
+		dst.File = from(r.dir, dst.File)
+	}
+	if err := dst.Check(); err != nil {
+		v.Problem("must be a text, or say where a secret is: {env: NAME}, {file: PATH} or {command: [PROGRAM, ARGUMENT]}")
+	}
+}
+
+func (t *TLS) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{"ca": strictyaml.String(&t.CA), "cert": strictyaml.String(&t.Cert), "key": strictyaml.String(&t.Key)})
+}
+
+func (f *Filter) read(v strictyaml.Value) {
+	v.Object(strictyaml.Fields{"allow": strictyaml.Strings(&f.Allow), "deny": strictyaml.Strings(&f.Deny)})
+}
+
+// readLimits reads those that mean something for a server.
+func readLimits(l *manifest.Limits) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		v.Object(strictyaml.Fields{
+			"time": strictyaml.Duration(&l.Time), "input": strictyaml.Size(&l.Input), "output": strictyaml.Size(&l.Output),
+			"concurrency": strictyaml.Count(&l.Concurrency), "queue": strictyaml.Count(&l.Queue),
+			"queueWait": strictyaml.Duration(&l.QueueWait), "rate": strictyaml.Count(&l.Rate),
+		})
+	}
+}
+
+// seconds reads a time as other programs have it, a number of seconds, or a duration.
+func seconds(dst *time.Duration) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		if v.IsText() {
+			strictyaml.Duration(dst)(v)
+			return
+		}
+		var n int
+		strictyaml.Count(&n)(v)
+		*dst = time.Duration(n) * time.Second
+	}
+}

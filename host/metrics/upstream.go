@@ -1,0 +1,40 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hako-run/hako/host/mcpclient"
+)
+
+var (
+	upstreamUpDesc = prometheus.NewDesc("hako_upstream_up", "1 while an upstream MCP server is connected, 0 while it is not.", []string{"server"}, nil)
+	restartsDesc   = prometheus.NewDesc("hako_upstream_restarts_total", "How often an upstream MCP server was started or connected again.",
+		[]string{"server"}, nil)
+)
+
+// ShowUpstreams adds the state of upstream servers. Their calls are among those of plugins, under the server's name.
+func (m *Metrics) ShowUpstreams(u *mcpclient.Upstreams) {
+	m.registry.MustRegister(&upstreamCollector{u})
+}
+
+// upstreamCollector reads the state of upstream servers at every scrape.
+type upstreamCollector struct{ upstreams *mcpclient.Upstreams }
+
+func (c *upstreamCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- upstreamUpDesc
+	out <- restartsDesc
+}
+
+func (c *upstreamCollector) Collect(out chan<- prometheus.Metric) {
+	for _, s := range c.upstreams.Status() {
+		if s.State == mcpclient.Disabled {
+			continue
+		}
+		up := 0.0
+		if s.State == mcpclient.Up {
+			up = 1
+		}
+		out <- prometheus.MustNewConstMetric(upstreamUpDesc, prometheus.GaugeValue, up, s.Name)
+		out <- prometheus.MustNewConstMetric(restartsDesc, prometheus.CounterValue, float64(s.Restarts), s.Name)
+	}
+}
