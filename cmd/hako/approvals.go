@@ -105,8 +105,8 @@ hold for longer. It is recorded in the audit log.`,
 func (a *app) answer(ctx context.Context, c *config.Config, desk *approval.Desk, q *approval.Question, yes bool) error {
 	word := map[bool]string{true: "approved", false: "refused"}[yes]
 	done := &deed{
-		action: "approval." + map[bool]string{true: "approve", false: "refuse"}[yes], tenant: q.Caller.Tenant,
-		target: audit.Target{Plugin: q.Plugin, Name: q.Tool}, detail: map[string]string{"question": q.ID, "rule": q.Rule, "asked by": q.Caller.User},
+		action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool},
+		detail: map[string]string{"question": q.ID, "answer": word, "rule": q.Rule, "asker": q.Caller.User},
 	}
 	err := a.audited(ctx, c, done, func() error {
 		return desk.Answer(ctx, q.ID, approval.Answer{Yes: yes, By: approval.Person{User: userName(), Operator: true}})

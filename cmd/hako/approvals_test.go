@@ -158,7 +158,7 @@ func TestApprovalsWatch(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, screen)
 	}
 	// What operators did is on record.
-	invoke(t, dir, "audit", "query", "--type", "operator").want(t, exitOK, "approval.approve", "approval.refuse")
+	invoke(t, dir, "audit", "query", "--type", "operator", "--action", "approval.answer").want(t, exitOK, "approved", "refused")
 }
 
 // TestTerminalPrompt: a person at the terminal is asked before the tool runs.

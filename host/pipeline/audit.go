@@ -60,8 +60,8 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 	if record.Action != "" {
 		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule}
 	}
-	if record.Question != "" {
-		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: answered(record)}
+	if n := len(record.Answers); n > 0 {
+		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: record.Answers[n-1]}
 	}
 	if response != nil && len(response.StructuredContent) > 0 {
 		event.Result = digested(p.options.Audit.Digest(response.StructuredContent))
@@ -84,17 +84,6 @@ func findings(record *Record) (list []audit.Finding) {
 		list = append(list, audit.Finding{Rule: f.Rule, Place: string(f.Place), Action: string(f.Action)})
 	}
 	return list
-}
-
-// answered is what became of the question that the call asked.
-func answered(record *Record) string {
-	switch {
-	case record.Approver != "" || record.Outcome == OK || record.Outcome == ToolError:
-		return "yes"
-	case record.Outcome == Asked:
-		return "pending"
-	}
-	return "no"
 }
 
 // recorded is what the log says of the arguments: a digest, and the fields that the operator wants to see.

@@ -103,7 +103,7 @@ type Record struct {
 	Input, Output int
 	// Steps is what the guest computed.
 	Steps int64
-	// Action and Rule are the policy's decision, empty if none was made. Question is the approval that it wanted, Approver who gave it.
+	// Action and Rule are the policy's decision, empty if none was made. Question is the approval that it wanted, Approver who gave or refused it.
 	Action             policy.Action
 	Rule               string
 	Question, Approver string

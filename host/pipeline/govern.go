@@ -120,6 +120,10 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	if p.options.Approvals != nil {
 		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
 	}
+	var refused *approval.RefusedError
+	if errors.As(err, &refused) {
+		record.Approver = refused.By
+	}
 	record.Question = q.ID
 	record.Answers = append(record.Answers, approval.OutcomeOf(q, err))
 	var pending *approval.PendingError

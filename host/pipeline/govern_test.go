@@ -143,9 +143,9 @@ func TestApproval(t *testing.T) {
 		answer  string
 		want    string
 	}{
-		{"refused", &approval.RefusedError{By: "boss"}, pipeline.NotAllowed, "no", "refused by boss"},
-		{"nobody there", approval.ErrUnreachable, pipeline.NotAllowed, "no", "hako approvals"},
-		{"too late", approval.ErrExpired, pipeline.NotAllowed, "no", "in time"},
+		{"refused", &approval.RefusedError{By: "boss"}, pipeline.NotAllowed, approval.No, "refused by boss"},
+		{"nobody there", approval.ErrUnreachable, pipeline.NotAllowed, approval.Unreachable, "hako approvals"},
+		{"too late", approval.ErrExpired, pipeline.NotAllowed, approval.Expired, "in time"},
 		{"with a second call", &approval.PendingError{Question: q}, pipeline.Asked, "pending", "waits for an approval"},
 	} {
 		g.people.err = test.err
@@ -156,6 +156,9 @@ func TestApproval(t *testing.T) {
 		}
 		if g.backend.last.Name != "" {
 			t.Errorf("%s: the tool was called", test.name)
+		}
+		if by := g.ledger.last().Approval.By; (by == "boss") != (test.answer == approval.No) {
+			t.Errorf("%s: by %q", test.name, by)
 		}
 	}
 }
