@@ -55,8 +55,8 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.String("log-level", "info", "debug, info, warn or error")
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
-		a.serveCommand(), a.callCommand(), a.toolsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
-		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
+		a.serveCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
+		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.auditCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root
 }

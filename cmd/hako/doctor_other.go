@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+func freeSpace(string) (free uint64, known bool) { return 0, false }
+
+func totalMemory() (total uint64, known bool) { return 0, false }
+
+func processLimit() string { return "" }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/broker/exec/confine"
+)
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	dir := workplace(t, "")
+	invoke(t, dir, "doctor").want(t, exitOK, "commands: ", "ok       configuration: "+filepath.Join(dir, "hako.yaml"), "ok       policy: there is no policy file",
+		"ok       store: "+filepath.Join(dir, "hako.store"), "ok       memory: plugins may use 2GiB together", "warning  plugin probe: pending", "-> plugin probe is new: hako plugin approve probe", "0 in service")
+	if _, err := os.Stat(filepath.Join(dir, "hako.store")); err == nil {
+		t.Error("looking makes the store")
+	}
+	var findings []finding
+	o := invoke(t, approved(t, ""), "doctor", "--json")
+	if err := json.Unmarshal([]byte(o.stdout), &findings); err != nil || o.code != exitOK || !strings.Contains(o.stdout, `"message": "1 in service"`) {
+		t.Errorf("%v: %s", err, o)
+	}
+}
+
+func TestDoctorFinds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spoil func(dir string)
+		want  string
+	}{
+		"configuration": {func(dir string) { put(t, filepath.Join(dir, "hako.yaml"), []byte("plugin: [1")) }, "error    configuration: "},
+		"policy":        {func(dir string) { put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("rulez: []")) }, "error    policy: "},
+		"plugin":        {func(dir string) { put(t, filepath.Join(dir, "plugins", "bad.wasm"), []byte("no wasm")) }, "error    plugin "},
+		"store":         {func(dir string) { put(t, filepath.Join(dir, "hako.store"), []byte("a file")) }, "error    store: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := workplace(t, "")
+			test.spoil(dir)
+			invoke(t, dir, "doctor").want(t, exitFailed, test.want, "->")
+		})
+	}
+}
+
+// TestMachine holds what is said of machines that this one is not.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		support confine.Support
+		uid     int
+		limit   string
+		want    string
+	}{
+		{"everything", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 1000, "", "ok commands, ok user"},
+		{"no namespaces", confine.Support{Landlock: 7, Filter: true}, 1000, "", "warning commands, ok user"},
+		{"an old kernel", confine.Support{Namespaces: true, Filter: true}, 1000, "", "warning commands, ok user"},
+		{"root", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "", "ok commands, warning user"},
+		{"root of a bounded service", confine.Support{Landlock: 7, Namespaces: true, Filter: true}, 0, "500", "ok commands, ok user"},
+		{"no users", confine.Support{}, -1, "", "warning commands"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range machine(test.support, test.uid, test.limit) {
+				got = append(got, f.Level+" "+f.Check)
+				if (f.Level == levelOK) != (f.Remedy == "") {
+					t.Errorf("%+v", f)
+				}
+			}
+			if text := strings.Join(got, ", "); text != test.want {
+				t.Errorf("%s, want %s", text, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+const twoPrograms = "\n  exec: {programs: [ls, cat], reason: {en: Lists files., ja: ファイルを一覧します。}}"
+
+func needsKernel(t *testing.T) {
+	t.Helper()
+	if s := confine.Check(); !s.Confines() {
+		t.Skip("this machine cannot confine commands: " + s.Missing())
+	}
+}
+
+func TestApproveCommands(t *testing.T) {
+	t.Parallel()
+	needsKernel(t)
+	dir := workplace(t, "", asking(twoPrograms)...)
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK,
+		"may run programs of your machine on the files in these folders: ls, cat, because: Lists files.", "commands: ls, cat", "no network")
+	if c := consent(t, dir); !slices.Equal(c.Exec.Programs, []string{"ls", "cat"}) {
+		t.Errorf("recorded %+v", c.Exec)
+	}
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--program", "cat", "--env", "LANG", "--port", "443").want(t, exitOK,
+		"commands: cat, ", "with the variables LANG", "TCP ports [443] of any host, and UDP")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK, "commands: cat, ") // kept
+	if c := consent(t, dir); !slices.Equal(c.Exec.Ports, []uint16{443}) || c.Exec.Unconfined {
+		t.Errorf("recorded %+v", c.Exec)
+	}
+	for _, test := range []struct{ flag, value, want string }{
+		{"--program", "sh", "it does not ask to run sh, only ls, cat"},
+		{"--program", "*", "it does not ask to run *"},
+		{"--program", "a b", "it does not ask to run a b"},
+		{"--env", "PATH", `the variable "PATH" cannot be passed on`},
+		{"--env", "A=B", `the variable "A=B" cannot be passed on`},
+		{"--port", "70000", `--port "70000": write a number`},
+		{"--port", "0", `--port "0": write a number`},
+	} {
+		invoke(t, dir, "plugin", "approve", "probe", "--yes", test.flag, test.value).want(t, exitUsage, test.want)
+	}
+	invoke(t, workplace(t, ""), "plugin", "approve", "probe", "--yes", "--program", "ls").want(t, exitUsage, "it does not ask to run commands")
+}
+
+// TestShell takes a command all the way: from the operator's yes through guest, rules and kernel.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	needsKernel(t)
+	dir := t.TempDir()
+	wasm, err := gobuild.Plugin(context.Background(), "../../plugins/shell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../manifests/shell.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wasm, err = manifest.Embed(wasm, map[string][]byte{abi.ManifestSection: text}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "plugins", "shell.wasm"), wasm)
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
+	put(t, filepath.Join(dir, "work", "note.txt"), []byte("a note\n"))
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitNotAllowed, "hako plugin approve shell")
+	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work").want(t, exitUsage, "no programs are named that it may run")
+	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work", "--program", "cat", "--program", "chmod").want(t, exitOK, "commands: cat, chmod")
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt | cat"}`).want(t, exitOK, "a note\n")
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat","args":["note.txt"]}`).want(t, exitOK, "a note\n")
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat nothing"}`).want(t, exitOK, "[exit code 1]")
+	invoke(t, dir, "call", "shell_exec", `{"command":"ls"}`).want(t, exitFailed, "ls is not granted")
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\ncommands:\n  - {name: no secrets, action: deny, programs: [cat], args: ['*.txt'], reason: They are not for you.}\n"))
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitFailed, "They are not for you.")
+	invoke(t, dir, "plugin", "revoke", "shell").want(t, exitOK)
+	invoke(t, dir, "call", "shell_exec", `{"command":"cat note.txt"}`).want(t, exitNotAllowed)
+}
