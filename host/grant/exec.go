@@ -39,7 +39,7 @@ func (c *Consent) checkExec() error {
 		case name != manifest.AnyProgram && !filepath.IsAbs(name) && !program.MatchString(name):
 			fail("%q is neither the name of a program nor its absolute path", name)
 		case !asksFor(c.Asked.Exec, name):
-			fail("it does not ask for %s, only for %s", name, strings.Join(c.Asked.Exec.Programs, ", "))
+			errs = append(errs, notAsked(c.Name, name, c.Asked.Exec))
 		}
 	}
 	for _, name := range e.Env {
@@ -65,11 +65,18 @@ func noPrograms(plugin string) error {
 	return fmt.Errorf("plugin %[1]s: no programs are named that it may run: hako plugin approve %[1]s --program git --program ls", plugin)
 }
 
+func notAsked(plugin, name string, asked *manifest.ExecPermission) error {
+	return fmt.Errorf("plugin %s: it does not ask to run %s, only %s", plugin, name, strings.Join(asked.Programs, ", "))
+}
+
 // exec returns which commands are granted.
 func (c *Consent) exec(plugin string, asked *manifest.ExecPermission) (*Exec, error) {
 	e := execUpdated(c.Exec, asked)
-	if len(e.Programs) == 0 {
+	switch {
+	case len(c.Exec.Programs) == 0:
 		return nil, noPrograms(plugin)
+	case len(e.Programs) == 0:
+		return nil, notAsked(plugin, c.Exec.Programs[0], asked)
 	}
 	e.Env, e.Ports = slices.Clone(e.Env), slices.Clone(e.Ports)
 	return &e, nil
