@@ -14,7 +14,7 @@ import (
 // Budget bounds what models may use. A turn that begins below it may pass it by its last request.
 type Budget struct {
 	// Tokens are those read and written, llm.Usage.Total. Zero means no limit.
-	Tokens int64
+	Tokens int
 	// Cost is in the currency of the prices. Zero means no limit.
 	Cost float64
 }
@@ -100,7 +100,7 @@ func (r *run) afford(ctx context.Context) error {
 	for i, budget := range [3]Budget{budgets.Conversation, budgets.User, budgets.Day} {
 		limit := ""
 		switch {
-		case budget.Tokens > 0 && used[i].Tokens >= budget.Tokens:
+		case budget.Tokens > 0 && used[i].Tokens >= int64(budget.Tokens):
 			limit = fmt.Sprintf(r.words.tokens, budget.Tokens)
 		case budget.Cost > 0 && used[i].Cost >= budget.Cost:
 			limit = strconv.FormatFloat(budget.Cost, 'f', -1, 64) + " " + r.engine.options.Currency

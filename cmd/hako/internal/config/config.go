@@ -45,6 +45,8 @@ type Config struct {
 	Proxy string
 
 	Upstreams Upstreams
+	LLM       LLM
+	Chat      Chat
 
 	// Policy is the file with the policy, which need not exist.
 	Policy          string

@@ -64,6 +64,7 @@ func (r reader) root(v strictyaml.Value) {
 		"tenants":                 r.tenants,
 		"credentials":             r.credentials("credentials.", &r.config.Credentials),
 		"secrets.key":             r.secretsKey,
+		"llm.models":              r.models,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {

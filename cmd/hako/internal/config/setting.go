@@ -19,7 +19,7 @@ import (
 // flag that a command has for it.
 type setting struct {
 	key string
-	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes) or time.Duration.
+	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes), float64 (an amount) or time.Duration.
 	value any
 	// fallback is the default, as one would write it; empty means the zero value.
 	fallback string
@@ -57,7 +57,7 @@ func (c *Config) table() []setting {
 		{key: "metrics.address", value: &c.MetricsAddress},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
-	}, c.Upstreams.table(), c.HTTP.table(), c.MCP.table(), limits("limits.", &c.Limits))
+	}, c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(), limits("limits.", &c.Limits))
 }
 
 // limits are the settings of l below prefix.
@@ -101,6 +101,8 @@ func (s setting) read(v strictyaml.Value) {
 		strictyaml.Count(value)(v)
 	case *int64:
 		strictyaml.Size(value)(v)
+	case *float64:
+		amount(value)(v)
 	case *time.Duration:
 		strictyaml.Duration(value)(v)
 	}
@@ -177,6 +179,8 @@ func (s setting) text() string {
 		return nonzero(*value == 0, strconv.Itoa(*value))
 	case *int64:
 		return nonzero(*value == 0, strictyaml.FormatSize(*value))
+	case *float64:
+		return nonzero(*value == 0, strconv.FormatFloat(*value, 'f', -1, 64))
 	case *time.Duration:
 		return nonzero(*value == 0, value.String())
 	}
