@@ -36,7 +36,7 @@ type subject struct {
 }
 
 func ofTool(tool *catalog.Tool) *subject {
-	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Spec.Annotations, tool.Spec.Limits}
+	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Hints(), tool.Spec.Limits}
 }
 
 // readOnly are the annotations of what is no tool: resources, prompts and completions change nothing and stay inside.
@@ -87,6 +87,7 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		q := p.question(call, s, arguments)
 		q.Rule, q.Reason = decision.Rule, decision.Reason.In(p.locale(call))
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
+		defer p.reportWaiting(call)()
 		return p.ask(ctx, call, q, call.Way, record)
 	}
 	return &NotAllowedError{Name: s.name, Rule: decision.Rule, Reason: because(decision.Rule, decision.Reason.In(p.locale(call)))}

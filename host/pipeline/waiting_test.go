@@ -1,0 +1,60 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// slow people answer after a while.
+type slow time.Duration
+
+func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Way) (string, error) {
+	select {
+	case <-time.After(time.Duration(s)):
+		return "boss", nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// TestWaitingIsReported: clients hear of a call that waits, and of nothing once it runs.
+func TestWaitingIsReported(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer time.Duration
+		door   string
+		want   []time.Duration
+	}{
+		"at once":       {100 * time.Millisecond, pipeline.DoorHTTP, nil},
+		"soon":          {time.Second, pipeline.DoorHTTP, []time.Duration{200 * time.Millisecond}},
+		"later":         {25 * time.Second, pipeline.DoorStdio, []time.Duration{200 * time.Millisecond, 10_200 * time.Millisecond, 20_200 * time.Millisecond}},
+		"at a terminal": {25 * time.Second, pipeline.DoorTerminal, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGoverned(t, func(o *pipeline.Options) { o.Approvals = slow(test.answer) })
+			began := time.Now()
+			var told []time.Duration
+			result, err := g.Call(t.Context(), &pipeline.Call{
+				Caller:  pipeline.Caller{Door: test.door},
+				Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":11}`)},
+				Progress: func(p abi.Progress) {
+					if p.Message != "Waiting for approval." {
+						t.Errorf("%s: told %+v", name, p)
+					}
+					told = append(told, time.Since(began))
+				},
+			})
+			if err != nil || result.Outcome != pipeline.OK || !slices.Equal(told, test.want) {
+				t.Errorf("%s: %v, told after %v, want %v", name, err, told, test.want)
+			}
+		})
+	}
+}
