@@ -78,8 +78,13 @@ func TestAsk(t *testing.T) {
 
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	d := desk(t, t.TempDir(), &approval.Options{Timeout: 20 * time.Millisecond})
+	d := desk(t, t.TempDir(), &approval.Options{Timeout: time.Millisecond})
 	q := question(`{}`)
+	for range 20 { // the door and the desk see the end of the time in either order
+		if _, err := d.Ask(t.Context(), q, silent); !errors.Is(err, approval.ErrExpired) {
+			t.Errorf("no answer: %v", err)
+		}
+	}
 	if _, err := d.Ask(t.Context(), q, silent); !errors.Is(err, approval.ErrExpired) {
 		t.Errorf("no answer: %v", err)
 	}
@@ -325,15 +330,14 @@ func TestAttended(t *testing.T) {
 	now = now.Add(approval.Presence)
 	expect("nobody has been there for a while", approval.ErrUnreachable)
 	attend("a")
-	attend("b")
-	if err := console.Leave(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	expect("one of two has left", approval.ErrExpired)
 	if err := console.Leave(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	expect("both have left", approval.ErrUnreachable)
+	expect("another one has left", approval.ErrExpired)
+	if err := console.Leave(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	expect("all have left", approval.ErrUnreachable)
 	always := desk(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Operators: true})
 	if _, err := always.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, approval.ErrExpired) {
 		t.Errorf("operators are there by configuration: %v", err)

@@ -42,6 +42,7 @@ func TestLint(t *testing.T) {
 4:57: rules[0].approvers[0]: "admin" is no group, and so the name of a user: did you mean the group "admins"?`},
 		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, programs: [git], args: [status]}]",
 			`5:55: commands[1]: can never decide, because "a" above it decides about all of its commands`},
+		{"commands with arguments", "  []\ncommands: [{name: a, action: deny, programs: [git], args: [push]}, {name: b, action: allow, programs: [git]}]", ""},
 		{"quotas", "  []\nquotas: [{name: a, rate: 5, plugins: [file], tools: [shell_exe]}]", `5:39: quotas[0].plugins[0]: unknown plugin "file": did you mean "files"?
 5:54: quotas[0].tools[0]: unknown tool "shell_exe": did you mean "shell_exec"?`},
 		{"a policy that is none", "  - {name: a}", ""},
@@ -68,6 +69,7 @@ rules:
   - {name: drafts, action: allow, tools: [file_write], when: 'arguments.path.startsWith("drafts/")'}
   - {name: not ken, action: deny, when: 'user == "ken" || arguments.path == "x"'}
   - {name: only slack, action: deny, when: 'door == "slack" && arguments.n > 1'}
+  - {name: no first group, action: deny, tools: [grouped], when: 'groups[0] == "x"'}
 `)
 	for _, test := range []struct {
 		call policy.Call
@@ -75,6 +77,7 @@ rules:
 	}{
 		{policy.Call{Tool: "file_write", Plugin: "files", User: "aki"}, []string{"allow drafts", "deny not ken", "ask default"}},
 		{policy.Call{Tool: "file_read", Plugin: "files", User: "ken"}, []string{"deny not ken"}},
+		{policy.Call{Tool: "grouped", Plugin: "x", User: "aki"}, []string{"deny not ken", "deny no first group"}},
 		{policy.Call{Tool: "file_read", Plugin: "files", Door: "slack", Annotations: reads}, []string{"deny not ken", "deny only slack", "ask default"}},
 	} {
 		var got []string

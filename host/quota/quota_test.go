@@ -3,6 +3,7 @@ package quota_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -214,6 +215,44 @@ func (s *stuck) Add(context.Context, string, string, time.Duration) (time.Durati
 	s.asked <- struct{}{}
 	<-s.letGo
 	return 9 * time.Second, nil
+}
+
+// notes is a ledger that a function keeps.
+type notes func(used time.Duration) (time.Duration, error)
+
+func (n notes) Add(_ context.Context, _, _ string, used time.Duration) (time.Duration, error) {
+	return n(used)
+}
+
+// TestLedger: what a ledger did not take is told again, and what is computed while it writes is not lost.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	var told []time.Duration
+	meanwhile := func() {}
+	var failure error
+	ledger := notes(func(used time.Duration) (time.Duration, error) {
+		if used == 0 {
+			return 0, nil
+		}
+		told = append(told, used)
+		meanwhile()
+		return used, failure
+	})
+	l := limiter(t, &clock{time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, ledger, quota.Rule{Name: "computing", CPU: 10 * time.Second})
+	_, leave, _ := enter(l, 3, quota.Call{})
+	leave[0](4 * quota.StepsPerSecond)
+	failure = errors.New("disk full")
+	l.Flush()
+	failure = nil
+	meanwhile = func() { leave[1](3 * quota.StepsPerSecond) }
+	l.Flush()
+	if !slices.Equal(told, []time.Duration{4 * time.Second, 4 * time.Second}) {
+		t.Errorf("told %v", told)
+	}
+	leave[2](3 * quota.StepsPerSecond)
+	if passed, _, _ := enter(l, 1, quota.Call{}); passed != 0 {
+		t.Error("a call passes after 10 seconds of computing")
+	}
 }
 
 // TestStuckLedger: who waits for the ledger keeps no others waiting.
