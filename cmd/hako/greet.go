@@ -50,10 +50,14 @@ func pluginTitle(plugin host.Status) string {
 // next proposes commands, those that something waits for first.
 func next(c *config.Config, url string, plugins []host.Status) []string {
 	var lines []string
-	tool := ""
+	tool, accounts := "", false
 	for _, plugin := range plugins {
-		if plugin.State == host.Pending {
-			lines = append(lines, "hako plugin approve "+plugin.Name+folders(c))
+		approve := "hako plugin approve " + plugin.Name
+		switch {
+		case plugin.State == host.Pending && strings.Contains(plugin.Reason, approve):
+			lines = append(lines, approve+folders(c))
+		case plugin.State == host.Pending:
+			accounts = true // it waits for a credential
 		}
 		if plugin.State == host.Active && len(plugin.Tools) > 0 && (tool == "" || plugin.Name == "weather") {
 			tool = plugin.Tools[0]
@@ -66,6 +70,9 @@ func next(c *config.Config, url string, plugins []host.Status) []string {
 		lines = append(lines, "hako tools"+folders(c))
 	case len(plugins) == 0:
 		lines = append(lines, "hako plugin new hello")
+	}
+	if accounts {
+		lines = append(lines, "hako dev fakes          tries the tools that need accounts, without any")
 	}
 	return append(lines, "hako mcp-config claude-code --url "+url)
 }
