@@ -86,7 +86,7 @@ func tokenNames(c *config.Config) []string {
 // call is the caller's call of a tool, with arguments that are not known.
 func (f *callerFlags) call(t *catalog.Tool) *policy.Call {
 	return &policy.Call{
-		Tool: t.Name, Plugin: t.Source.Name, Annotations: t.Spec.Annotations,
+		Tool: t.Name, Plugin: t.Source.Name, Annotations: t.Hints(),
 		Door: f.door, Tenant: f.tenant, User: f.user, Token: f.token, Groups: f.groups,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
@@ -62,8 +61,7 @@ func (p *Pipeline) MayAsk(caller Caller, tool *catalog.Tool) bool {
 	if tool.Source.Asks || p.options.Policy == nil {
 		return tool.Source.Asks
 	}
-	outlook := p.options.Policy().Prospects(policyCall(caller, ofTool(tool), nil))
-	return slices.ContainsFunc(outlook, func(possible policy.Prospect) bool { return possible.Action == policy.Ask })
+	return p.options.Policy().MayAsk(policyCall(caller, ofTool(tool), nil))
 }
 
 func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {

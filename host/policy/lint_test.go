@@ -81,16 +81,19 @@ rules:
 		{policy.Call{Tool: "file_read", Plugin: "files", Door: "slack", Annotations: reads}, []string{"deny not ken", "deny only slack", "ask default"}},
 	} {
 		var got []string
-		visible := false
+		visible, asks := false, false
 		for _, prospect := range p.Prospects(&test.call) {
 			got = append(got, string(prospect.Action)+" "+prospect.Rule)
-			visible = visible || prospect.Action != policy.Deny
+			visible, asks = visible || prospect.Action != policy.Deny, asks || prospect.Action == policy.Ask
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%+v: %q", test.call, got)
 		}
 		if p.Visible(&test.call) != visible {
 			t.Errorf("%+v: visible: %t", test.call, !visible)
+		}
+		if p.MayAsk(&test.call) != asks {
+			t.Errorf("%+v: may ask: %t", test.call, !asks)
 		}
 	}
 }

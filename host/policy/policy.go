@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -129,20 +130,30 @@ func (p *Policy) fallback(c *Call) Decision {
 }
 
 // Visible reports whether the caller may ever call the tool, or ask to, whatever the arguments: only then is it listed.
-func (p *Policy) Visible(c *Call) bool {
+func (p *Policy) Visible(c *Call) bool { return p.may(c, func(a Action) bool { return a != Deny }) }
+
+// MayAsk reports whether a call of the tool by the caller may be asked about, whatever the arguments.
+func (p *Policy) MayAsk(c *Call) bool { return p.may(c, func(a Action) bool { return a == Ask }) }
+
+// may reports whether one of the decisions about calls of the tool can be wanted.
+func (p *Policy) may(c *Call, wanted func(Action) bool) bool {
 	unknown := *c
 	unknown.Arguments = nil
 	facts := newFacts(&unknown, p.GroupsOf(c))
-	for _, rule := range p.candidates(c, facts.groups) {
+	rules, last := p.candidates(c, facts.groups), wanted(p.fallback(c).Action)
+	if !last && !slices.ContainsFunc(rules, func(r *Rule) bool { return wanted(r.Action) }) {
+		return false // whatever the conditions are
+	}
+	for _, rule := range rules {
 		may, always := rule.prospect(facts)
 		switch {
-		case may && rule.Action != Deny:
+		case may && wanted(rule.Action):
 			return true
 		case always:
 			return false
 		}
 	}
-	return p.fallback(c).Action != Deny
+	return last
 }
 
 // Prospect is a decision about calls of a tool that depends on their arguments.
