@@ -3,7 +3,7 @@
 //	exit, err := pdkexec.Run(ctx, &pdkexec.Command{Argv: []string{"git", "status", "--short"}}, &out, &errs)
 //
 // Errors are *abi.Error. Codes that a plugin may want to tell apart: abi.CodeNotGranted, a rule or the grant does not allow the command,
-// or nobody agreed to it; abi.CodeInvalid, the line cannot be judged; abi.CodeNotFound, the directory is not there; abi.CodeLimit, more
+// or nobody agreed to it; abi.CodeInvalid, the line cannot be judged, or the directory is not there; abi.CodeLimit, more
 // commands than one call may start; abi.CodeBusy, too many run already. Their messages say what would be allowed: show them as they are.
 // A command that ran and failed is no error.
 package pdkexec

@@ -1,6 +1,9 @@
 package execbroker
 
-import "github.com/hako-run/hako/host/broker/exec/judge"
+import (
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/grant"
+)
 
 // Open lets the kernel allow everything in tree, and reading and starting everything there is, so that a test sees what the rules alone
 // hold back.
@@ -16,11 +19,19 @@ var AllowAll = judge.Rule{Name: "everything", Action: judge.Allow, Programs: []s
 // DecodeRequest and the like are for fuzzing.
 var (
 	DecodeRequest = decodeRequest
-	NewRoots      = newRoots
 )
 
+// Roots are the directories that commands work in.
+type Roots struct{ roots }
+
+// NewRoots returns the roots of mounts.
+func NewRoots(mounts []grant.Mount) (*Roots, error) {
+	r, err := newRoots(mounts)
+	return &Roots{r}, err
+}
+
 // Dir is the cwd resolver.
-func (r *roots) Dir(cwd string) (string, error) {
+func (r *Roots) Dir(cwd string) (string, error) {
 	dir, err := r.dir(cwd, "")
 	if err != nil {
 		return "", err

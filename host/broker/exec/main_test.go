@@ -50,8 +50,12 @@ type shell struct {
 	broker *execbroker.Broker
 	// ask answers questions; nil means that nobody is there.
 	ask func(q broker.Question) error
+	// progress gets what is reported; it may be nil.
+	progress func(message string)
 	// time bounds a call.
 	time time.Duration
+	// temp is where commands get directories.
+	temp string
 }
 
 // result is that of the tool shell_exec.
@@ -61,8 +65,8 @@ type result struct {
 	TimedOut               bool
 	Truncated, Replaced    []string
 	// refusal is the tool's error, where the command was not started.
-	refusal  string
-	progress []string
+	refusal string
+	text    string
 }
 
 func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.Options) *shell {
@@ -96,7 +100,7 @@ func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.
 			}
 		}
 	})
-	return &shell{t: t, plugin: plugin, broker: commands, time: 20 * time.Second}
+	return &shell{t: t, plugin: plugin, broker: commands, time: 20 * time.Second, temp: options.TempDir}
 }
 
 // run calls the tool.
@@ -115,20 +119,26 @@ func (s *shell) line(line string) *result {
 }
 
 func (s *shell) call(arguments map[string]any) (*result, error) {
+	return s.callWith(s.t.Context(), arguments)
+}
+
+func (s *shell) callWith(ctx context.Context, arguments map[string]any) (*result, error) {
 	data, err := json.Marshal(arguments)
 	if err != nil {
 		return nil, err
 	}
 	r := new(result)
 	invocation := &catalog.Invocation{
-		Request:  &abi.Request{Method: abi.CallTool, Name: "shell_exec", Arguments: data},
-		Limits:   manifest.Limits{Time: s.time},
-		Progress: func(p abi.Progress) { r.progress = append(r.progress, p.Message) },
+		Request: &abi.Request{Method: abi.CallTool, Name: "shell_exec", Arguments: data},
+		Limits:  manifest.Limits{Time: s.time},
+	}
+	if s.progress != nil {
+		invocation.Progress = func(p abi.Progress) { s.progress(p.Message) }
 	}
 	if s.ask != nil {
 		invocation.Ask = func(_ context.Context, q broker.Question) error { return s.ask(q) }
 	}
-	response, err := s.plugin.Call(s.t.Context(), invocation)
+	response, err := s.plugin.Call(ctx, invocation)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +146,7 @@ func (s *shell) call(arguments map[string]any) (*result, error) {
 		r.refusal = response.Content[0].Text
 		return r, nil
 	}
+	r.text = response.Content[0].Text
 	if err := response.FillStructured(); err != nil {
 		return nil, err
 	}

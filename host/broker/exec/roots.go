@@ -90,14 +90,14 @@ func (r *roots) dir(cwd, fallback string) (string, *abi.Error) {
 func (r *roots) within(in *root, rest, cwd string) (string, *abi.Error) {
 	tree, err := os.OpenRoot(in.path)
 	if err != nil {
-		return "", &abi.Error{Code: abi.CodeNotFound, Message: fmt.Sprintf("the directory of /%s is not there any more", in.name)}
+		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("the directory of /%s is not there any more", in.name)}
 	}
 	defer tree.Close()
 	local := cmp.Or(strings.Trim(rest, "/"), ".")
 	info, err := tree.Stat(filepath.FromSlash(local))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &abi.Error{Code: abi.CodeNotFound, Message: fmt.Sprintf("the directory %q is not there", cwd)}
+		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("the directory %q is not there", cwd)}
 	case err != nil:
 		return "", r.outside(cwd)
 	case !info.IsDir():

@@ -1,0 +1,403 @@
+package execbroker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/broker"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/grant"
+)
+
+// workspace is a directory with a few files.
+func workspace(t testing.TB) string {
+	t.Helper()
+	dir := realTemp(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "sub", "b.txt"), []byte("sub\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "bytes"), []byte("a\xffb"), 0o644))
+	must(t, os.Symlink(os.TempDir(), filepath.Join(dir, "out")))
+	must(t, os.Symlink("sub", filepath.Join(dir, "in")))
+	return dir
+}
+
+// common are programs of every Linux.
+var common = []string{"cat", "ls", "head", "tail", "env", "sleep", "pwd", "chmod", "rm", "yes", "seq", "setsid", "touch", "mkdir", "true"}
+
+func TestResults(t *testing.T) {
+	t.Parallel()
+	dir := workspace(t)
+	s := newShell(t, dir, &grant.Exec{Programs: common, Env: []string{"GRANTED"}}, execbroker.Options{Environ: []string{"GRANTED=yes", "SECRET=s3cret"}})
+	type arguments map[string]any
+	for _, test := range []struct {
+		name       string
+		in         arguments
+		out, errs  string
+		code       int
+		additional string
+	}{
+		{"a line", arguments{"command": "head -n1 a.txt | cat"}, "one\n", "", 0, ""},
+		{"a program", arguments{"command": "head", "args": []string{"-n1", "a.txt"}}, "one\n", "", 0, ""},
+		{"arguments are literal", arguments{"command": "cat", "args": []string{"$(cat a.txt)", "; ls"}}, "", "cat: '$(cat a.txt)': No such file or directory\ncat: '; ls': No such file or directory\n", 1, ""},
+		{"no arguments are none", arguments{"command": "cat a.txt", "args": []string{}}, "one\ntwo\n", "", 0, ""},
+		{"a status", arguments{"command": "exit 7"}, "", "", 7, ""},
+		{"both streams", arguments{"command": "echo out; echo err >&2"}, "out\n", "err\n", 0, ""},
+		{"empty standard input", arguments{"command": "cat"}, "", "", 0, ""},
+		{"relative cwd", arguments{"command": "cat b.txt", "cwd": "sub"}, "sub\n", "", 0, ""},
+		{"guest's cwd", arguments{"command": "cat b.txt", "cwd": "/workspace/sub"}, "sub\n", "", 0, ""},
+		{"guest's root", arguments{"command": "cat a.txt", "cwd": "/workspace"}, "one\ntwo\n", "", 0, ""},
+		{"host's cwd", arguments{"command": "cat b.txt", "cwd": filepath.Join(dir, "sub")}, "sub\n", "", 0, ""},
+		{"cwd through a link", arguments{"command": "cat b.txt", "cwd": "in"}, "sub\n", "", 0, ""},
+		{"no UTF-8", arguments{"command": "cat bytes"}, "a\uFFFDb", "", 0, "replaced [stdout]"},
+		{"the environment", arguments{"command": "env | grep -v -e HOME= -e TMPDIR= | sort", "args": nil}, "", "", 0, "refused"},
+		{"granted variables", arguments{"command": "echo $GRANTED $SECRET $TERM"}, "yes dumb\n", "", 0, ""},
+		{"its own directories", arguments{"command": "touch $HOME/a $TMPDIR/b && ls $HOME $TMPDIR | tail -n1"}, "b\n", "", 0, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.in["args"] == nil {
+				delete(test.in, "args")
+			}
+			r := s.run(test.in)
+			switch test.additional {
+			case "refused":
+				if !strings.Contains(r.refusal, "grep is not granted") {
+					t.Errorf("%+v", r)
+				}
+				return
+			case "replaced [stdout]":
+				if !slices.Equal(r.Replaced, []string{"stdout"}) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if r.refusal != "" || r.Stdout != test.out || r.Stderr != test.errs || r.ExitCode != test.code {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+	left(t, s)
+}
+
+// left checks that commands leave nothing behind.
+func left(t *testing.T, s *shell) {
+	t.Helper()
+	entries, err := os.ReadDir(s.temp)
+	must(t, err)
+	if len(entries) > 0 {
+		t.Errorf("%d directories of commands are left", len(entries))
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	rules := []judge.Rule{{Name: "no listings", Action: judge.Deny, Programs: []string{"ls"}, Args: []string{"-l*"}, Reason: "they are long"}}
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{Rules: func() []judge.Rule { return rules }})
+	for _, test := range []struct {
+		name, command, cwd string
+		want               []string
+	}{
+		{"a default", "rm -rf sub", "", []string{`rm -rf sub: denied by the rule "rm -rf"`, "delete single files, or leave out -f"}},
+		{"within another", "env rm -rf sub", "", []string{`rm -rf sub: denied by the rule "rm -rf"`}},
+		{"the operator's", "ls -la", "", []string{`denied by the rule "no listings": they are long`}},
+		{"not granted", "cat a.txt && curl x", "", []string{"curl is not granted", "Granted are cat, ls,", "hako plugin approve shell --program curl"}},
+		{"by its path", "/usr/bin/id", "", []string{"/usr/bin/id is not granted"}},
+		{"no line", "cat 'a", "", []string{"command line: at "}},
+		{"what is looked up", "PATH=. ls", "", []string{"PATH cannot be set here"}},
+		{"cwd outside", "ls", "/etc", []string{`"/etc" is outside of the directories that commands may work in: they are /workspace`}},
+		{"cwd above", "ls", "..", []string{`".." is outside`}},
+		{"cwd far above", "ls", "sub/../../../../etc", []string{"is outside"}},
+		{"cwd by a link", "ls", "out", []string{`"out" is outside`}},
+		{"cwd is a file", "ls", "a.txt", []string{`"a.txt" is not a directory`}},
+		{"no cwd", "ls", "nothing", []string{`the directory "nothing" is not there`}},
+		{"nobody to ask", "chmod 600 a.txt", "", []string{`the rule "rights of files" wants a person to agree`, "nobody can be asked here", "commands in the policy file"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := s.run(map[string]any{"command": test.command, "cwd": test.cwd})
+			for _, want := range test.want {
+				if !strings.Contains(r.refusal, want) {
+					t.Errorf("want %q in %+v", want, r)
+				}
+			}
+		})
+	}
+	if r := s.run(map[string]any{"command": "ls -a", "args": []string{"x"}}); !strings.Contains(r.refusal, "with args, command is the name of a program alone") {
+		t.Errorf("%+v", r)
+	}
+	// Rules are looked up for each command.
+	rules = nil
+	if r := s.line("ls -la"); r.refusal != "" {
+		t.Errorf("%+v", r)
+	}
+	left(t, s)
+}
+
+func TestAsking(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	var asked []broker.Question
+	var answer error
+	s.ask = func(q broker.Question) error {
+		asked = append(asked, q)
+		return answer
+	}
+	for _, test := range []struct {
+		name, command string
+		no            error
+		asked         []string
+		refusal       string
+		code          int
+	}{
+		{"yes", "chmod 600 a.txt && chmod 600 a.txt && echo done", nil, []string{"chmod 600 a.txt && chmod 600 a.txt && echo done"}, "", 0},
+		{"no", "chmod 600 a.txt", errors.New("refused by aki"), []string{"chmod 600 a.txt"}, "refused by aki", 0},
+		{"later, with the final arguments", "x=640; chmod $x a.txt", nil, []string{"chmod 640 a.txt"}, "", 0},
+		{"later, no", "x=640; chmod $x a.txt", errors.New("refused by aki"), []string{"chmod 640 a.txt"}, "", 126},
+		{"a yes is for those arguments", "chmod 600 a.txt; x=777; chmod $x a.txt", nil, []string{"chmod 600 a.txt; x=777; chmod $x a.txt", "chmod 777 a.txt"}, "", 0},
+		{"nothing to ask", "cat a.txt", errors.New("no"), nil, "", 0},
+		{"denied, not asked", "rm -rf sub", nil, nil, "denied by the rule", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			asked, answer = nil, test.no
+			r := s.line(test.command)
+			var texts []string
+			for _, q := range asked {
+				texts = append(texts, q.Text)
+				if q.Rule == "" || q.Reason == "" {
+					t.Errorf("a question without a rule: %+v", q)
+				}
+			}
+			if !slices.Equal(texts, test.asked) || (r.refusal == "") != (test.refusal == "") || !strings.Contains(r.refusal, test.refusal) || r.ExitCode != test.code {
+				t.Errorf("asked %q; %+v", texts, r)
+			}
+		})
+	}
+}
+
+// TestTimeoutWaitsForAnswers: the time in which a person thinks does not count.
+func TestTimeoutWaitsForAnswers(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	s.ask = func(broker.Question) error {
+		time.Sleep(1500 * time.Millisecond)
+		return nil
+	}
+	s.time = 4 * time.Second
+	if r := s.line("x=600; chmod $x a.txt && sleep 2 && echo done"); r.Stdout != "done\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	needsKernel(t)
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{"no-such-program"}}, nil, execbroker.Options{Plugin: "shell"}); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls"}}, []grant.Mount{{Name: "w", Path: "/no/such/dir"}}, execbroker.Options{}); err == nil {
+		t.Error("a mount that is not there")
+	}
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls", "no-such-program"}}, nil, execbroker.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHiddenParts: a mount of which a part is hidden from the guest is not for commands.
+func TestHiddenParts(t *testing.T) {
+	t.Parallel()
+	roots, err := execbroker.NewRoots([]grant.Mount{{Name: "w", Path: t.TempDir(), Deny: []string{"**/.git/**"}}})
+	must(t, err)
+	if _, err := roots.Dir("/w"); err == nil || !strings.Contains(err.Error(), "/w is not, because a part of it is hidden") {
+		t.Error(err)
+	}
+}
+
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	seen := make(chan execbroker.Observation, 1)
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{Observe: func(o execbroker.Observation) { seen <- o }})
+	for _, test := range []struct{ command, program, outcome string }{
+		{"true", "true", execbroker.OutcomeOK}, {"cat", "cat", execbroker.OutcomeStatus}, {"secret-name", "other", execbroker.OutcomeRefused},
+	} {
+		s.run(map[string]any{"command": test.command, "args": []string{"nothing"}})
+		if o := <-seen; o.Program != test.program || o.Outcome != test.outcome {
+			t.Errorf("%s: %+v", test.command, o)
+		}
+	}
+	s.line("cat a.txt")
+	if o := <-seen; o.Program != "line" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestCanceled: when the caller goes away, so does the command.
+func TestCanceled(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	s.progress = func(string) {
+		select {
+		case started <- struct{}{}:
+		default:
+		}
+	}
+	go func() {
+		<-started
+		cancel()
+	}()
+	if _, err := s.callWith(ctx, map[string]any{"command": "echo started; sleep 3032"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	noProcess(t, "sleep", "3032")
+	left(t, s)
+}
+
+// noProcess checks that no process has these arguments.
+func noProcess(t *testing.T, argv ...string) {
+	t.Helper()
+	want := strings.Join(argv, "\x00") + "\x00"
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(t, err)
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && string(data) == want {
+			t.Errorf("%s still runs: %q", file, argv)
+		}
+	}
+}
+
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	r := s.line("seq 1 100000")
+	if r.ExitCode != 0 || !slices.Equal(r.Truncated, []string{"stdout"}) || !strings.HasPrefix(r.Stdout, "1\n2\n") || !strings.HasSuffix(r.Stdout, "99999\n100000\n") ||
+		!strings.Contains(r.Stdout, " bytes left out ...]") || len(r.Stdout) > 100<<10 {
+		t.Errorf("%d bytes, %v, ...%s", len(r.Stdout), r.Truncated, r.Stdout[max(0, len(r.Stdout)-50):])
+	}
+	r = s.line("seq 1 1000000") // more than the host passes on
+	if r.ExitCode != 0 || !slices.Equal(r.Truncated, []string{"stdout"}) {
+		t.Errorf("%d, %v", r.ExitCode, r.Truncated)
+	}
+	for _, stream := range []string{"", " >&2"} {
+		r = s.line("yes" + stream)
+		if r.Signal != "killed" || len(r.Truncated) != 1 || !strings.Contains(r.text, "it wrote too much") {
+			t.Errorf("a flood%s: %d, %q, %v", stream, r.ExitCode, r.Signal, r.Truncated)
+		}
+	}
+	left(t, s)
+}
+
+// TestHostile: commands that do not want to end, end with their time; nothing of them is left.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	s.time = 1500 * time.Millisecond
+	for _, line := range []string{
+		"sleep 3033", "sleep 3033 & sleep 3033", "trap '' TERM INT HUP; sleep 3033", "setsid sleep 3033 & sleep 3033", "(setsid sleep 3033 &); while :; do :; done",
+		":(){ :|:& };: ; sleep 3033", "f() { sleep 3033 & f; }; f", "while :; do (setsid sleep 3033 &); done", "while :; do mkdir -p $TMPDIR/x/$((i++)); done",
+		"chmod -R 000 $HOME $TMPDIR; sleep 3033", "echo 1; sleep 3033",
+	} {
+		s.ask = func(broker.Question) error { return nil }
+		start := time.Now()
+		r, err := s.call(map[string]any{"command": line})
+		if err != nil { // a loop may have used up what the guest needs to answer
+			t.Logf("%s: %v", line, err)
+		} else if !r.TimedOut && !strings.HasPrefix(line, ":") && r.Signal == "" && !strings.Contains(r.Stderr, "hako: ") {
+			t.Errorf("%s: %+v", line, r)
+		}
+		if took := time.Since(start); took > 15*time.Second {
+			t.Errorf("%s took %v", line, took)
+		}
+	}
+	noProcess(t, "sleep", "3033")
+	left(t, s)
+}
+
+// TestSurvivors: what a command leaves in the background ends with it.
+func TestSurvivors(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	if r := s.line("setsid sleep 3034 & sleep 3034 & echo started"); r.Stdout != "started\n" || r.ExitCode != 0 {
+		t.Errorf("%+v", r)
+	}
+	noProcess(t, "sleep", "3034")
+}
+
+// TestMany runs a hundred commands at once: they leave no process, no open file and no directory.
+func TestMany(t *testing.T) {
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
+	s.time = time.Minute
+	s.line("true")
+	before := openFiles(t)
+	errs := make(chan error)
+	const many = 100
+	for i := range many {
+		go func() {
+			r, err := s.call(map[string]any{"command": fmt.Sprintf("cat a.txt; echo %d; exit %d", i, i%3)})
+			if err == nil && (r.refusal != "" || r.Stdout != fmt.Sprintf("one\ntwo\n%d\n", i) || r.ExitCode != i%3) {
+				err = fmt.Errorf("%+v", r)
+			}
+			errs <- err
+		}()
+	}
+	for range many {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if after := openFiles(t); after > before+5 { // the engine opens some of its own
+		t.Errorf("%d open files before, %d after", before, after)
+	}
+	left(t, s)
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(entries)
+}
+
+// FuzzRequest: whatever a guest passes is a request or an error.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{`{"argv":["ls"],"cwd":"/w"}`, `{"line":"ls","timeoutMs":-1}`, `{"argv":[]}`, `{"argv":["a"],"line":"b"}`, `{"line":"\u0000"}`, `{"line":"a"}{}`, `null`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := execbroker.DecodeRequest(data)
+		if err != nil {
+			return
+		}
+		if (len(r.Argv) > 0) == (r.Line != "") || len(r.Argv) > 0 && r.Argv[0] == "" || r.TimeoutMS < 0 || strings.ContainsRune(r.Line+strings.Join(r.Argv, ""), 0) {
+			t.Errorf("%q is taken for %+v", data, r)
+		}
+	})
+}
+
+// FuzzDir: a directory that a guest names is within the mount, or refused.
+func FuzzDir(f *testing.F) {
+	dir := workspace(f)
+	outside := realTemp(f)
+	must(f, os.Symlink(outside, filepath.Join(dir, "sub", "away")))
+	roots, err := execbroker.NewRoots([]grant.Mount{{Name: "workspace", Path: dir}})
+	must(f, err)
+	for _, seed := range []string{"", "sub", "/workspace/sub", "/workspace/../etc", "../..", "out", "in/../..", "sub/away", dir, dir + "/sub/../..", outside, "/", ".", "sub//", "/workspacex", "\x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, cwd string) {
+		got, err := roots.Dir(cwd)
+		if err != nil {
+			return
+		}
+		real, err := filepath.EvalSymlinks(got)
+		if err != nil || real != dir && !strings.HasPrefix(real, dir+"/") {
+			t.Errorf("%q leads to %q: %v", cwd, real, err)
+		}
+	})
+}
