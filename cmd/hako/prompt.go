@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -18,20 +18,23 @@ func (a *app) asker(locale string) func(context.Context, *approval.Question) (bo
 		return nil
 	}
 	return func(ctx context.Context, q *approval.Question) (bool, error) {
-		fmt.Fprintf(a.stderr, "\n%s\n%s ", q.Text(locale), map[bool]string{true: "許可する場合は yes と入力してください:", false: "Type yes to allow it:"}[strings.HasPrefix(locale, "ja")])
-		lines := make(chan string, 1)
-		go func() { // ends with the process if nothing is typed
-			line, _ := bufio.NewReader(a.stdin).ReadString('\n')
-			lines <- line
-		}()
-		select {
-		case line := <-lines:
-			return saysYes(line), nil
-		case <-ctx.Done():
-			fmt.Fprintln(a.stderr)
-			return false, ctx.Err()
-		}
+		return askLine(ctx, a.stderr, q, locale, a.line)
 	}
+}
+
+// askLine asks the question on out, and reads the answer from next.
+func askLine(ctx context.Context, out io.Writer, q *approval.Question, locale string, next func(context.Context) (string, error)) (bool, error) {
+	prompt := "Type yes to allow it:"
+	if strings.HasPrefix(locale, "ja") {
+		prompt = "許可する場合は yes と入力してください:"
+	}
+	fmt.Fprintf(out, "\n%s\n%s ", q.Text(locale), prompt)
+	line, err := next(ctx)
+	if err != nil {
+		fmt.Fprintln(out)
+		return false, ctx.Err() // the end of the input is a no
+	}
+	return saysYes(line), nil
 }
 
 func saysYes(line string) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,9 @@ type app struct {
 
 	// person says whether somebody sits at standard input. Nil looks whether it is a terminal.
 	person *bool
+
+	// signals are Ctrl-C and orders to stop, for what takes them itself. Nil means the process's.
+	signals <-chan os.Signal
 
 	// browse opens a page in a browser. Nil means the system's.
 	browse func(url string) error
@@ -55,7 +59,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.String("log-level", "info", "debug, info, warn or error")
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
-		a.serveCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
+		a.serveCommand(), a.chatCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
 		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.auditCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root

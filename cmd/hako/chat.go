@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/store"
+)
+
+// chatFlags are those of "hako chat".
+type chatFlags struct {
+	model, conversation, tenant string
+	verbose                     bool
+}
+
+func (f *chatFlags) add(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.conversation, "conversation", "", "go on with this conversation (/history lists them)")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show the arguments of tool calls")
+	cmd.Flags().String("locale", "en", "the language of messages, and of answers where yours is unclear: en, ja")
+	config.Flag(cmd.Flags(), "locale", "locale")
+	a.tenantFlag(cmd, &f.tenant)
+}
+
+func (a *app) chatCommand() *cobra.Command {
+	var flags chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat",
+		Short: "Talk with a model that has the tools",
+		Long: `Talk with a model of the configuration (llm.models in hako.yaml). It has the tools that you may call, under the same policy, limits
+and records as at every other door; where the policy wants a yes, you are asked.
+
+On a terminal, /help lists what else there is. Ctrl-C stops an answer, twice it ends. In a pipe the whole input is one message, and
+only the answer is printed.
+
+Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
+		Example: `  hako chat
+  echo 東京の天気は？ | hako chat`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.config(cmd)
+			if err != nil {
+				return err
+			}
+			return a.chat(cmd.Context(), c, flags)
+		},
+	}
+	cmd.Flags().StringVar(&flags.model, "model", "", "ask this model first (its name in llm.models)")
+	flags.add(a, cmd)
+	return cmd
+}
+
+// chat opens all that a conversation needs, and talks until the input ends.
+func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) (err error) {
+	if err := checkTenant(c, flags.tenant); err != nil {
+		return err
+	}
+	if a.interactive() {
+		ctx = context.WithoutCancel(ctx) // Ctrl-C is for the turn
+	}
+	logger := a.logger(c, chatLevel(c))
+	models, err := newModels(c, logger, nil)
+	if err != nil {
+		return err
+	}
+	if flags.model != "" {
+		if models, err = models.First(flags.model); err != nil {
+			return fmt.Errorf("--model: %w", err)
+		}
+	}
+	g, err := govern(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	h, err := a.hostFor(ctx, c, g.apply)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(h, err) }()
+	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) (err error) {
+		s := &chatSession{app: a, host: h, flags: flags, locale: c.Locale, currency: c.LLM.Currency, model: &choice{chain: models}}
+		if s.engine, err = newEngine(ctx, c, s.model, h, g.store, nil, logger); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.engine.Close()) }()
+		return s.run(ctx)
+	})
+}
+
+// chatLevel is what is logged beside a conversation: nothing, unless it was asked for.
+func chatLevel(c *config.Config) slog.Level {
+	if c.Origin("log.level") != config.OriginDefault {
+		return logLevels[c.LogLevel]
+	}
+	return silent
+}
+
+// newModels makes the models of the configuration, the default one first. observe may be nil.
+func newModels(c *config.Config, logger *slog.Logger, observe func(llm.Completion)) (*llm.Chain, error) {
+	chain, err := llm.New(llm.Options{Specs: c.LLM.Models, Proxy: c.ProxyURL(), Observe: observe, Logger: logger})
+	if err == nil && c.LLM.Default != "" {
+		if chain, err = chain.First(c.LLM.Default); err != nil {
+			err = fmt.Errorf("llm.default: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return chain, nil
+}
+
+// newEngine makes what answers people, with the tools of h. The caller closes it. observe may be nil.
+func newEngine(ctx context.Context, c *config.Config, p windowed, h *host.Host, s *store.Store, observe func(chat.Record), logger *slog.Logger) (*chat.Engine, error) {
+	options := &chat.Options{
+		Provider: p, Store: s, System: c.Chat.System, Locale: c.Locale, Limits: c.Chat.Limits, Budgets: c.Chat.Budgets, Currency: c.LLM.Currency,
+		Retain: c.Chat.Retain, Observe: observe, Logger: logger,
+	}
+	options.Limits.Window = p.Window()
+	if c.Chat.Zone != "" {
+		var err error
+		if options.Zone, err = time.LoadLocation(c.Chat.Zone); err != nil {
+			return nil, fmt.Errorf("configuration: chat.zone: %w: give a name such as Asia/Tokyo", err)
+		}
+	}
+	if c.Chat.Tools {
+		options.Tools, options.Call, options.MayAsk = toolsOf(h), h.Call, h.MayAsk
+	}
+	return chat.New(ctx, options)
+}
+
+// windowed is a provider that says how much it reads.
+type windowed interface {
+	llm.Provider
+	Window() int
+}
+
+// toolsOf lists the tools of h that a caller may use and can.
+func toolsOf(h *host.Host) func(pipeline.Caller) []*catalog.Tool {
+	return func(caller pipeline.Caller) (list []*catalog.Tool) {
+		for _, tool := range h.Catalog().View().Tools {
+			if h.Visible(caller, tool) && h.Usable(caller.Tenant, tool.Source) {
+				list = append(list, tool)
+			}
+		}
+		return list
+	}
+}
+
+// choice is the model that the person has chosen.
+type choice struct {
+	mu    sync.Mutex
+	chain *llm.Chain
+}
+
+func (m *choice) now() *llm.Chain {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.chain
+}
+
+func (m *choice) choose(name string) error {
+	chosen, err := m.now().First(name)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.chain = chosen
+	return nil
+}
+
+func (m *choice) Name() string { return m.now().Name() }
+
+func (m *choice) Window() int { return m.now().Window() }
+
+func (m *choice) Complete(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
+	return m.now().Complete(ctx, r, stream)
+}
+
+// newConversation is the key of a new conversation, short enough to type.
+func newConversation() string { return "t-" + strings.ToLower(rand.Text()[:8]) }
+
+// maxMessage bounds the message in a pipe, in bytes.
+const maxMessage = 64 << 10
+
+// pipe answers one message, and prints the answer alone.
+func (s *chatSession) pipe(ctx context.Context) error {
+	text, err := io.ReadAll(io.LimitReader(s.app.stdin, maxMessage+1))
+	if err != nil {
+		return fmt.Errorf("read the message: %w", err)
+	}
+	answer, err := s.engine.Turn(ctx, &chat.Turn{
+		Conversation: s.conversation, Caller: s.caller(), Text: strings.TrimSpace(string(text)), Locale: s.locale, Surface: pipeSurface{s},
+	})
+	if err != nil {
+		return s.failure(err)
+	}
+	_, err = fmt.Fprintln(s.app.stdout, printable(answer.Text))
+	return err
+}
+
+// failure gives err its text and its exit code.
+func (s *chatSession) failure(err error) error {
+	var told *chat.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	text := told.Text
+	var model *llm.Error
+	switch {
+	case errors.As(err, &model): // whoever runs hako sits here
+		text += "\n" + model.Error()
+	case told.Reason == chat.ReasonHost:
+		text += "\n" + told.Err.Error()
+	}
+	return &exitError{exitFailed, errors.New(printable(text))}
+}

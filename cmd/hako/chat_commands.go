@@ -1,0 +1,206 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// chatWords are the texts of the terminal in one language.
+type chatWords struct {
+	greeting, help, again, stopped, goOn                            string
+	noTools, model, models, begun, deleted, nothing, unknown, usage string
+}
+
+var chatEnglish = chatWords{
+	greeting: "hako with %s, %d tools. /help lists what else there is; Ctrl-C stops an answer, twice it ends.\n",
+	help: `/tools           the tools that the model has
+/model [NAME]    the models, or ask another one first
+/new             begin a new conversation
+/history [ID]    your conversations, or what was said in one
+/delete [ID]     delete a conversation; without an ID this one
+/usage           what was used in this conversation and today
+/quit            end
+`,
+	again:   "Press Ctrl-C again to end.",
+	stopped: "Stopped.",
+	goOn:    "Go on with: hako chat --conversation ",
+	noTools: "There are no tools: it is a plain chat.\n", model: "%s is asked first.\n", models: "Asked in this order: %s\n", begun: "A new conversation: %s\n",
+	deleted: "Deleted: %s\n", nothing: "There is nothing yet.\n", unknown: "There is no conversation %s of yours.\n",
+	usage: "this conversation: %d tokens, %s %s\ntoday: %d tokens, %s %s\n",
+}
+
+var chatJapanese = chatWords{
+	greeting: "hako（モデル %s、ツール %d 個）。/help でコマンド一覧。Ctrl-C で回答を停止、2回で終了します。\n",
+	help: `/tools           モデルが使えるツール
+/model [名前]    モデルの一覧、または最初に使うモデルの変更
+/new             新しい会話を始める
+/history [ID]    自分の会話の一覧、または会話の内容
+/delete [ID]     会話を削除する（ID を省くと現在の会話）
+/usage           この会話と本日の使用量
+/quit            終了する
+`,
+	again:   "もう一度 Ctrl-C を押すと終了します。",
+	stopped: "停止しました。",
+	goOn:    "続きから始めるには: hako chat --conversation ",
+	noTools: "ツールはありません（通常のチャットです）。\n", model: "最初に %s を使います。\n", models: "使う順番: %s\n", begun: "新しい会話: %s\n",
+	deleted: "削除しました: %s\n", nothing: "まだ何もありません。\n", unknown: "あなたの会話 %s はありません。\n",
+	usage: "この会話: %d トークン、%s %s\n本日: %d トークン、%s %s\n",
+}
+
+func (s *chatSession) words() *chatWords {
+	if strings.HasPrefix(s.locale, "ja") {
+		return &chatJapanese
+	}
+	return &chatEnglish
+}
+
+func (s *chatSession) greet() {
+	s.say(s.words().greeting, s.model.Name(), len(toolsOf(s.host)(s.caller())))
+}
+
+// chatCommands are what a line can begin with. Each gets the rest of the line.
+var chatCommands = map[string]func(*chatSession, context.Context, string) error{
+	"/help":    (*chatSession).help,
+	"/tools":   (*chatSession).tools,
+	"/model":   (*chatSession).chooseModel,
+	"/new":     (*chatSession).begin,
+	"/history": (*chatSession).history,
+	"/delete":  (*chatSession).delete,
+	"/usage":   (*chatSession).usage,
+	"/quit":    func(*chatSession, context.Context, string) error { return errQuit },
+}
+
+// command does what a line says that begins with a slash. What goes wrong is told, and ends nothing.
+func (s *chatSession) command(ctx context.Context, line string) error {
+	name, rest, _ := strings.Cut(line, " ")
+	do, ok := chatCommands[name]
+	if !ok {
+		var known []string
+		for name := range chatCommands {
+			known = append(known, name)
+		}
+		s.say("%s\n", strictyaml.Unknown("command", name, known))
+		return nil
+	}
+	err := do(s, ctx, strings.TrimSpace(rest))
+	if err != nil && !errors.Is(err, errQuit) {
+		s.say("%v\n", err)
+		return nil
+	}
+	return err
+}
+
+func (s *chatSession) help(context.Context, string) error {
+	s.say("%s", s.words().help)
+	return nil
+}
+
+func (s *chatSession) tools(context.Context, string) error {
+	list := toolsOf(s.host)(s.caller())
+	if len(list) == 0 {
+		s.say("%s", s.words().noTools)
+	}
+	table := tabwriter.NewWriter(s.app.stderr, 0, 0, 2, ' ', 0)
+	for _, tool := range list {
+		fmt.Fprintf(table, "%s\t%s\n", tool.Name, summary(tool.Spec.Description.In(s.locale)))
+	}
+	return table.Flush()
+}
+
+func (s *chatSession) chooseModel(_ context.Context, name string) error {
+	if name == "" {
+		s.say(s.words().models, strings.Join(s.model.now().Models(), ", "))
+		return nil
+	}
+	if err := s.model.choose(name); err != nil {
+		return err
+	}
+	s.say(s.words().model, name)
+	return nil
+}
+
+func (s *chatSession) begin(context.Context, string) error {
+	s.conversation = newConversation()
+	s.say(s.words().begun, s.conversation)
+	return nil
+}
+
+func (s *chatSession) history(ctx context.Context, id string) error {
+	if id != "" {
+		return s.show(ctx, id)
+	}
+	list, err := s.engine.Conversations(ctx, s.caller())
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		s.say("%s", s.words().nothing)
+	}
+	table := tabwriter.NewWriter(s.app.stderr, 0, 0, 2, ' ', 0)
+	for _, c := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Used.Local().Format("2006-01-02 15:04"), printable(c.Title))
+	}
+	return table.Flush()
+}
+
+// show prints what was said in a conversation.
+func (s *chatSession) show(ctx context.Context, id string) error {
+	c, err := s.engine.Conversation(ctx, s.caller(), id)
+	if errors.Is(err, chat.ErrUnknown) {
+		s.say(s.words().unknown, id)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range c.Messages {
+		mark := "> "
+		if m.Role == llm.RoleAssistant {
+			mark = ""
+		}
+		s.say("%s%s\n\n", mark, printable(m.Text))
+	}
+	return nil
+}
+
+func (s *chatSession) delete(ctx context.Context, id string) error {
+	id = cmp.Or(id, s.conversation)
+	err := s.engine.Delete(ctx, s.caller(), id)
+	if errors.Is(err, chat.ErrUnknown) {
+		s.say(s.words().unknown, id)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.say(s.words().deleted, id)
+	if id == s.conversation {
+		return s.begin(ctx, "")
+	}
+	return nil
+}
+
+func (s *chatSession) usage(ctx context.Context, _ string) error {
+	var here chat.Use
+	c, err := s.engine.Conversation(ctx, s.caller(), s.conversation)
+	if err == nil {
+		here = c.Use
+	} else if !errors.Is(err, chat.ErrUnknown) {
+		return err
+	}
+	today, err := s.engine.Today(ctx, s.caller())
+	if err != nil {
+		return err
+	}
+	amount := func(u chat.Use) string { return fmt.Sprintf("%.4f", u.Cost) }
+	s.say(s.words().usage, here.Tokens, amount(here), s.currency, today.Tokens, amount(today), s.currency)
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// chatSurface shows a turn at the terminal: the answer on standard output, all else on standard error.
+type chatSurface struct {
+	session *chatSession
+	colour  bool
+
+	// mu guards what follows: questions are asked beside the turn's other news.
+	mu     sync.Mutex
+	titles map[string]string
+	// open says that the last line of the answer has no end yet.
+	open bool
+	// asking is held by the question on the screen.
+	asking sync.Mutex
+}
+
+// Colours of a terminal.
+const (
+	dim    = "\x1b[2m"
+	green  = "\x1b[32m"
+	red    = "\x1b[31m"
+	yellow = "\x1b[33m"
+	plain  = "\x1b[0m"
+)
+
+// coloured reports whether the stream is for a person who wants colours (no-color.org).
+func coloured(out io.Writer) bool {
+	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func newChatSurface(s *chatSession) *chatSurface {
+	return &chatSurface{session: s, colour: coloured(s.app.stderr), titles: map[string]string{}}
+}
+
+// Text continues the answer.
+func (t *chatSurface) Text(delta string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := printable(delta)
+	if text == "" {
+		return
+	}
+	fmt.Fprint(t.session.app.stdout, text)
+	t.open = !strings.HasSuffix(text, "\n")
+}
+
+// line shows a line that is not the answer's.
+func (t *chatSurface) line(colour, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end()
+	if t.colour && colour != "" {
+		text = colour + text + plain
+	}
+	fmt.Fprintln(t.session.app.stderr, text)
+}
+
+// end ends the line of the answer that is open. t.mu is held.
+func (t *chatSurface) end() {
+	if t.open {
+		fmt.Fprintln(t.session.app.stdout)
+		t.open = false
+	}
+}
+
+// close ends the answer.
+func (t *chatSurface) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end()
+}
+
+// ToolStarted shows a tool that runs.
+func (t *chatSurface) ToolStarted(id, _, title string) {
+	t.mu.Lock()
+	t.titles[id] = title
+	t.mu.Unlock()
+	t.line(dim, "⏳ "+title)
+}
+
+// ToolEnded shows what became of it.
+func (t *chatSurface) ToolEnded(id string, outcome pipeline.Outcome, short string) {
+	t.mu.Lock()
+	title := t.titles[id]
+	t.mu.Unlock()
+	mark, colour := "✗ ", red
+	if outcome == pipeline.OK {
+		mark, colour = "✓ ", green
+	}
+	if short != "" {
+		short = ": " + short
+	}
+	t.line(colour, mark+printable(title+short))
+}
+
+// Notice shows a notice.
+func (t *chatSurface) Notice(_ chat.Notice, text string) { t.line(yellow, "• "+text) }
+
+// Way asks the person at the terminal.
+func (t *chatSurface) Way(call chat.ToolCall) approval.Way {
+	if t.session.flags.verbose {
+		t.line(dim, "  "+call.Name+" "+printable(string(call.Arguments)))
+	}
+	return approval.Way{Ask: t.ask}
+}
+
+// ask asks one question after the other.
+func (t *chatSurface) ask(ctx context.Context, q *approval.Question) (bool, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	t.close()
+	return askLine(ctx, t.session.app.stderr, q, t.session.locale, t.session.input.fresh)
+}
+
+// pipeSurface shows what tools do, if that is wanted, and asks nobody.
+type pipeSurface struct{ session *chatSession }
+
+// Text shows nothing: the answer is printed when it is whole.
+func (p pipeSurface) Text(string) {}
+
+// ToolStarted shows nothing.
+func (p pipeSurface) ToolStarted(string, string, string) {}
+
+// ToolEnded shows nothing.
+func (p pipeSurface) ToolEnded(string, pipeline.Outcome, string) {}
+
+// Notice shows a notice on standard error.
+func (p pipeSurface) Notice(_ chat.Notice, text string) {
+	fmt.Fprintf(p.session.app.stderr, "hako: %s\n", text)
+}
+
+// Way shows a call if that is wanted.
+func (p pipeSurface) Way(call chat.ToolCall) approval.Way {
+	if p.session.flags.verbose {
+		fmt.Fprintf(p.session.app.stderr, "%s %s\n", call.Name, printable(string(call.Arguments)))
+	}
+	return approval.Way{}
+}
