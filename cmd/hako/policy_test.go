@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -183,4 +184,39 @@ func hinted(readOnly, destructive, openWorld *bool) policy.Call {
 	c := policy.Call{Tool: "x", Plugin: "y", Door: "mcp-http", Arguments: json.RawMessage("{}")}
 	c.Annotations.ReadOnlyHint, c.Annotations.DestructiveHint, c.Annotations.OpenWorldHint = readOnly, destructive, openWorld
 	return c
+}
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// TestPolicyDocuments: the examples are valid.
+func TestPolicyDocuments(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	examples := 0
+	for _, page := range []string{"policy.md", "approvals.md"} {
+		data, err := os.ReadFile(filepath.Join("../../docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(data), -1) {
+			text := block[1]
+			if !strings.HasPrefix(text, "version: 1\n") {
+				text = "version: 1\n" + text
+			}
+			file := filepath.Join(dir, "example.yaml")
+			put(t, file, []byte(text))
+			if strings.Contains(text, "\ncases:\n") {
+				_, err = readCases(file)
+			} else {
+				_, err = policy.Open(file)
+			}
+			if err != nil {
+				t.Errorf("%s: %v\n%s", page, err, text)
+			}
+			examples++
+		}
+	}
+	if examples < 4 {
+		t.Errorf("%d examples", examples)
+	}
 }
