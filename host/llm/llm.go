@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -78,14 +79,13 @@ func New(o Options) (*Chain, error) {
 		if slices.Contains(c.Models(), spec.Name) {
 			return nil, fmt.Errorf("two models have the name %s: give one another name", spec.Name)
 		}
-		c.models = append(c.models, newModel(spec, newVendor(&spec, o.Proxy), &o))
+		c.models = append(c.models, newModel(spec, newVendor(&spec, newHTTPClient(o.Proxy, spec.Timeout)), &o))
 	}
 	return c, nil
 }
 
 // newVendor returns what speaks the API of a Spec that has been checked.
-func newVendor(spec *Spec, proxy *url.URL) vendor {
-	client := newHTTPClient(proxy, spec.Timeout)
+func newVendor(spec *Spec, client *http.Client) vendor {
 	switch spec.Provider {
 	case Anthropic:
 		return newAnthropic(spec, client)

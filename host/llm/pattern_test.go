@@ -1,0 +1,5 @@
+package llm
+
+import "regexp"
+
+func pattern(text string) *regexp.Regexp { return regexp.MustCompile(text) }
