@@ -40,6 +40,8 @@ type Metrics struct {
 
 	statements        *prometheus.CounterVec
 	statementDuration *prometheus.HistogramVec
+	commands          *prometheus.CounterVec
+	commandDuration   *prometheus.HistogramVec
 }
 
 var _ pipeline.Observer = (*Metrics)(nil)
@@ -103,6 +105,15 @@ func New(version string) *Metrics {
 			Help:    "Time of one use of a plugin's database, waiting for locks included.",
 			Buckets: statementBuckets,
 		}, []string{"plugin", "function"}),
+		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_commands_total",
+			Help: "Commands of plugins, by granted program and outcome.",
+		}, []string{"plugin", "program", "outcome"}),
+		commandDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_command_duration_seconds",
+			Help:    "Duration of plugins' commands, time in which a person was asked included.",
+			Buckets: commandBuckets,
+		}, []string{"plugin", "program"}),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "hako_build_info",
@@ -110,7 +121,7 @@ func New(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.secrets, m.statements, m.statementDuration, info,
+	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.secrets, m.statements, m.statementDuration, m.commands, m.commandDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

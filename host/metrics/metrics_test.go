@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/approval"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
@@ -92,6 +93,7 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	m.ShowUpstreams(upstreams)
+	m.CommandEnded("shell", execbroker.Observation{Program: "git", Outcome: execbroker.OutcomeOK, Duration: time.Second})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})
 	return m

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 )
@@ -37,4 +38,15 @@ var statementBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 
 func (m *Metrics) StatementEnded(plugin string, o sqlbroker.Observation) {
 	m.statements.WithLabelValues(plugin, o.Function, cmp.Or(o.Code, "ok")).Inc()
 	m.statementDuration.WithLabelValues(plugin, o.Function).Observe(o.Duration.Seconds())
+}
+
+var _ host.CommandObserver = (*Metrics)(nil)
+
+// commandBuckets are for what takes from the start of a process to minutes, in seconds.
+var commandBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+
+// CommandEnded counts a command of a plugin.
+func (m *Metrics) CommandEnded(plugin string, o execbroker.Observation) {
+	m.commands.WithLabelValues(plugin, o.Program, o.Outcome).Inc()
+	m.commandDuration.WithLabelValues(plugin, o.Program).Observe(o.Duration.Seconds())
 }
