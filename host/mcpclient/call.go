@@ -56,11 +56,24 @@ func (s *server) attempt(ctx context.Context, inv *catalog.Invocation) (*abi.Res
 	defer cancel(nil)
 	defer context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })()
 	response, err := s.do(ctx, x, inv)
-	if errors.Is(err, mcp.ErrSessionMissing) {
-		x.end(err)
-		s.lost(x)
+	if err != nil && ctx.Err() == nil {
+		s.suspect(x, err)
 	}
 	return response, err
+}
+
+// suspect looks at a session in which a call has failed. One that is over is not used again; whether others are shows when the server is
+// asked for its lists.
+func (s *server) suspect(x *session, err error) {
+	var bad *answerError
+	switch {
+	case answered(err) != nil, errors.As(err, &bad):
+	case x.program != nil, errors.Is(err, mcp.ErrSessionMissing), errors.Is(err, mcp.ErrConnectionClosed):
+		s.lost(x)
+		x.end(reason(err))
+	default:
+		x.change()
+	}
 }
 
 func (s *server) do(ctx context.Context, x *session, inv *catalog.Invocation) (*abi.Response, error) {
@@ -129,6 +142,9 @@ func (s *server) callTool(ctx context.Context, x *session, inv *catalog.Invocati
 		case report := <-reports:
 			inv.Progress(report)
 		case a := <-answered:
+			for len(reports) > 0 {
+				inv.Progress(<-reports)
+			}
 			return a.result, a.err
 		}
 	}

@@ -52,10 +52,19 @@ func reason(err error) error {
 	return err
 }
 
+// answered returns the error that a server answered with; nil if the transport failed, which the SDK marks with an error of the same type.
+func answered(err error) *jsonrpc.Error {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) || wire.Code == -32005 && wire.Message == "rejected by transport" {
+		return nil
+	}
+	return wire
+}
+
 // isNotFound reports that a server does not know the method.
 func isNotFound(err error) bool {
-	var wire *jsonrpc.Error
-	return errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound
+	wire := answered(err)
+	return wire != nil && wire.Code == jsonrpc.CodeMethodNotFound
 }
 
 // callError is what a caller is told of a failed call. ctx is the call's own, within parent.
@@ -69,13 +78,13 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 	}
 	var away *unreachable
 	var bad *answerError
-	var wire *jsonrpc.Error
+	wire := answered(err)
 	switch {
 	case errors.As(err, &away):
 		return &abi.Error{Code: abi.CodeNetwork, Message: away.text}
 	case errors.As(err, &bad):
 		return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: %v", s.spec.Name, bad)}
-	case !errors.As(err, &wire):
+	case wire == nil:
 		s.logger.Warn("a call to an upstream server failed", "method", method, "err", reason(err))
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
 	}

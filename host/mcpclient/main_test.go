@@ -1,6 +1,7 @@
 package mcpclient_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,9 +11,12 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +45,185 @@ func TestMain(m *testing.M) {
 // serverKinds are the servers that the test binary can be.
 var serverKinds = map[string]func(context.Context) error{
 	"plain": func(ctx context.Context) error { return plainServer().Run(ctx, &mcp.StdioTransport{}) },
+	"noisy": func(ctx context.Context) error {
+		fmt.Println("Server listening!")
+		fmt.Println("{not JSON")
+		fmt.Fprintln(os.Stderr, "noise on standard error \x1b[31m"+strings.Repeat("y", 10_000))
+		return plainServer().Run(ctx, &mcp.StdioTransport{})
+	},
+	"exits": func(context.Context) error { return errors.New("the token is missing") },
+	// silent takes what it is sent and says nothing.
+	"silent": func(context.Context) error { _, err := io.Copy(io.Discard, os.Stdin); return err },
+	// old says nothing to a first request that it does not know.
+	"old": func(context.Context) error {
+		return rawServer(func(method string, _ json.RawMessage) (any, bool) {
+			if method == "initialize" {
+				return initialized(), true
+			}
+			return map[string]any{"tools": []any{toolNamed("relic")}}, method == "tools/list"
+		})
+	},
+	// older ends at one.
+	"older": func(context.Context) error {
+		return rawServer(func(method string, _ json.RawMessage) (any, bool) {
+			switch method {
+			case "initialize":
+				return initialized(), true
+			case "tools/list":
+				return map[string]any{"tools": []any{toolNamed("fossil")}}, true
+			case "server/discover":
+				os.Exit(1)
+			}
+			return nil, false
+		})
+	},
+	// stubborn has a child, and neither minds the end of its input nor SIGTERM.
+	"stubborn": func(context.Context) error {
+		signal.Ignore(syscall.SIGTERM)
+		grandchild := exec.Command("sleep", "1000")
+		if err := grandchild.Start(); err != nil {
+			return err
+		}
+		_ = rawServer(func(method string, _ json.RawMessage) (any, bool) {
+			switch method {
+			case "initialize":
+				return initialized(), true
+			case "tools/list":
+				return map[string]any{"tools": []any{toolNamed("x")}}, true
+			case "tools/call":
+				text := fmt.Sprintf("%d %d", os.Getpid(), grandchild.Process.Pid)
+				return map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}, true
+			}
+			return nil, false
+		})
+		select {}
+	},
+	"flood":  floodServer,
+	"odd":    oddServer,
+	"pages":  pagesServer,
+	"crowd":  crowdServer,
+	"claims": claimsServer,
+}
+
+func initialized() any {
+	return map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "raw", "version": "1"},
+	}
+}
+
+func toolNamed(name string) map[string]any {
+	return map[string]any{"name": name, "description": "d", "inputSchema": map[string]any{"type": "object"}}
+}
+
+// rawServer speaks JSON-RPC without a library. A request that answer does not know gets no reply.
+func rawServer(answer func(method string, params json.RawMessage) (any, bool)) error {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 64<<20)
+	for in.Scan() {
+		var request struct {
+			ID     json.RawMessage
+			Method string
+			Params json.RawMessage
+		}
+		if err := json.Unmarshal(in.Bytes(), &request); err != nil {
+			return err
+		}
+		if result, ok := answer(request.Method, request.Params); ok {
+			reply, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": request.ID, "result": result})
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s\n", reply)
+		}
+	}
+	return in.Err()
+}
+
+// listing is a raw server with these tools.
+func listing(tools ...any) error {
+	return rawServer(func(method string, _ json.RawMessage) (any, bool) {
+		switch method {
+		case "initialize":
+			return initialized(), true
+		case "tools/list":
+			return map[string]any{"tools": tools}, true
+		case "tools/call":
+			return map[string]any{"content": []any{map[string]any{"type": "text", "text": "ok"}}}, true
+		case "server/discover":
+			os.Exit(1)
+		}
+		return nil, false
+	})
+}
+
+// floodServer sends notifications without end.
+func floodServer(context.Context) error {
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		out := bufio.NewWriter(os.Stdout)
+		for i := 0; ; i++ {
+			method := []string{"notifications/tools/list_changed", "notifications/progress", "notifications/message", "notifications/nothing"}[i%4]
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","method":%q,"params":{"level":"info","data":"flood","progressToken":"hako-1","progress":1}}`+"\n", method)
+			if i%100 == 0 && out.Flush() != nil {
+				os.Exit(0)
+			}
+		}
+	}()
+	return listing(toolNamed("x"))
+}
+
+// oddServer has tools that break rules.
+func oddServer(context.Context) error {
+	long := strings.Repeat("long", 30)
+	tool := func(name string, change map[string]any) any {
+		t := toolNamed(name)
+		maps.Copy(t, change)
+		return t
+	}
+	schema := func(s any) map[string]any { return map[string]any{"inputSchema": s} }
+	return listing(
+		tool("good", nil), tool("good", nil), tool("a.b", nil), tool("a_b", nil), tool("c/d", nil), tool(long+"1", nil), tool(long+"2", nil), tool("", nil), nil,
+		tool("draft7", schema(map[string]any{"$schema": "http://json-schema.org/draft-07/schema#", "properties": map[string]any{"x": map[string]any{"type": "string"}}})),
+		tool("list", schema([]any{1})), tool("text", schema("x")), tool("wrong", schema(map[string]any{"type": "array"})),
+		tool("broken", schema(map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"type": "nonsense"}}})),
+		tool("fetch", schema(map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"$ref": "https://evil.example/"}}})),
+		tool("output", map[string]any{"outputSchema": map[string]any{"type": "nonsense"}}),
+		tool("hidden", map[string]any{"description": "see\u202ethis\U000e0041\x07 text", "title": "two\nlines"}),
+		tool("mute", map[string]any{"description": ""}), tool("wordy", map[string]any{"description": strings.Repeat("w", 20_000)}),
+	)
+}
+
+// pagesServer has a list that does not end.
+func pagesServer(context.Context) error {
+	page := 0
+	return rawServer(func(method string, _ json.RawMessage) (any, bool) {
+		switch method {
+		case "initialize":
+			return initialized(), true
+		case "tools/list":
+			page++
+			return map[string]any{"tools": []any{toolNamed(fmt.Sprintf("t%d", page))}, "nextCursor": fmt.Sprint(page)}, true
+		case "server/discover":
+			os.Exit(1)
+		}
+		return nil, false
+	})
+}
+
+// crowdServer has a thousand tools on a page.
+func crowdServer(context.Context) error {
+	var tools []any
+	for i := range 1000 {
+		tools = append(tools, toolNamed(fmt.Sprintf("t%d", i)))
+	}
+	return listing(tools...)
+}
+
+// claimsServer says that its tool only reads.
+func claimsServer(context.Context) error {
+	t := toolNamed("wipe")
+	t["annotations"] = map[string]any{"readOnlyHint": true, "destructiveHint": true, "title": "Wipe"}
+	return listing(t)
 }
 
 // plainServer has a tool for each thing that tools do.
@@ -95,10 +278,11 @@ func plainServer() *mcp.Server {
 	})
 	tool("progress", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, error) {
 		token := req.Params.GetProgressToken()
-		for i := range 3 {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(i), Total: 3, Message: "step"})
+		for i := 1.0; ctx.Err() == nil; i++ { // until the caller has seen enough
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: i, Message: "step"})
+			time.Sleep(time.Millisecond)
 		}
-		return said("%v", token != nil), nil
+		return nil, ctx.Err()
 	})
 	tool("everything", func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{

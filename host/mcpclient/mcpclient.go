@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
@@ -40,6 +41,9 @@ type Options struct {
 	Version string
 	// Logger receives changes of state, and what servers write to their standard error, marked and bounded. Nil discards it.
 	Logger *slog.Logger
+
+	// outage is for tests to shorten; zero means the constant.
+	outage time.Duration
 }
 
 // Upstreams are the servers of a configuration. It is safe for concurrent use.

@@ -302,7 +302,7 @@ func (s *server) lapse() {
 		return
 	}
 	s.lapsing = true
-	time.AfterFunc(outage, func() {
+	time.AfterFunc(cmp.Or(s.options.outage, outage), func() {
 		s.offering.Lock()
 		defer s.offering.Unlock()
 		if s.lapsing {

@@ -132,12 +132,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 
 // client has no capability: what a server asks of it is declined by the SDK.
 func (x *session) client(s *server) *mcp.Client {
-	changed := func() {
-		select {
-		case x.changed <- struct{}{}:
-		default:
-		}
-	}
+	changed := x.change
 	client := mcp.NewClient(&mcp.Implementation{Name: "hako", Version: s.options.Version}, &mcp.ClientOptions{
 		Capabilities:               &mcp.ClientCapabilities{},
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { changed() },
@@ -160,6 +155,14 @@ func (x *session) client(s *server) *mcp.Client {
 		}
 	})
 	return client
+}
+
+// change makes the server be asked for its lists.
+func (x *session) change() {
+	select {
+	case x.changed <- struct{}{}:
+	default:
+	}
 }
 
 // watch ends the session when its connection breaks, or its program ends.

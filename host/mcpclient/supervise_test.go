@@ -1,0 +1,323 @@
+package mcpclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// TestAC6SeveralServers: each has its own prefix, and one does not see the other's calls.
+func TestAC6SeveralServers(t *testing.T) {
+	t.Parallel()
+	other := child("other", "plain")
+	other.Prefix = "o-"
+	r := newRig(t, child("plain", "plain"), other, newWeb(t).spec("web"))
+	for _, name := range []string{"plain_pid", "o-pid", "web_pid"} {
+		if !slices.Contains(r.tools(), name) {
+			t.Errorf("%s is not among %v", name, r.tools())
+		}
+	}
+	if a, b := text(r.call("plain_pid", "{}")), text(r.call("o-pid", "{}")); a == b {
+		t.Errorf("both have process %s", a)
+	}
+}
+
+// TestAC7GracefulDegradation: servers that fail at the start are skipped, with a reason in the log, and the others serve.
+func TestAC7GracefulDegradation(t *testing.T) {
+	t.Parallel()
+	silent := child("silent", "silent")
+	silent.StartTimeout = 300 * time.Millisecond
+	unset := child("unset", "plain")
+	unset.Env = merged(unset.Env, map[string]mcpclient.Value{"TOKEN": {Text: "${HAKO_TEST_UNSET}"}})
+	r := newRig(t, child("plain", "plain"), child("exits", "exits"), silent, unset,
+		mcpclient.Spec{Name: "missing", Command: "no-such-program-here"}, mcpclient.Spec{Name: "refused", URL: "http://127.0.0.1:1/?key=secret"})
+	if got := text(r.call("plain_echo", `{"text":"hello"}`)); got != "hello" {
+		t.Errorf("got %q", got)
+	}
+	for name, want := range map[string]string{
+		"exits": "the program has ended: exit status 1", "silent": "did not answer within 300ms: raise startTimeout",
+		"unset": "HAKO_TEST_UNSET is not set", "missing": "not in the PATH", "refused": "connection refused",
+	} {
+		if s := r.status(name); s.State != mcpclient.Down || !strings.Contains(s.Error, want) || s.Retry.IsZero() {
+			t.Errorf("%s: %+v, want %q", name, s, want)
+		}
+		if log := r.log.String(); !strings.Contains(log, "upstream="+name) || strings.Contains(log, "key=secret") {
+			t.Errorf("the log does not name %s, or shows too much", name)
+		}
+	}
+	if log := r.log.String(); !strings.Contains(log, "where=stderr") || !strings.Contains(log, "the token is missing") {
+		t.Error("the log does not have what the program wrote to its standard error")
+	}
+}
+
+// TestDeath: a call in flight when the server dies is a tool error; the server comes back, and its tools have not gone meanwhile.
+func TestDeath(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, child("plain", "plain"))
+	changes := 0
+	defer r.catalog.Watch(func() { changes++ })()
+	got := r.call("plain_die", "{}")
+	if !got.Response.IsError || !strings.Contains(text(got), "broke off") {
+		t.Errorf("got %+v", got.Response)
+	}
+	if got := text(r.call("plain_echo", `{"text":"alive"}`)); got != "alive" {
+		t.Errorf("got %q", got)
+	}
+	if s := r.status("plain"); s.State != mcpclient.Up || s.Restarts != 1 {
+		t.Errorf("status is %+v", s)
+	}
+	if changes != 0 {
+		t.Errorf("the catalog changed %d times", changes)
+	}
+}
+
+// TestLongOutage: what a server offers goes when it stays away.
+func TestLongOutage(t *testing.T) {
+	t.Parallel()
+	w := newWeb(t)
+	spec := w.spec("web")
+	spec.ProtocolVersion = "2025-11-25"
+	r := newRigWith(t, mcpclient.WithOutage(100*time.Millisecond), spec)
+	w.CloseClientConnections()
+	w.Close()
+	r.call("web_echo", "{}") // notices
+	r.eventually("its tools to be gone", func() bool { return len(r.tools()) == 0 })
+	if _, err := r.pipeline.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "web_echo"}}); err == nil {
+		t.Error("a tool that is gone was called")
+	}
+}
+
+// TestKilledUnderLoad: a server that is killed again and again while many call it costs those calls, and leaves no process behind.
+func TestKilledUnderLoad(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGKILL")
+	}
+	t.Parallel()
+	r := newRig(t, child("plain", "plain"))
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	good, bad := 0, 0
+	for i := range 16 {
+		group.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				want := fmt.Sprintf("%d-%d", i, n)
+				result, err := r.pipeline.Call(t.Context(), &pipeline.Call{Request: abi.Request{
+					Method: abi.CallTool, Name: "plain_echo", Arguments: []byte(`{"text":"` + want + `"}`),
+				}})
+				mu.Lock()
+				switch {
+				case err != nil:
+					t.Errorf("a protocol error: %v", err)
+				case result.Response.IsError:
+					bad++
+				case text(result) != want:
+					t.Errorf("got the answer of another call: %q, not %q", text(result), want)
+				default:
+					good++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	var pids []int
+	for range 3 {
+		pid, err := strconv.Atoi(text(r.call("plain_pid", "{}")))
+		if err != nil {
+			continue // it died
+		}
+		pids = append(pids, pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		r.eventually("the next one", func() bool { return text(r.call("plain_pid", "{}")) != strconv.Itoa(pid) && r.status("plain").State == mcpclient.Up })
+	}
+	stop()
+	group.Wait()
+	if good == 0 {
+		t.Error("no call was answered")
+	}
+	t.Logf("%d calls answered, %d failed, processes %v", good, bad, pids)
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d is still there, or a zombie", pid)
+		}
+	}
+}
+
+// alive reports whether there is such a process, zombies included.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// TestCloseEndsTheGroup: a program that does not want to end is killed with all that it has started.
+func TestCloseEndsTheGroup(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no groups of processes")
+	}
+	t.Parallel()
+	spec := child("stubborn", "stubborn")
+	spec.ProtocolVersion = "2025-11-25"
+	r := newRig(t, spec)
+	var server, grandchild int
+	if _, err := fmt.Sscan(text(r.call("stubborn_x", "{}")), &server, &grandchild); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.upstreams.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if alive(server) {
+		t.Errorf("the program %d is still there", server)
+	}
+	r.eventually("its child to be reaped", func() bool { return !running(grandchild) })
+	if len(r.tools()) != 0 || len(r.upstreams.Status()) != 0 {
+		t.Errorf("left over: %v %v", r.tools(), r.upstreams.Status())
+	}
+	if err := r.upstreams.Apply(nil); err == nil {
+		t.Error("closed upstreams take servers")
+	}
+}
+
+// running reports whether a process runs: one whose parent has gone waits as a zombie for the system's first process.
+func running(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return runtime.GOOS != "linux" && alive(pid)
+	}
+	_, after, _ := strings.Cut(string(data), ") ")
+	return !strings.HasPrefix(after, "Z")
+}
+
+// TestOldServers: servers that make nothing of the newest version's first request are spoken to in the older one.
+func TestOldServers(t *testing.T) {
+	t.Parallel()
+	old := child("old", "old")
+	old.StartTimeout = 500 * time.Millisecond
+	r := newRig(t, old, child("older", "older"))
+	if got := r.tools(); !slices.Equal(got, []string{"old_relic", "older_fossil"}) {
+		t.Errorf("tools are %v: %+v", got, r.upstreams.Status())
+	}
+}
+
+// TestApply: AC16. Servers are added, changed and removed while the others go on.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, child("a", "plain"), child("b", "plain"))
+	before := text(r.call("a_pid", "{}"))
+	changed, disabled := child("c", "plain"), child("d", "plain")
+	changed.Tools = mcpclient.Filter{Allow: []string{"e*"}, Deny: []string{"env*"}}
+	disabled.Disabled = true
+	apply := func(specs ...mcpclient.Spec) {
+		t.Helper()
+		if err := r.upstreams.Apply(specs); err != nil {
+			t.Fatal(err)
+		}
+		r.ready()
+	}
+	apply(child("a", "plain"), changed, disabled)
+	if got := slices.DeleteFunc(r.tools(), func(n string) bool { return strings.HasPrefix(n, "a_") }); !slices.Equal(got, []string{"c_echo", "c_everything"}) {
+		t.Errorf("tools are %v", got)
+	}
+	if got := text(r.call("a_pid", "{}")); got != before {
+		t.Errorf("a was started again: %s, then %s", before, got)
+	}
+	if s := r.status("d"); s.State != mcpclient.Disabled {
+		t.Errorf("status is %+v", s)
+	}
+	changed.Prefix = "a_"
+	if err := r.upstreams.Apply([]mcpclient.Spec{child("a", "plain"), changed}); err == nil || !strings.Contains(err.Error(), "same prefix") {
+		t.Errorf("equal prefixes: %v", err)
+	}
+	apply(changed) // the prefix is free now
+	if _, ok := r.catalog.View().Tool("a_echo"); !ok || len(r.tools()) != 2 {
+		t.Errorf("tools are %v", r.tools())
+	}
+	apply()
+	if len(r.tools()) != 0 {
+		t.Errorf("tools are %v", r.tools())
+	}
+}
+
+// TestFollow: AC16. A changed file is applied; a broken one is reported and changes nothing.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	dir := t.TempDir()
+	path := dir + "/mcp_servers.json"
+	write := func(format string, args ...any) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(fmt.Sprintf(format, args...)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"mcpServers": {}}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.upstreams.Follow(ctx, path, dir)
+	}()
+	defer func() { cancel(); <-done }()
+	time.Sleep(10 * time.Millisecond) // for Follow to have seen the first one
+	write(`{"mcpServers": {"new": {"command": %q, "env": {%q: "plain"}}}}`, os.Args[0], asServer)
+	r.eventually("the new server", func() bool { return slices.Contains(r.tools(), "new_echo") })
+	write(`{"mcpServers": {"new": {"comand": "x"}}}`)
+	r.eventually("the report", func() bool { return strings.Contains(r.log.String(), `did you mean \"command\"`) })
+	if !slices.Contains(r.tools(), "new_echo") {
+		t.Error("a broken file took the server away")
+	}
+}
+
+// TestRename: a server that renames its tools changes the catalog.
+func TestRename(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, child("plain", "plain"))
+	r.call("plain_rename", "{}")
+	r.eventually("the new name", func() bool { return slices.Contains(r.tools(), "plain_echo2") })
+	if slices.Contains(r.tools(), "plain_echo") {
+		t.Errorf("the old name is still there: %v", r.tools())
+	}
+	if got := text(r.call("plain_echo2", `{"text":"x"}`)); got != "again: x" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestShadow: neither a server nor a plugin takes the place of the other, by name of a tool or of the source.
+func TestShadow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	local, err := manifest.Parse([]byte("name: local\nversion: 1.0.0\ndescription: d\ntools: [{name: plain_echo, description: mine, inputSchema: {type: object}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.catalog.Put(catalog.Source{Name: "local"}, local); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.upstreams.Apply([]mcpclient.Spec{child("plain", "plain"), child("local", "plain")}); err != nil {
+		t.Fatal(err)
+	}
+	r.ready()
+	if tool, _ := r.catalog.View().Tool("plain_echo"); tool.Source.Name != "local" {
+		t.Errorf("plain_echo is %s's", tool.Source.Name)
+	}
+	if s := r.status("plain"); s.State != mcpclient.Up || !slices.ContainsFunc(s.Omitted, func(o string) bool { return strings.Contains(o, "local offers it already") }) {
+		t.Errorf("status is %+v", s)
+	}
+	if s := r.status("local"); s.State != mcpclient.Down || !strings.Contains(s.Error, "rename one of them") {
+		t.Errorf("status is %+v", s)
+	}
+	if !slices.Contains(r.tools(), "plain_pid") {
+		t.Errorf("the other tools are not there: %v", r.tools())
+	}
+}
