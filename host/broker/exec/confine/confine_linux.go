@@ -55,16 +55,17 @@ func tryNamespaces() bool {
 	return command.Run() == nil
 }
 
-// Versions of Landlock's interface that are needed: any together with namespaces; without, the one that holds truncation; and the one
-// that knows TCP ports.
+// Versions of Landlock's interface that are needed: with namespaces the one that holds files that move between directories; without, the
+// one that holds truncation; and the one that knows TCP ports.
 const (
-	landlockAlone = 3
-	landlockPorts = 4
+	landlockWithNamespaces = 2
+	landlockAlone          = 3
+	landlockPorts          = 4
 )
 
 // Confines reports whether a command can be held to its paths and to no network.
 func (s Support) Confines() bool {
-	return s.Filter && (s.Landlock >= landlockAlone || s.Landlock > 0 && s.Namespaces)
+	return s.Filter && (s.Landlock >= landlockAlone || s.Landlock >= landlockWithNamespaces && s.Namespaces)
 }
 
 // ConfinesPorts reports whether it can be held to TCP ports.
@@ -81,9 +82,9 @@ func (s Support) Missing() string {
 	}
 	switch {
 	case s.Landlock == 0:
-		missing = append(missing, "the kernel has no Landlock (Linux 5.13 and newer, with landlock among the lsm= modules)")
+		missing = append(missing, "the kernel has no Landlock (Linux 5.19 and newer, with landlock among the lsm= modules)")
 	case s.Landlock < landlockPorts:
-		missing = append(missing, fmt.Sprintf("the kernel's Landlock is version %d: 3 is needed without namespaces (Linux 6.2), 4 for ports (Linux 6.7)", s.Landlock))
+		missing = append(missing, fmt.Sprintf("the kernel's Landlock is version %d: 2 is needed (Linux 5.19), 3 without namespaces (Linux 6.2), 4 for ports (Linux 6.7)", s.Landlock))
 	}
 	if !s.Namespaces {
 		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, AppArmor's restriction of them, or a container's seccomp profile)")

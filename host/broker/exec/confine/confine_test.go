@@ -351,6 +351,65 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestWithoutNamespaces: where processes have none of their own, paths, modes and sockets are still held, and the end of a command ends its
+// group of processes. It is not parallel, because it changes what the others see of the machine.
+func TestWithoutNamespaces(t *testing.T) {
+	b := newBox(t, "ls", "sleep", "setsid")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.spec.Programs = append(b.spec.Programs, confine.Program{Name: "probe", Path: self})
+	support := confine.Check()
+	support.Namespaces = false
+	defer confine.Pretend(support)()
+	if !support.Confines() {
+		t.Skip("this machine cannot confine commands without namespaces")
+	}
+	secret := filepath.Join(b.outside, "secret")
+	if err := os.WriteFile(secret, []byte("s3cret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"write", "inside"}, "^exit &{Code:0"},
+		{[]string{"read", "inside"}, `output "written"`},
+		{[]string{"read", secret}, "permission denied"},
+		{[]string{"write", filepath.Join(b.outside, "new")}, "permission denied"},
+		{[]string{"remove", secret}, "permission denied"},
+		{[]string{"chmod", secret}, "not permitted"},
+		{[]string{"chown", secret}, "not permitted"},
+		{[]string{"touch", secret}, "not permitted"},
+		{[]string{"attribute", secret}, "not permitted"},
+		{[]string{"dial", "udp", "192.0.2.1:53"}, "not permitted"},
+		{[]string{"dial", "tcp", "127.0.0.1:1"}, "not permitted"},
+		{[]string{"setuid"}, "^exit"}, // root may become somebody else, with the same bounds
+	} {
+		spec := b.spec
+		spec.Argv = append([]string{"probe"}, test.argv...)
+		if r := b.run(t.Context(), &spec); !regexp.MustCompile(test.want).MatchString(r.String()) {
+			t.Errorf("%q: want %s: %v", test.argv, test.want, r)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if r := b.line(ctx, "sleep 3135 & sleep 3135"); !errors.Is(r.err, context.DeadlineExceeded) {
+		t.Errorf("%v", r)
+	}
+	start := time.Now()
+	if r := b.line(t.Context(), "sleep 3135 & setsid sleep 5 & echo started"); r.err != nil || r.out != "started\n" {
+		t.Errorf("%v", r)
+	}
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("a command that leaves something behind took %v", took)
+	}
+	if left, err := exec.Command("pgrep", "-f", "sleep 3135").Output(); err == nil {
+		t.Errorf("processes are left: %s", left)
+	}
+}
+
 // TestFlood: output is taken while the command runs, and the command is stopped by whoever takes it.
 func TestFlood(t *testing.T) {
 	t.Parallel()
