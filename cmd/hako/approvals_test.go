@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -220,5 +221,28 @@ func TestTerminalPromptIsCancelled(t *testing.T) {
 	}
 	if waiting, err := desk.Waiting(t.Context(), nil); err != nil || len(waiting) != 0 {
 		t.Errorf("%v waits, %v", waiting, err)
+	}
+}
+
+// TestTerminalPromptAgain: a question that ended elsewhere takes no answer of the next one.
+func TestTerminalPromptAgain(t *testing.T) {
+	t.Parallel()
+	typed, keyboard := io.Pipe()
+	screen, person := new(watched), true
+	ask := (&app{stdin: typed, stderr: screen, person: &person}).asker("en")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if yes, err := ask(ended, &approval.Question{Tool: "first"}); yes || !errors.Is(err, context.Canceled) {
+		t.Errorf("%t, %v", yes, err)
+	}
+	for _, tool := range []string{"second", "third"} {
+		asked := screen.await("Allow " + tool)
+		go func() {
+			<-asked
+			io.WriteString(keyboard, "yes\n")
+		}()
+		if yes, err := ask(t.Context(), &approval.Question{Tool: tool}); !yes || err != nil {
+			t.Errorf("%s: %t, %v", tool, yes, err)
+		}
 	}
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -53,9 +51,9 @@ const watchPoll = time.Second
 // run watches until ctx ends, or the operator's input does.
 func (w *watcher) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.desk.Leave(context.WithoutCancel(ctx), w.id)) }()
-	var lines <-chan string
+	var typed <-chan string
 	if w.app.interactive() {
-		lines = readLines(w.app.stdin)
+		typed = newLines(w.app.stdin).typed
 	}
 	if err := w.look(ctx); err != nil {
 		return err
@@ -69,7 +67,7 @@ func (w *watcher) run(ctx context.Context) (err error) {
 			if err := w.look(ctx); err != nil {
 				return err
 			}
-		case line, ok := <-lines:
+		case line, ok := <-typed:
 			if !ok {
 				return nil
 			}
@@ -78,19 +76,6 @@ func (w *watcher) run(ctx context.Context) (err error) {
 			return nil
 		}
 	}
-}
-
-// readLines reads lines until the input ends. It ends with the process if nothing is typed.
-func readLines(in io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		scanner := bufio.NewScanner(in)
-		for scanner.Scan() {
-			lines <- scanner.Text()
-		}
-	}()
-	return lines
 }
 
 // look prints what is new, and what waits no more.

@@ -31,10 +31,20 @@ func newLines(in io.Reader) *lines {
 
 // fresh returns the next line that is typed from now on: one that was typed before the question is no answer to it.
 func (l *lines) fresh(ctx context.Context) (string, error) {
+	l.drop()
+	return l.next(ctx)
+}
+
+// drop forgets a line that was typed already.
+func (l *lines) drop() {
 	select {
 	case <-l.typed:
 	default:
 	}
+}
+
+// next returns the next line. The end of the input is io.EOF.
+func (l *lines) next(ctx context.Context) (string, error) {
 	select {
 	case line, ok := <-l.typed:
 		if !ok {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -17,8 +18,17 @@ func (a *app) asker(locale string) func(context.Context, *approval.Question) (bo
 	if !a.interactive() {
 		return nil
 	}
+	var mu sync.Mutex // one question at a time
+	var typed *lines
 	return func(ctx context.Context, q *approval.Question) (bool, error) {
-		return askLine(ctx, a.stderr, q, locale, a.line)
+		mu.Lock()
+		defer mu.Unlock()
+		if typed == nil {
+			typed = newLines(a.stdin)
+		} else {
+			typed.drop() // it was for an earlier question, which has ended
+		}
+		return askLine(ctx, a.stderr, q, locale, typed.next)
 	}
 }
 
