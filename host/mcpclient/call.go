@@ -181,8 +181,12 @@ func (s *server) current(ctx context.Context) (*session, error) {
 		s.mu.Lock()
 		x, arrived := s.session, s.arrived
 		s.mu.Unlock()
-		if x != nil {
+		if x != nil && x.ctx.Err() == nil {
 			return x, nil
+		}
+		if x != nil {
+			s.lost(x)
+			continue
 		}
 		select {
 		case <-arrived:
