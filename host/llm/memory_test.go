@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"testing"
 )
 
 // inMemory answers requests with a handler, without a network: so the clock can be a test's.
@@ -60,3 +61,12 @@ func (w *pipedWriter) Write(p []byte) (int, error) {
 }
 
 func (w *pipedWriter) Flush() {}
+
+func readAll(t *testing.T, r io.Reader) string {
+	t.Helper()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(data)
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/hako-run/hako/internal/fakes/script"
 )
@@ -94,22 +95,19 @@ func (s *Server) think(signature, thought string) {
 
 // count counts tokens as four bytes each, with what marks of cache control keep. mu is held.
 func (s *Server) count(in *request, step *script.Step) map[string]any {
-	prefix, kept := marked(in)
-	whole, _ := json.Marshal([]any{in.Tools, in.System, in.Messages}) // what was read can be written
+	whole, marks := marked(in)
 	read, written := 0, 0
-	for _, beginning := range kept {
-		if s.cached[beginning] {
-			read = len(beginning) / 4
+	for beginning := range s.cached {
+		if strings.HasPrefix(whole, beginning) {
+			read = max(read, len(beginning)/4)
 		}
 	}
-	if prefix != "" {
+	for _, beginning := range marks {
 		if s.cached == nil {
 			s.cached = map[string]bool{}
 		}
-		for _, beginning := range kept {
-			s.cached[beginning] = true
-		}
-		written = len(prefix)/4 - read
+		s.cached[beginning] = true
+		written = max(0, len(beginning)/4-read) // the last is the longest
 	}
 	return map[string]any{
 		"input_tokens": max(1, len(whole)/4-read-written), "cache_read_input_tokens": read, "cache_creation_input_tokens": written,
@@ -117,14 +115,13 @@ func (s *Server) count(in *request, step *script.Step) map[string]any {
 	}
 }
 
-// marked returns the longest beginning that cache control marks, and all that are.
-func marked(in *request) (longest string, all []string) {
-	at := ""
+// marked returns what is read, in the order in which it is, and its beginnings that cache control marks.
+func marked(in *request) (whole string, marks []string) {
 	add := func(part any, mark *choice) {
-		text, _ := json.Marshal(part)
-		at += string(text)
+		text, _ := json.Marshal(part) // what was read can be written
+		whole += string(text)
 		if mark != nil {
-			longest, all = at, append(all, at)
+			marks = append(marks, whole)
 		}
 	}
 	for _, tool := range in.Tools {
@@ -141,7 +138,7 @@ func marked(in *request) (longest string, all []string) {
 			add([]any{m.Role, b}, mark)
 		}
 	}
-	return longest, all
+	return whole, marks
 }
 
 // whole is the answer without a stream.
