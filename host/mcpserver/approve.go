@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -35,6 +36,10 @@ type round struct {
 	answers mcp.InputResponseMap
 }
 
+// takeBack is the time that the SDK has to tell a client that a form is no longer needed: it does so on the call's own stream, but beside
+// the call, whose answer ends the stream.
+const takeBack = 20 * time.Millisecond
+
 // wayTo is how the person at the client that sent the request can be asked about it. language is the one to ask in.
 func wayTo[P mcp.Params](req *mcp.ServerRequest[P], before round, language string) approval.Way {
 	able := fillsForms(req.ClientCapabilities())
@@ -44,6 +49,9 @@ func wayTo[P mcp.Params](req *mcp.ServerRequest[P], before round, language strin
 	case able:
 		return approval.Way{Ask: func(ctx context.Context, q *approval.Question) (bool, error) {
 			answer, err := req.Session.Elicit(ctx, formFor(q, language))
+			if ctx.Err() != nil {
+				time.Sleep(takeBack)
+			}
 			return err == nil && agrees(answer), err
 		}}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
@@ -32,7 +33,20 @@ type governed struct {
 	done *atomic.Int32
 }
 
-func newGoverned(t *testing.T, rulesText string, desk *approval.Options, options *Options) *governed {
+func newGoverned(t *testing.T, rules string, desk *approval.Options, options *Options) *governed {
+	t.Helper()
+	done := new(atomic.Int32)
+	c := offer(t, func(context.Context, *abi.Request, func(abi.Progress)) (*abi.Response, error) {
+		done.Add(1)
+		return text("done"), nil
+	}, "erase", "move", "look", "secret")
+	g := govern(t, c, rules, desk, options)
+	g.done = done
+	return g
+}
+
+// govern has a policy decide about the calls of what c offers.
+func govern(t *testing.T, c *catalog.Catalog, rulesText string, desk *approval.Options, options *Options) *governed {
 	t.Helper()
 	rules, err := policy.Parse([]byte(rulesText))
 	if err != nil {
@@ -43,14 +57,10 @@ func newGoverned(t *testing.T, rulesText string, desk *approval.Options, options
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	g := &governed{done: new(atomic.Int32)}
+	g := new(governed)
 	if g.desk, err = approval.New(t.Context(), s, desk); err != nil {
 		t.Fatal(err)
 	}
-	c := offer(t, func(context.Context, *abi.Request, func(abi.Progress)) (*abi.Response, error) {
-		g.done.Add(1)
-		return text("done"), nil
-	}, "erase", "move", "look", "secret")
 	calls := pipeline.New(c, &pipeline.Options{Governance: pipeline.Governance{
 		Policy: func() *policy.Policy { return rules }, Approvals: g.desk,
 	}})
