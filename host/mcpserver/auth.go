@@ -16,6 +16,8 @@ import (
 type Identity struct {
 	// User names the user within Tenant, which may be empty.
 	User, Tenant string
+	// Token is the name of a static token, and empty for others.
+	Token string
 	// Scopes are what the token may be used for.
 	Scopes []string
 	// Expires is when the token stops being valid; zero means never.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/text/language"
@@ -13,30 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// newCall returns the pipeline's call for a request, with who asks filled in.
-func newCall(session *mcp.ServerSession, extra *mcp.RequestExtra, request abi.Request) *pipeline.Call {
-	if over := exchangeOf(extra); over != nil {
-		return over.newCall(extra.Header, session.ID(), request)
-	}
-	return &pipeline.Call{Caller: pipeline.Caller{Door: pipeline.DoorStdio}, Request: request}
-}
-
-// newCall returns the pipeline's call for a request over HTTP. session is empty where there is none.
-func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
-	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
-		Door: pipeline.DoorHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
-	}}
-	if over.identity != nil {
-		call.Caller.User, call.Caller.Tenant = over.identity.User, over.identity.Tenant
-	}
-	return call
-}
-
-// shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
-func shortID(id string) string { return id[:min(len(id), 8)] }
-
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	call := newCall(req.Session, req.Extra, abi.Request{
+	call := newCall(req, req.Params.Meta, abi.Request{
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
@@ -72,7 +49,7 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 }
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	call := newCall(req.Session, req.Extra, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
+	call := newCall(req, req.Params.Meta, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
 	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
 	response, err := s.call(ctx, call, req.Extra)
 	if state, requests, ok := s.input(call, err); ok {
@@ -96,7 +73,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			return nil, err
 		}
 	}
-	call := newCall(req.Session, req.Extra, request)
+	call := newCall(req, req.Params.Meta, request)
 	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
 	response, err := s.call(ctx, call, req.Extra)
 	if state, requests, ok := s.input(call, err); ok {
@@ -122,7 +99,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	if req.Params.Context != nil {
 		argument.Resolved = req.Params.Context.Arguments
 	}
-	response, err := s.call(ctx, newCall(req.Session, req.Extra, abi.Request{
+	response, err := s.call(ctx, newCall(req, req.Params.Meta, abi.Request{
 		Method:   abi.Complete,
 		Ref:      &abi.Ref{Type: req.Params.Ref.Type, Name: req.Params.Ref.Name, URI: req.Params.Ref.URI},
 		Argument: argument,

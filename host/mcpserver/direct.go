@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -26,6 +27,7 @@ func (s *Server) callDirectly(w *response, r *http.Request, over *exchange, call
 		return false
 	}
 	whole := over.newCall(r.Header, "", call.request())
+	call.describe(&whole.Caller)
 	if call.fillsForms() && s.mayAsk(whole.Caller, call.name) {
 		return false
 	}
@@ -45,6 +47,8 @@ func (s *Server) callDirectlyIn(session *session, w *response, r *http.Request, 
 		return false
 	}
 	whole := over.newCall(r.Header, session.id, call.request())
+	described(&whole.Caller, session.client)
+	call.describe(&whole.Caller)
 	if session.fillsForms && s.mayAsk(whole.Caller, call.name) {
 		return false
 	}
@@ -75,6 +79,16 @@ func (s *Server) boundTo(r *http.Request) (context.Context, context.CancelFunc) 
 	return ctx, func() {
 		stop()
 		cancel()
+	}
+}
+
+// describe adds what the call's metadata says of the client and of the trace that it belongs to.
+func (c *plainCall) describe(caller *pipeline.Caller) {
+	if info := new(mcp.Implementation); c.clientInfo != nil && json.Unmarshal(c.clientInfo, info) == nil {
+		described(caller, info)
+	}
+	if len(c.trace) > 2 {
+		caller.TraceID = traceID(string(c.trace[1 : len(c.trace)-1]))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -56,6 +55,8 @@ func (s *Server) newHandlers() {
 // exchange is one HTTP request and its response, as the calls that it causes see it.
 type exchange struct {
 	identity *Identity
+	// address is where it comes from, requestID the ID of its message. They are for records.
+	address, requestID string
 	// gone ends when the client has left before its answer. It is there for requests that the SDK answers.
 	gone  context.Context
 	leave context.CancelFunc
@@ -107,7 +108,7 @@ func (s *Server) serveMCP(w *response, r *http.Request) {
 	if !ok {
 		return
 	}
-	over := &exchange{identity: identity}
+	over := &exchange{identity: identity, address: addressOf(r)}
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r, over)
@@ -166,6 +167,7 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	if !ok && !checkJSON(w, body) {
 		return
 	}
+	over.requestID = requestID(call, body)
 	listen := r.Header.Get("Mcp-Method") == methodListen && isSessionless(r)
 	leave, err := s.limiter.enter(key, listen)
 	if err != nil {
@@ -269,9 +271,5 @@ func clientKey(r *http.Request, over *exchange) string {
 	if over.identity != nil {
 		return "user " + over.identity.key()
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return "address " + r.RemoteAddr
-	}
-	return "address " + host
+	return "address " + addressOf(r)
 }

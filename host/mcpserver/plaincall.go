@@ -21,6 +21,8 @@ type plainCall struct {
 	arguments json.RawMessage
 	// version, clientInfo and capabilities are what 2026-07-28 puts into _meta: nil where they are missing.
 	version, clientInfo, capabilities json.RawMessage
+	// trace is the trace that the call belongs to, as a JSON string, or nil.
+	trace json.RawMessage
 }
 
 // maxPlainNesting is the most brackets that a plain call may open. The SDK takes 1,000 levels, and is left to say so.
@@ -126,6 +128,8 @@ func (p *callParser) meta(name []byte) bool {
 		return false
 	case mcp.MetaKeyProtocolVersion:
 		return p.value('"', &p.call.version)
+	case traceParent:
+		return p.value('"', &p.call.trace)
 	case mcp.MetaKeyClientInfo:
 		return p.value('{', &p.call.clientInfo)
 	case mcp.MetaKeyClientCapabilities:

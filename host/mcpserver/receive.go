@@ -57,7 +57,10 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request, n
 
 // listTools lists the tools that the caller may call, or ask for. That makes pages shorter, but none is empty before the last.
 func (s *Server) listTools(ctx context.Context, method string, req *mcp.ListToolsRequest, next mcp.MethodHandler) (mcp.Result, error) {
-	caller := newCall(req.Session, req.Extra, abi.Request{}).Caller
+	if req.Params == nil {
+		req.Params = new(mcp.ListToolsParams)
+	}
+	caller := newCall(req, nil, abi.Request{}).Caller
 	for {
 		result, err := next(ctx, method, req)
 		page, ok := result.(*mcp.ListToolsResult)

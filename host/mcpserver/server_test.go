@@ -336,18 +336,22 @@ func TestCallerIsFilledIn(t *testing.T) {
 	s := newServer(t, offer(t, nil, "x"), calls, &Options{Auth: auth})
 	h := s.Handler()
 	as := []string{"Authorization", "Bearer " + token, "Accept-Language", "ja;q=0.9, en;q=0.5"}
+	from := func(c pipeline.Caller) pipeline.Caller {
+		c.Token, c.Client, c.ClientVersion, c.Address, c.RequestID = "ci", "test", "1", "192.0.2.1", "1"
+		return c
+	}
 
 	do(h, post(withoutSessions, message(withoutSessions, 1, "tools/call", `{"name":"x"}`), as...))
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja"}); !reflect.DeepEqual(got, want) {
+	if got, want := <-seen, from(pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2026: %+v, want %+v", got, want)
 	}
 	id := openSession(t, h, as...)
 	do(h, post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`), append(as, "Mcp-Session-Id", id)...))
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); !reflect.DeepEqual(got, want) {
+	if got, want := <-seen, from(pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki", Locale: "ja", Session: id[:8]}); !reflect.DeepEqual(got, want) {
 		t.Errorf("HTTP, 2025: %+v, want %+v", got, want)
 	}
 	call(t, connectStdio(t, s, withoutSessions, nil), "x")
-	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorStdio}); !reflect.DeepEqual(got, want) {
+	if got, want := <-seen, (pipeline.Caller{Door: pipeline.DoorStdio, Client: "test", ClientVersion: "1"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("stdio: %+v, want %+v", got, want)
 	}
 }

@@ -27,6 +27,8 @@ type session struct {
 	sdk   *mcp.ServerSession
 	// owner is the key of the user who opened it, empty without authentication.
 	owner string
+	// client is what the client calls itself; it may be nil.
+	client *mcp.Implementation
 	// version is the one that its client asked for.
 	version string
 	// fillsForms says that its client shows forms to its user.
@@ -49,7 +51,7 @@ func (t *sessions) add(sdk *mcp.ServerSession, owner string) {
 	defer t.mu.Unlock()
 	opened := sdk.InitializeParams()
 	s := &session{
-		table: t, id: sdk.ID(), sdk: sdk, owner: owner, version: opened.ProtocolVersion, fillsForms: fillsForms(opened.Capabilities),
+		table: t, id: sdk.ID(), sdk: sdk, owner: owner, client: opened.ClientInfo, version: opened.ProtocolVersion, fillsForms: fillsForms(opened.Capabilities),
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	s.ending = time.AfterFunc(t.idle, s.expire)

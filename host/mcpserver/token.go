@@ -58,7 +58,7 @@ func parseTokens(tokens []Token) ([]staticToken, error) {
 		if !ok || err != nil || len(hash) != sha256.Size {
 			return nil, fmt.Errorf("mcp server: token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", token.Name, hashPrefix)
 		}
-		identity := &Identity{User: token.User, Tenant: token.Tenant, Scopes: slices.Clone(token.Scopes), Expires: token.Expires}
+		identity := &Identity{User: token.User, Tenant: token.Tenant, Token: token.Name, Scopes: slices.Clone(token.Scopes), Expires: token.Expires}
 		if identity.User == "" {
 			identity.User = token.Name
 		}

@@ -1,0 +1,118 @@
+package mcpserver
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// This file says who calls: what decisions are about, and what is for records alone, because the client says it of itself.
+
+// newCall returns the pipeline's call for a request that the SDK has taken in, with who asks filled in. meta is the request's metadata.
+func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
+	session := req.GetSession().(*mcp.ServerSession)
+	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Door: pipeline.DoorStdio}}
+	if over := exchangeOf(req.GetExtra()); over != nil {
+		call = over.newCall(req.GetExtra().Header, session.ID(), request)
+	}
+	described(&call.Caller, clientOf(session, meta))
+	if parent, _ := meta[traceParent].(string); parent != "" {
+		call.Caller.TraceID = traceID(parent)
+	}
+	return call
+}
+
+// newCall returns the pipeline's call for a request over HTTP. session is empty where there is none.
+func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
+	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
+		Door: pipeline.DoorHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
+		Address: over.address, RequestID: over.requestID, TraceID: traceID(header.Get(traceParent)),
+	}}
+	if over.identity != nil {
+		call.Caller.User, call.Caller.Tenant, call.Caller.Token = over.identity.User, over.identity.Tenant, over.identity.Token
+	}
+	return call
+}
+
+// shortID tells sessions apart in logs without giving them away: who knows a session's whole ID can use it.
+func shortID(id string) string { return id[:min(len(id), 8)] }
+
+// clientOf is what the client calls itself: in the request's metadata (2026-07-28), or when it opened the session. It may be nil.
+func clientOf(session *mcp.ServerSession, meta mcp.Meta) *mcp.Implementation {
+	if value, ok := meta[mcp.MetaKeyClientInfo]; ok {
+		encoded, err := json.Marshal(value)
+		info := new(mcp.Implementation)
+		if err == nil && json.Unmarshal(encoded, info) == nil {
+			return info
+		}
+	}
+	if params := session.InitializeParams(); params != nil {
+		return params.ClientInfo
+	}
+	return nil
+}
+
+// maxDescription bounds what a client says of itself in records, in bytes.
+const maxDescription = 128
+
+// described adds what the client calls itself.
+func described(caller *pipeline.Caller, info *mcp.Implementation) {
+	if info != nil {
+		caller.Client, caller.ClientVersion = clip(info.Name), clip(info.Version)
+	}
+}
+
+func clip(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxDescription)], "")
+}
+
+// addressOf is where a request comes from: the other end of the connection, which is a proxy if there is one. What a proxy says in a
+// header could be said by anybody.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// requestID is the JSON-RPC ID of a message. call is nil if it is no plain call.
+func requestID(call *plainCall, body []byte) string {
+	var id any
+	if call != nil {
+		id = call.id.Raw()
+	} else {
+		id = envelopeOf(body).ID
+	}
+	switch id := id.(type) {
+	case nil:
+		return ""
+	case string:
+		return clip(id)
+	default:
+		return clip(fmt.Sprint(id))
+	}
+}
+
+// traceParent is the name of the header, and of the key in _meta, with the trace that a request belongs to.
+const traceParent = "traceparent"
+
+// traceID is the trace of a traceparent (W3C Trace Context, section 3.2), or empty if that is none.
+func traceID(parent string) string {
+	parts := strings.Split(parent, "-")
+	if len(parent) < 55 || len(parent) > maxDescription || len(parts) < 4 || len(parts[1]) != 32 || parts[1] != strings.ToLower(parts[1]) || parts[0] == "ff" {
+		return ""
+	}
+	if id, err := hex.DecodeString(parts[1]); err != nil || strings.Trim(string(id), "\x00") == "" {
+		return ""
+	}
+	return parts[1]
+}
