@@ -10,8 +10,11 @@ import (
 	"unicode/utf8"
 )
 
+// Team is the workspace's identifier.
+const Team = "T0000000000"
+
 func (s *Server) authTest(c *call) (answer, error) {
-	return answer{"url": "https://example.slack.com/", "team": "Example", "team_id": "T0000000000", "user": "hako", "user_id": c.bot, "bot_id": "B" + strings.TrimPrefix(c.bot, "U")}, nil
+	return answer{"url": "https://example.slack.com/", "team": "Example", "user": "hako", "user_id": c.bot, "team_id": Team, "bot_id": "B" + strings.TrimPrefix(c.bot, "U")}, nil
 }
 
 func (s *Server) usersInfo(c *call) (answer, error) {
@@ -25,6 +28,9 @@ func (s *Server) usersInfo(c *call) (answer, error) {
 		profile["email"] = u.Email
 	}
 	user["profile"] = profile
+	if c.flag("include_locale") {
+		user["locale"] = u.Locale
+	}
 	return answer{"user": user}, nil
 }
 
@@ -74,7 +80,10 @@ func (s *Server) post(c *call) (answer, error) {
 		text = string([]rune(text)[:longestText])
 		result["warning"], result["response_metadata"] = "message_truncated", map[string]any{"warnings": []string{"message_truncated"}}
 	}
-	m := Message{Channel: ch.id, User: ch.user, Text: text, TS: s.timestamp(), Sent: maps.Clone(c.arguments)}
+	m := Message{
+		Channel: ch.id, User: ch.user, Text: text, TS: s.timestamp(), Sent: maps.Clone(c.arguments),
+		Author: c.bot, Thread: c.text("thread_ts"), Blocks: c.text("blocks"),
+	}
 	s.messages = append(s.messages, m)
 	result["ts"] = m.TS
 	result["message"] = map[string]any{"type": "message", "user": c.bot, "text": m.Text, "ts": m.TS}

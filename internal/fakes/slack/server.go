@@ -1,8 +1,8 @@
 // Package slack is a stand-in for Slack's Web API (docs.slack.dev/methods): bearer tokens with scopes, errors as HTTP 200 with
 // "ok": false, and the messages kept in memory.
 //
-// A method is one entry of the table methods. What Slack is told (Web API) is all that is here; what Slack tells an app can be
-// added beside it.
+// A method is one entry of the table methods. What Slack tells an app is beside it: events, clicks and commands, over Socket Mode or
+// signed HTTP requests (deliver.go), so that a bot can be talked to (people.go).
 package slack
 
 import (
@@ -31,6 +31,11 @@ type Server struct {
 	channels map[string]*channel
 	messages []Message
 	last     time.Time // of the last message, so that timestamps differ
+	groups   []group
+	files    map[string]*file
+	sessions map[string]string // agent sessions: the status by channel and thread
+	serial   int               // of what needs a number
+	app      app
 }
 
 // Token is what a bot's token is good for.
@@ -47,6 +52,7 @@ type User struct {
 	Email   string `json:"-"`
 	Bot     bool   `json:"is_bot"`
 	Deleted bool   `json:"deleted"`
+	Locale  string `json:"-"` // such as "ja-JP"
 }
 
 // channel is a conversation: a channel, or a direct message to User.
@@ -64,11 +70,27 @@ type Message struct {
 	Text    string         // as sent
 	TS      string         // Slack's identifier of it in the channel
 	Sent    map[string]any // all that came with it
+	Author  string         // who wrote it
+	Thread  string         // the first message of its thread, or empty
+	// Ephemeral is the only one who sees it, or empty.
+	Ephemeral string
+	// Streaming says that it is still being written. Tasks are its task cards, as they were last updated.
+	Streaming bool
+	Tasks     []Task
+	// Blocks are those of the last post, update or stop.
+	Blocks string
+}
+
+// Task is a task card of a streamed message.
+type Task struct {
+	ID, Title, Status, Output string
 }
 
 // New returns a server without tokens and users.
 func New() *Server {
-	return &Server{tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{}}
+	return &Server{
+		tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{}, files: map[string]*file{}, sessions: map[string]string{},
+	}
 }
 
 // AddToken makes token a bot's, with these scopes: "chat:write", "im:write", "users:read".
@@ -103,7 +125,11 @@ func (s *Server) Messages() []Message {
 type call struct {
 	*token
 	arguments map[string]any
+	base      string // the server's own URL
 }
+
+// flag is a true or "true".
+func (c *call) flag(name string) bool { return c.arguments[name] == true || c.text(name) == "true" }
 
 func (c *call) text(name string) string {
 	text, _ := c.arguments[name].(string)
@@ -119,6 +145,18 @@ var methods = map[string]struct {
 	"users.info":         {[]string{"users:read"}, (*Server).usersInfo},
 	"conversations.open": {[]string{"im:write", "mpim:write", "channels:manage", "groups:write"}, (*Server).open},
 	"chat.postMessage":   {[]string{"chat:write"}, (*Server).post},
+	"chat.update":        {[]string{"chat:write"}, (*Server).update},
+	"chat.postEphemeral": {[]string{"chat:write"}, (*Server).postEphemeral},
+
+	"chat.startStream":          {[]string{"chat:write"}, (*Server).startStream},
+	"chat.appendStream":         {[]string{"chat:write"}, (*Server).appendStream},
+	"chat.stopStream":           {[]string{"chat:write"}, (*Server).stopStream},
+	"agents.sessions.setStatus": {[]string{"chat:write"}, (*Server).setStatus},
+
+	"conversations.replies":        {[]string{"channels:history", "groups:history", "im:history", "mpim:history"}, (*Server).replies},
+	"usergroups.list":              {[]string{"usergroups:read"}, (*Server).userGroups},
+	"files.getUploadURLExternal":   {[]string{"files:write"}, (*Server).uploadURL},
+	"files.completeUploadExternal": {[]string{"files:write"}, (*Server).completeUpload},
 }
 
 type answer map[string]any
@@ -139,6 +177,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	switch path, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); path {
+	case "socket":
+		s.socket(w, r)
+		return
+	case "files":
+		s.serveFile(w, r)
+		return
+	}
 	result, err := s.api(r)
 	if err != nil {
 		result = answer{"ok": false, "error": err.Error()}
@@ -156,6 +202,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) api(r *http.Request) (answer, error) {
+	if r.URL.Path == "/api/apps.connections.open" {
+		return s.connect(r)
+	}
 	method, ok := methods[strings.TrimPrefix(r.URL.Path, "/api/")]
 	if !ok {
 		return nil, &apiError{"unknown_method", answer{"req_method": strings.TrimPrefix(r.URL.Path, "/api/")}}
@@ -166,8 +215,12 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok || bearer == "" {
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if form, ok := arguments["token"].(string); ok && bearer == "" && isForm(r) {
+		bearer = form // the other way to send it (docs.slack.dev/apis/web-api)
+	}
+	delete(arguments, "token")
+	if bearer == "" {
 		return nil, refuse("not_authed")
 	}
 	t := s.tokens[bearer]
@@ -177,7 +230,11 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	if len(method.scopes) > 0 && !slices.ContainsFunc(method.scopes, func(scope string) bool { return slices.Contains(t.scopes, scope) }) {
 		return nil, &apiError{"missing_scope", answer{"needed": strings.Join(method.scopes, ","), "provided": strings.Join(t.scopes, ",")}}
 	}
-	return method.serve(s, &call{t, arguments})
+	return method.serve(s, &call{t, arguments, base(r)})
+}
+
+func isForm(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
 }
 
 // maxBody bounds a request, in bytes.
