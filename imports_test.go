@@ -24,6 +24,8 @@ var wrapped = map[string][]string{
 	"github.com/ncruces/go-sqlite3":          {"internal/database", "host/store"},
 	"github.com/anthropics/anthropic-sdk-go": {"host/llm", "host/agent"},
 	"github.com/openai/openai-go":            {"host/llm"},
+	"github.com/slack-go/slack":              {"host/slackbot"},
+	"github.com/gorilla/websocket":           {"host/slackbot", "internal/fakes/slack"},
 	"github.com/spf13/cobra":                 {"cmd/hako"},
 	"github.com/spf13/viper":                 {"cmd/hako"},
 	"github.com/fsnotify/fsnotify":           {"host"},

@@ -17,6 +17,7 @@ const (
 	DoorStdio    = "mcp-stdio"
 	DoorHTTP     = "mcp-http"
 	DoorTerminal = "terminal"
+	DoorSlack    = policy.DoorSlack
 )
 
 // Caller is who asks.

@@ -1,0 +1,308 @@
+package slackbot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+const (
+	// questionPoll is how often it is looked whether a question was answered elsewhere.
+	questionPoll = time.Second
+	// withdrawTime is how long a question may take to end with its call, when the process ends.
+	withdrawTime = 3 * time.Second
+	// maxApprovers is how many people are asked in direct messages.
+	maxApprovers = 20
+	// maxQuestion bounds the text of a question, in bytes: a section takes 3,000 characters.
+	maxQuestion = 2900
+)
+
+// questions are those that this process has put into messages.
+type questions struct {
+	mu   sync.Mutex
+	wake map[string]chan struct{} // by ID: looks at once
+}
+
+func (q *questions) await(id string) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	wake := make(chan struct{}, 1)
+	q.wake[id] = wake
+	return wake
+}
+
+func (q *questions) forget(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.wake, id)
+}
+
+func (q *questions) look(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case q.wake[id] <- struct{}{}:
+	default:
+	}
+}
+
+// reaches reports whether the bot can bring a question to people: it came from Slack, or the tenant's workspace has a channel for all.
+func (b *Bot) reaches(q *approval.Question) bool { return b.workspaceFor(q) != nil }
+
+func (b *Bot) workspaceFor(q *approval.Question) *workspace {
+	team, _, _, _ := splitConversation(q.Caller.Session)
+	for _, w := range b.workspaces {
+		a := w.account.Load()
+		if a == nil || w.Tenant != q.Caller.Tenant {
+			continue
+		}
+		if q.Caller.Door == pipeline.DoorSlack && a.team == team || q.Caller.Door != pipeline.DoorSlack && w.hasChannel() {
+			return w
+		}
+	}
+	return nil
+}
+
+// hasChannel reports whether questions go to a channel of their own.
+func (w *workspace) hasChannel() bool {
+	return w.Approvals != "" && w.Approvals != ApproveInThread && w.Approvals != ApproveInDM
+}
+
+// asked puts a question into messages. The call that asks does not wait for that.
+func (b *Bot) asked(q *approval.Question) {
+	w := b.workspaceFor(q)
+	if w == nil {
+		return
+	}
+	b.work.Go(func() {
+		t := b.lanes.turn(q.Caller.Session)
+		if t != nil {
+			t.surface.waits(b.ctx, q.Tool)
+			defer t.surface.resumes(context.WithoutCancel(b.ctx), q.Tool)
+		}
+		list := w.postQuestion(b.ctx, q)
+		if err := b.journal.asked(context.WithoutCancel(b.ctx), w.Name, list); err != nil {
+			w.logger.Error("a question could not be written down", "err", err)
+		}
+		b.follow(b.ctx, w, q, list)
+	})
+}
+
+// postQuestion asks, and returns the messages.
+func (w *workspace) postQuestion(ctx context.Context, q *approval.Question) []posted {
+	var list []posted
+	for _, p := range w.places(ctx, q) {
+		words := wordsFor(p.locale)
+		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false), slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
+			slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
+				button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger)))...)}
+		if p.thread != "" {
+			options = append(options, slack.MsgOptionTS(p.thread))
+		}
+		channel, ts, err := w.account.Load().api.PostMessageContext(ctx, p.channel, options...)
+		if err != nil {
+			w.logger.Error("a question could not be brought to people", "channel", p.channel, "err", err)
+			continue
+		}
+		list = append(list, posted{q.ID, channel, ts})
+	}
+	return list
+}
+
+// questionBlocks are the question, where it stands (how long it waits, if state is empty), and buttons.
+func questionBlocks(q *approval.Question, locale, state string, buttons ...slack.Block) []slack.Block {
+	if state == "" {
+		state = fmt.Sprintf(wordsFor(locale).until, moment(q.Expires))
+	}
+	asker := ""
+	if isUser(q.Caller.User) {
+		asker = "<@" + q.Caller.User + ">  "
+	}
+	return append([]slack.Block{
+		slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil),
+		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, asker+state, false, false)),
+	}, buttons...)
+}
+
+// moment is a time that everybody sees in their own zone.
+func moment(at time.Time) string {
+	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04 UTC"))
+}
+
+var userID = regexp.MustCompile(`^[UW][A-Z0-9]{2,30}$`)
+
+// isUser reports whether a name is a Slack user's ID, so that it can be shown as a mention.
+func isUser(name string) bool { return userID.MatchString(name) }
+
+// place is where a question is asked.
+type spot struct{ channel, thread, locale string }
+
+// places are where to ask: the configured channel, the approvers' direct messages, or the thread.
+func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
+	if w.hasChannel() {
+		return []spot{{channel: w.Approvals, locale: w.bot.options.Locale}}
+	}
+	_, channel, thread, _ := splitConversation(q.Caller.Session)
+	here := []spot{{channel, thread, w.locale(ctx, q.Caller.User)}}
+	if w.Approvals != ApproveInDM {
+		return here
+	}
+	var list []spot
+	for _, user := range w.approvers(ctx, q) {
+		dm, _, _, err := w.account.Load().api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{user}})
+		if err != nil {
+			w.logger.Warn("an approver has no direct message", "user", user, "err", err)
+			continue
+		}
+		list = append(list, spot{channel: dm.ID, locale: w.locale(ctx, user)})
+	}
+	if len(list) == 0 {
+		return here
+	}
+	return list
+}
+
+// approvers are the users who may answer, as far as the question names Slack users and user groups.
+func (w *workspace) approvers(ctx context.Context, q *approval.Question) []string {
+	if len(q.Approvers) == 0 {
+		return []string{q.Caller.User}
+	}
+	seen, list := map[string]bool{}, []string{}
+	add := func(user string) {
+		if isUser(user) && !seen[user] && len(list) < maxApprovers {
+			seen[user], list = true, append(list, user)
+		}
+	}
+	if _, err := w.groups(ctx, ""); err != nil {
+		w.logger.Warn("the approvers' groups are not known", "err", err)
+	}
+	for _, name := range q.Approvers {
+		add(name)
+		for _, user := range w.people.in(name) {
+			add(user)
+		}
+	}
+	return list
+}
+
+// follow waits until a question has ended, here or elsewhere, and says so in its messages.
+func (b *Bot) follow(ctx context.Context, w *workspace, q *approval.Question, list []posted) {
+	wake := b.questions.await(q.ID)
+	defer b.questions.forget(q.ID)
+	detached := context.WithoutCancel(ctx)
+	ticker := time.NewTicker(questionPoll)
+	defer ticker.Stop()
+	var last <-chan time.Time
+	ended := ctx.Done()
+	for {
+		outcome, by, err := b.options.Desk.Outcome(detached, q.ID)
+		if err == nil && outcome != approval.Pending || errors.Is(err, approval.ErrUnknown) {
+			w.close(detached, q, list, outcome, by)
+			return
+		}
+		select {
+		case <-wake:
+		case <-ticker.C:
+		case <-ended: // the call is being cancelled, and the question with it
+			ended, last = nil, time.After(withdrawTime)
+			ticker.Reset(questionPoll / 20)
+		case <-last:
+			return // the journal keeps it for whoever comes next
+		}
+	}
+}
+
+// close says in the messages of a question how it has ended.
+func (w *workspace) close(ctx context.Context, q *approval.Question, list []posted, outcome, by string) {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	locale := w.locale(ctx, q.Caller.User)
+	state := ending(wordsFor(locale), outcome, by)
+	for _, p := range list {
+		_, _, _, err := w.account.Load().api.UpdateMessageContext(ctx, p.Channel, p.TS,
+			slack.MsgOptionText(state, false), slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
+		if err != nil {
+			w.logger.Error("a question's message could not be updated", "question", q.ID, "err", err)
+		}
+	}
+	if err := w.bot.journal.answered(ctx, q.ID); err != nil {
+		w.logger.Error("a question could not be taken out of the journal", "err", err)
+	}
+}
+
+// ending says how a question has ended, and when that was seen.
+func ending(words *words, outcome, by string) string {
+	now := moment(time.Now())
+	say := words.withdrawn
+	switch outcome {
+	case approval.Yes:
+		say = words.approved
+	case approval.No:
+		say = words.denied
+	case approval.Expired:
+		return words.expired
+	default:
+		return say
+	}
+	if !isUser(by) {
+		say = strings.Replace(say, "<@%s>", "%s", 1)
+		by = escape(by)
+	}
+	return fmt.Sprintf(say, by, now)
+}
+
+// adoptQuestion takes over a question that a process left when it died: one of a turn in Slack died with it, others wait on.
+func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
+	if b.options.Desk == nil {
+		return
+	}
+	q, err := b.options.Desk.Question(ctx, p.ID)
+	if err != nil {
+		w.logger.Warn("a question is not known any more", "question", p.ID, "err", err)
+		return
+	}
+	if q.Caller.Door == pipeline.DoorSlack {
+		if err := b.options.Desk.Withdraw(ctx, p.ID); err != nil {
+			w.logger.Error("a question could not be withdrawn", "err", err)
+		}
+	}
+	b.follow(ctx, w, q, []posted{p})
+}
+
+// decide takes the answer of whoever pressed a button. Who that is, Slack says; whether they may, the desk.
+func (b *Bot) decide(ctx context.Context, w *workspace, by person, channel, id string, yes bool) {
+	if b.options.Desk == nil {
+		return
+	}
+	err := b.options.Desk.Answer(ctx, id, approval.Answer{Yes: yes, By: w.as(by)})
+	words := wordsFor(by.locale)
+	switch {
+	case err == nil:
+		b.questions.look(id)
+		return
+	case errors.Is(err, approval.ErrMayNot):
+		w.logger.Info("somebody pressed a button for a question that they may not answer", "user", by.id, "question", id)
+		w.whisper(ctx, channel, by.id, words.mayNot)
+	case errors.Is(err, approval.ErrUnknown):
+		b.questions.look(id)
+		w.whisper(ctx, channel, by.id, words.noQuestion)
+	default:
+		w.logger.Error("an answer could not be taken", "question", id, "err", err)
+	}
+}
+
+// whisper tells one person something.
+func (w *workspace) whisper(ctx context.Context, channel, user, text string) {
+	if _, err := w.account.Load().api.PostEphemeralContext(ctx, channel, user, slack.MsgOptionText(text, false)); err != nil {
+		w.logger.Warn("somebody could not be told", "user", user, "err", err)
+	}
+}

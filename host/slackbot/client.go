@@ -1,0 +1,166 @@
+package slackbot
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Bounds of requests to Slack.
+const (
+	// requestTime is for one request, waiting for the rate limit aside.
+	requestTime = 30 * time.Second
+	// limitRetries is how often a request that Slack put off is sent again.
+	limitRetries = 5
+	// limitWait is for a Retry-After that is missing, mostLimitWait bounds it.
+	limitWait, mostLimitWait = time.Second, time.Minute
+	// maxAnswer bounds an answer of the Web API, in bytes.
+	maxAnswer = 16 << 20
+)
+
+// client sends requests to Slack for one workspace: it waits where Slack says so (docs.slack.dev/apis/web-api/rate-limits: each method has
+// a limit of its own), and counts. Requests that were not put off are never sent twice, for most are not safe to repeat.
+type client struct {
+	http     *http.Client
+	observer Observer
+
+	mu    sync.Mutex // guards until
+	until map[string]time.Time
+}
+
+func (b *Bot) client() *client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil
+	if b.options.Proxy != nil {
+		transport.Proxy = http.ProxyURL(b.options.Proxy)
+	}
+	transport.MaxIdleConnsPerHost = 32
+	return &client{
+		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, until: map[string]time.Time{},
+	}
+}
+
+// Do sends a request.
+func (c *client) Do(r *http.Request) (*http.Response, error) {
+	method := methodName(r)
+	for attempt := 0; ; attempt++ {
+		if err := c.pause(r, method); err != nil {
+			return nil, err
+		}
+		response, err := c.http.Do(r)
+		if err != nil {
+			c.observer.SlackRequest(method, "network")
+			return nil, err
+		}
+		if response.StatusCode != http.StatusTooManyRequests {
+			return c.count(method, response)
+		}
+		c.observer.SlackRateLimited(method)
+		c.putOff(method, response)
+		if attempt == limitRetries || !rewind(r) {
+			c.observer.SlackRequest(method, "rate_limited")
+			return response, nil
+		}
+		_ = response.Body.Close()
+	}
+}
+
+// methodName is the Web API's name of what is asked, or "file".
+func methodName(r *http.Request) string {
+	name := path.Base(r.URL.Path)
+	if _, ok := methods[name]; ok {
+		return name
+	}
+	return "file"
+}
+
+// methods are those that the bot uses, for labels of metrics.
+var methods = map[string]struct{}{
+	"auth.test": {}, "apps.connections.open": {}, "users.info": {}, "usergroups.list": {}, "conversations.replies": {}, "conversations.open": {},
+	"chat.postMessage": {}, "chat.update": {}, "chat.postEphemeral": {}, "chat.startStream": {}, "chat.appendStream": {}, "chat.stopStream": {},
+	"agents.sessions.setStatus": {}, "files.getUploadURLExternal": {}, "files.completeUploadExternal": {},
+}
+
+// pause waits until the method may be used again.
+func (c *client) pause(r *http.Request, method string) error {
+	c.mu.Lock()
+	wait := time.Until(c.until[method])
+	c.mu.Unlock()
+	if wait <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+// putOff remembers when Slack takes the method again.
+func (c *client) putOff(method string, response *http.Response) {
+	wait := limitWait
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		wait = min(time.Duration(seconds)*time.Second, mostLimitWait)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until[method] = time.Now().Add(wait)
+}
+
+// rewind makes r ready to be sent again.
+func rewind(r *http.Request) bool {
+	if r.Body == nil || r.Body == http.NoBody {
+		return true
+	}
+	if r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	r.Body = body
+	return err == nil
+}
+
+// count reads what came of a method.
+func (c *client) count(method string, response *http.Response) (*http.Response, error) {
+	if method == "file" || response.StatusCode != http.StatusOK {
+		c.observer.SlackRequest(method, resultOf(response.StatusCode))
+		return response, nil
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		c.observer.SlackRequest(method, "network")
+		return nil, err
+	}
+	var answer struct {
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+	}
+	result := "ok"
+	if json.Unmarshal(body, &answer) != nil || !answer.OK {
+		result = "refused"
+	}
+	if slices.Contains(authErrors, answer.Error) {
+		result = "auth"
+	}
+	c.observer.SlackRequest(method, result)
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}
+
+func resultOf(status int) string {
+	switch {
+	case status == http.StatusOK:
+		return "ok"
+	case status >= 500:
+		return "server"
+	}
+	return "refused"
+}

@@ -1,0 +1,130 @@
+package slackbot
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
+)
+
+// maxRequest bounds a request of Slack's, in bytes.
+const maxRequest = 1 << 20
+
+// serveHTTP takes a request of Slack's: an event, a click or a slash command. It is answered once it is written down; with an error status
+// Slack sends events again.
+func (w *workspace) serveHTTP(out http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(out, r.Body, maxRequest))
+	if err != nil {
+		http.Error(out, "too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err := w.verify(r, body); err != nil {
+		w.bot.options.Observer.SlackEvent(kindOther, resultForbidden)
+		w.logger.Warn("a request that says to be Slack's is not", "address", r.RemoteAddr, "err", err)
+		http.Error(out, "the signature does not hold", http.StatusUnauthorized)
+		return
+	}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		w.serveEvent(out, r, body)
+		return
+	}
+	form, err := url.ParseQuery(string(body))
+	switch {
+	case err != nil:
+		w.invalid(out, err)
+	case !w.ready():
+		http.Error(out, "not signed in to Slack yet", http.StatusServiceUnavailable)
+	case form.Has("payload"):
+		w.serveAction(out, form.Get("payload"))
+	default:
+		w.serveCommand(out, r, form)
+	}
+}
+
+// verify holds that Slack has signed the request, in the last 5 minutes (docs.slack.dev/authentication/verifying-requests-from-slack).
+func (w *workspace) verify(r *http.Request, body []byte) error {
+	secret, err := w.signingSecret.Read(r.Context())
+	if err != nil {
+		return err
+	}
+	verifier, err := slack.NewSecretsVerifier(r.Header, secret)
+	if err != nil {
+		return err
+	}
+	if _, err := verifier.Write(body); err != nil {
+		return err
+	}
+	return verifier.Ensure()
+}
+
+// ready reports whether Slack has taken the token, and Run takes work.
+func (w *workspace) ready() bool {
+	select {
+	case <-w.bot.begun:
+		return w.account.Load() != nil && w.bot.ctx.Err() == nil
+	default:
+		return false
+	}
+}
+
+func (w *workspace) serveEvent(out http.ResponseWriter, r *http.Request, body []byte) {
+	var challenge struct{ Type, Challenge string }
+	if err := json.Unmarshal(body, &challenge); err != nil {
+		w.invalid(out, err)
+		return
+	}
+	if challenge.Type == slackevents.URLVerification {
+		out.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(out, challenge.Challenge)
+		return
+	}
+	if !w.ready() {
+		http.Error(out, "not signed in to Slack yet", http.StatusServiceUnavailable)
+		return
+	}
+	event, err := slackevents.ParseEvent(body, slackevents.OptionNoVerifyToken()) // the signature was verified
+	if err != nil {
+		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
+		w.logger.Warn("Slack sent what this version does not understand", "err", err)
+		return // acknowledged: Slack would only send the same again
+	}
+	if err := w.event(r.Context(), event); err != nil {
+		w.logger.Error("an event could not be written down, and Slack will repeat it", "err", err)
+		http.Error(out, "try again", http.StatusServiceUnavailable)
+	}
+}
+
+func (w *workspace) serveAction(out http.ResponseWriter, payload string) {
+	var callback slack.InteractionCallback
+	if err := json.Unmarshal([]byte(payload), &callback); err != nil {
+		w.invalid(out, err)
+		return
+	}
+	w.interaction(&callback)
+}
+
+func (w *workspace) serveCommand(out http.ResponseWriter, r *http.Request, form url.Values) {
+	r.PostForm, r.Form = form, form
+	command, err := slack.SlashCommandParse(r)
+	if err == nil && command.Command == "" {
+		err = errors.New("it has no command")
+	}
+	if err != nil {
+		w.invalid(out, err)
+		return
+	}
+	out.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(out).Encode(w.command(r.Context(), &command)) // the client is gone if it fails
+}
+
+// invalid answers what Slack never sends.
+func (w *workspace) invalid(out http.ResponseWriter, err error) {
+	w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
+	w.logger.Warn("Slack sent what this version does not understand", "err", err)
+	http.Error(out, "not understood", http.StatusBadRequest)
+}

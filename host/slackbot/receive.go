@@ -1,0 +1,155 @@
+package slackbot
+
+import (
+	"context"
+	"strings"
+
+	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
+)
+
+// message is one of a person's that is to be answered.
+type message struct {
+	Workspace string `json:"workspace"`
+	Team      string `json:"team"`
+	Channel   string `json:"channel"`
+	// Thread is the timestamp of the thread's first message, which may be this one.
+	Thread string       `json:"thread"`
+	TS     string       `json:"ts"`
+	User   string       `json:"user"`
+	Text   string       `json:"text"`
+	Files  []attachment `json:"files,omitempty"`
+}
+
+// attachment is a file that came with a message.
+type attachment struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Size int    `json:"size"`
+	URL  string `json:"url"`
+}
+
+// id tells the message from all others. Slack's own, for the same message may come as two events: a mention and a message.
+func (m *message) id() string { return "message:" + m.Team + ":" + m.Channel + ":" + m.TS }
+
+// conversation is the thread, as the rest of hako knows it.
+func (m *message) conversation() string { return conversation(m.Team, m.Channel, m.Thread) }
+
+func conversation(team, channel, thread string) string {
+	return team + ":" + channel + ":" + thread
+}
+
+// splitConversation takes a conversation's key apart.
+func splitConversation(key string) (team, channel, thread string, ok bool) {
+	parts := strings.Split(key, ":")
+	if len(parts) != 3 {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], parts[2], true
+}
+
+// Results of what Slack told, for metrics.
+const (
+	resultTaken     = "taken"
+	resultDuplicate = "duplicate"
+	resultIgnored   = "ignored"   // not for the bot: its own messages, edits, other people's talk
+	resultInvalid   = "invalid"   // not understood
+	resultForbidden = "forbidden" // a wrong signature, or another app's
+	resultFailed    = "failed"    // it could not be written down, and Slack will repeat it
+)
+
+// Kinds of what Slack tells, for metrics.
+const (
+	kindMention = "mention"
+	kindDM      = "dm"
+	kindStop    = "stop"
+	kindAction  = "action"
+	kindCommand = "command"
+	kindOther   = "other"
+)
+
+// event takes an event of the Events API. An error says that it could not be written down, so that it must not be acknowledged.
+func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) error {
+	kind, result := kindOther, resultIgnored
+	defer func() { w.bot.options.Observer.SlackEvent(kind, result) }()
+	callback, ok := e.Data.(*slackevents.EventsAPICallbackEvent)
+	if !ok {
+		return nil
+	}
+	if w = w.of(callback.TeamID); w == nil {
+		result = resultForbidden
+		return nil
+	}
+	var m *message
+	switch inner := e.InnerEvent.Data.(type) {
+	case *slackevents.AppMentionEvent:
+		kind, m = kindMention, w.mention(inner)
+	case *slackevents.MessageEvent:
+		kind, m = kindDM, w.direct(inner)
+	case *slackevents.AgentSessionStoppedEvent:
+		kind = kindStop
+		id := callback.TeamID + ":" + callback.EventID
+		fresh, err := w.bot.journal.claim(ctx, id, nil)
+		if err == nil && fresh {
+			result = resultTaken
+			w.bot.stop(conversation(callback.TeamID, inner.Channel, inner.ThreadTimestamp), inner.User)
+		}
+		return err
+	}
+	if m == nil {
+		return nil
+	}
+	fresh, err := w.bot.journal.claim(ctx, m.id(), m)
+	switch {
+	case err != nil:
+		result = resultFailed
+	case !fresh:
+		result = resultDuplicate
+	default:
+		result = resultTaken
+		w.bot.enqueue(m)
+	}
+	return err
+}
+
+// mention is the message of somebody who mentions the bot; nil if it is not to be answered.
+func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
+	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || e.Edited != nil || isDM(e.Channel) {
+		return nil
+	}
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, e.Text, e.Files)
+}
+
+// direct is the message of somebody who writes to the bot alone; nil if it is not to be answered.
+func (w *workspace) direct(e *slackevents.MessageEvent) *message {
+	shares := e.SubType == "file_share"
+	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || !e.IsIM() || e.SubType != "" && !shares {
+		return nil
+	}
+	var files []slack.File
+	if e.Message != nil {
+		if e.Message.Edited != nil {
+			return nil
+		}
+		files = e.Message.Files
+	}
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, e.Text, files)
+}
+
+func (w *workspace) message(channel, thread, ts, user, text string, files []slack.File) *message {
+	a := w.account.Load()
+	if thread == "" {
+		thread = ts
+	}
+	m := &message{
+		Workspace: w.Name, Team: a.team, Channel: channel, Thread: thread, TS: ts, User: user,
+		Text: unescape(strings.TrimSpace(strings.ReplaceAll(text, "<@"+a.user+">", ""))),
+	}
+	for _, f := range files {
+		m.Files = append(m.Files, attachment{f.Name, f.Mimetype, f.Size, f.URLPrivateDownload})
+	}
+	if strings.Contains(channel+thread, ":") || m.Text == "" && len(m.Files) == 0 {
+		return nil
+	}
+	return m
+}

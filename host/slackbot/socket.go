@@ -1,0 +1,85 @@
+package slackbot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/gorilla/websocket"
+	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
+	"github.com/slack-go/slack/socketmode"
+	"golang.org/x/sync/errgroup"
+)
+
+// handlers is how many envelopes of one connection are handled at once. Each waits for the store, which takes many together.
+const handlers = 256
+
+// socket takes what comes over Socket Mode until the connection fails for good, or ctx ends. The library opens connections anew where
+// Slack wants that.
+func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
+	dialer := &websocket.Dialer{Proxy: nil, HandshakeTimeout: requestTime}
+	if proxy := w.bot.options.Proxy; proxy != nil {
+		dialer.Proxy = http.ProxyURL(proxy)
+	}
+	client := socketmode.New(api, socketmode.OptionDialer(dialer))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 1)
+	w.bot.work.Go(func() {
+		defer cancel()
+		failed <- client.RunContext(ctx)
+	})
+	group := &errgroup.Group{}
+	group.SetLimit(handlers)
+	for {
+		select {
+		case e := <-client.Events:
+			if e.Type == socketmode.EventTypeConnected {
+				w.logger.Info("connected to Slack in Socket Mode")
+			}
+			group.Go(func() error { w.envelope(ctx, client, e); return nil })
+		case <-ctx.Done():
+			return errors.Join(group.Wait(), <-failed)
+		}
+	}
+}
+
+// envelope handles what came over Socket Mode, and acknowledges it once it is written down.
+func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e socketmode.Event) {
+	id, answer := "", any(nil)
+	if e.Request != nil {
+		id = e.Request.EnvelopeID
+	}
+	switch data := e.Data.(type) {
+	case slackevents.EventsAPIEvent:
+		if err := w.event(ctx, data); err != nil {
+			w.logger.Error("an event could not be written down, and Slack will repeat it", "err", err)
+			return
+		}
+	case slack.InteractionCallback:
+		w.interaction(&data)
+	case slack.SlashCommand:
+		answer = w.command(ctx, &data)
+	case *socketmode.ErrorBadMessage:
+		w.bot.options.Observer.SlackEvent(kindOther, resultInvalid)
+		w.logger.Warn("Slack sent what this version does not understand", "err", data.Cause)
+		id = envelopeOf(data.Message)
+	}
+	if id == "" {
+		return
+	}
+	if err := client.AckCtx(ctx, id, answer); err != nil && ctx.Err() == nil {
+		w.logger.Warn("an acknowledgement could not be sent", "err", err)
+	}
+}
+
+// envelopeOf is the envelope of what was not understood otherwise: it is acknowledged, for Slack would only send the same again.
+func envelopeOf(raw json.RawMessage) string {
+	var envelope struct {
+		ID string `json:"envelope_id"`
+	}
+	_ = json.Unmarshal(raw, &envelope) // without one there is nothing to acknowledge
+	return envelope.ID
+}

@@ -1,0 +1,344 @@
+package slackbot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// When what was gathered is sent.
+const (
+	// firstWait gathers the first words, so that the answer does not begin with half a word.
+	firstWait = 100 * time.Millisecond
+	// textWait gathers text that is shorter than enoughText, in characters.
+	textWait   = time.Second
+	enoughText = 256
+	// streamPause and updatePause are between two calls, by Slack's tier for chat.appendStream and its advice for chat.update.
+	streamPause = 600 * time.Millisecond
+	updatePause = 3 * time.Second
+)
+
+// mostText is how much text is written into the thread, in characters. What is longer comes as a file.
+const mostText = 30_000
+
+// surface shows a turn in its thread. What the engine tells is gathered, and one goroutine sends it in order.
+type surface struct {
+	w     *workspace
+	m     *message
+	who   person
+	words *words
+	out   *answerWriter
+	wake  chan struct{}
+	// begun says that there is a goroutine; closing ends it, and done says that it has.
+	begun         bool
+	closing, done chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	pending []part
+	since   time.Time // when the first of pending came
+	cards   []card
+	written int // characters of text
+	left    int // characters that were left to the file
+	asking  int // questions that wait
+}
+
+// part is a piece of the answer: text, or the new state of a card.
+type part struct {
+	text string
+	// note says that the text is the bot's, and may mention people; calm that it cannot any more.
+	note, calm bool
+	card       *card
+}
+
+// isText reports a piece of the answer's text.
+func (p part) isText() bool { return p.card == nil && !p.note }
+
+// card is a tool call as people see it.
+type card struct {
+	id, name, title, output string
+	status                  slack.TaskCardStatus
+}
+
+var _ chat.Surface = (*surface)(nil)
+
+func newSurface(w *workspace, m *message, who person) *surface {
+	s := &surface{
+		w: w, m: m, who: who, words: wordsFor(who.locale), wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.out = &answerWriter{surface: s}
+	return s
+}
+
+// begin shows that the bot works, and starts to send.
+func (s *surface) begin(ctx context.Context) {
+	s.begun = true
+	s.w.bot.work.Go(func() {
+		defer close(s.done)
+		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusProcessing)
+		s.send(ctx)
+	})
+}
+
+// send sends what is gathered, when it is due, until closing.
+func (s *surface) send(ctx context.Context) {
+	for {
+		var timer <-chan time.Time
+		if at, ok := s.due(); ok {
+			timer = time.After(time.Until(at))
+		}
+		select {
+		case <-s.wake:
+		case <-timer:
+			s.out.write(ctx, s.take())
+		case <-s.closing:
+			return
+		}
+	}
+}
+
+// due is when to send what is gathered, or to end a stream that nothing comes to; not ok if there is nothing to do.
+func (s *surface) due() (at time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return s.out.opened.Add(streamTime), s.out.ts != "" && !s.out.plain
+	}
+	wait, characters := textWait, 0
+	for _, p := range s.pending {
+		characters += utf8.RuneCountInString(p.text)
+		if p.card != nil || characters >= enoughText {
+			wait = 0
+		}
+	}
+	if s.out.last.IsZero() {
+		wait = min(wait, firstWait)
+	}
+	at = s.since.Add(wait)
+	if next := s.out.next(); next.After(at) {
+		at = next
+	}
+	return at, true
+}
+
+// take returns what is gathered.
+func (s *surface) take() []part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts := s.pending
+	s.pending = nil
+	return parts
+}
+
+// back puts parts back that could not be sent.
+func (s *surface) back(parts []part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = append(parts, s.pending...)
+}
+
+// add gathers a part. The caller holds mu.
+func (s *surface) add(p part) {
+	if len(s.pending) == 0 {
+		s.since = time.Now()
+	}
+	last := len(s.pending) - 1
+	switch {
+	case p.card == nil && last >= 0 && s.pending[last].card == nil && s.pending[last].note == p.note && s.pending[last].calm == p.calm:
+		s.pending[last].text += p.text
+	case p.card != nil:
+		if i := slices.IndexFunc(s.pending, func(q part) bool { return q.card != nil && q.card.id == p.card.id }); i >= 0 {
+			s.pending[i] = p
+			break
+		}
+		fallthrough
+	default:
+		s.pending = append(s.pending, p)
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Text continues the answer.
+func (s *surface) Text(delta string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := utf8.RuneCountInString(delta)
+	if s.written+n > mostText || s.left > 0 {
+		s.left += n
+		return
+	}
+	s.written += n
+	s.add(part{text: delta})
+}
+
+// ToolStarted shows a card.
+func (s *surface) ToolStarted(id, name, title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if title == "" {
+		title = name
+	}
+	s.cards = append(s.cards, card{id: id, name: name, title: clip(oneLine(title), maxCard), status: slack.TaskCardStatusInProgress})
+	s.show(len(s.cards) - 1)
+}
+
+// ToolEnded shows how the call ended.
+func (s *surface) ToolEnded(id string, outcome pipeline.Outcome, short string) {
+	s.change(func(c *card) bool { return c.id == id }, func(c *card) {
+		c.status, c.output = slack.TaskCardStatusComplete, clip(oneLine(short), maxCard)
+		if outcome != pipeline.OK {
+			c.status = slack.TaskCardStatusError
+		}
+	})
+}
+
+// maxCard bounds a field of a card, in bytes: Slack takes 256 characters.
+const maxCard = 250
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// show gathers the state of a card. The caller holds mu.
+func (s *surface) show(i int) {
+	c := s.cards[i]
+	s.add(part{card: &c})
+}
+
+// change changes the first card that is meant.
+func (s *surface) change(meant func(*card) bool, how func(*card)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.cards {
+		if meant(&s.cards[i]) {
+			how(&s.cards[i])
+			s.show(i)
+			return
+		}
+	}
+}
+
+// Notice says something in italics, in a paragraph of its own.
+func (s *surface) Notice(_ chat.Notice, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(calm(text))
+}
+
+// note gathers something that is no part of the answer. The caller holds mu.
+func (s *surface) note(text string) {
+	if text = oneLine(text); text != "" {
+		s.add(part{text: "\n\n_" + text + "_\n\n", note: true})
+	}
+}
+
+// Way is none of its own: the bot shows every question of its conversations, and takes answers of all who may give them.
+func (s *surface) Way(chat.ToolCall) approval.Way { return approval.Way{} }
+
+// waits shows that a tool waits for people, and resumes that it does not any more.
+func (s *surface) waits(ctx context.Context, tool string) {
+	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusInProgress }, func(c *card) {
+		c.status, c.output = slack.TaskCardStatusPending, s.words.waits
+	})
+	if s.question(1) == 1 {
+		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusSuspended)
+	}
+}
+
+func (s *surface) resumes(ctx context.Context, tool string) {
+	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusPending }, func(c *card) {
+		c.status, c.output = slack.TaskCardStatusInProgress, ""
+	})
+	if s.question(-1) == 0 {
+		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusProcessing)
+	}
+}
+
+func (s *surface) question(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking += n
+	return s.asking
+}
+
+// finish says how the turn ended, and reports whether Slack has taken that.
+func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) bool {
+	if s.begun {
+		close(s.closing)
+		<-s.done
+	}
+	if errors.Is(err, errForbidden) {
+		return s.refuse(ctx)
+	}
+	s.conclude(answer, err, cause)
+	return s.out.end(ctx, s.take(), err == nil) && s.upload(ctx, answer)
+}
+
+// conclude gathers the last words.
+func (s *surface) conclude(answer *chat.Answer, err, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range s.cards {
+		if c.status == slack.TaskCardStatusInProgress || c.status == slack.TaskCardStatusPending {
+			s.cards[i].status, s.cards[i].output = slack.TaskCardStatusError, oneLine(s.words.stopped)
+			s.show(i)
+		}
+	}
+	stopped, byPerson := errors.AsType[*stoppedError](cause)
+	switch {
+	case byPerson && isUser(stopped.by):
+		s.note(fmt.Sprintf(s.words.stoppedBy, stopped.by))
+	case byPerson:
+		s.note(s.words.stopped)
+	case err != nil && errors.Is(cause, errEnding):
+		s.note(s.words.restarted)
+	case err != nil:
+		s.note(calm(failureText(err, s.words)))
+	case s.written == 0 && s.left == 0 && answer.Text != "":
+		s.add(part{text: answer.Text})
+	case s.written == 0 && s.left == 0:
+		s.note(s.words.empty)
+	case s.left > 0:
+		s.note(s.words.longer)
+	}
+}
+
+// refuse tells somebody who is not on the list, and nobody else.
+func (s *surface) refuse(ctx context.Context) bool {
+	api := s.w.account.Load().api
+	var err error
+	if isDM(s.m.Channel) {
+		_, _, err = api.PostMessageContext(ctx, s.m.Channel, slack.MsgOptionTS(s.m.Thread), slack.MsgOptionText(s.words.forbidden, false))
+	} else {
+		_, err = api.PostEphemeralContext(ctx, s.m.Channel, s.m.User, slack.MsgOptionText(s.words.forbidden, false))
+	}
+	if err != nil {
+		s.w.logger.Warn("somebody could not be told that they may not use the bot", "err", err)
+	}
+	return true
+}
+
+// upload puts an answer that was too long into the thread as a file.
+func (s *surface) upload(ctx context.Context, answer *chat.Answer) bool {
+	if s.left == 0 || answer == nil || answer.Text == "" {
+		return true
+	}
+	_, err := s.w.account.Load().api.UploadFileContext(ctx, slack.UploadFileParameters{
+		Content: answer.Text, Filename: "answer.md", FileSize: len(answer.Text), Channel: s.m.Channel, ThreadTimestamp: s.m.Thread,
+	})
+	if err != nil {
+		s.w.logger.Error("a long answer could not be uploaded", "err", err)
+	}
+	return err == nil
+}

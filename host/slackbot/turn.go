@@ -1,0 +1,236 @@
+package slackbot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// endTime is for the last words of an answer, when its own time is over.
+const endTime = 10 * time.Second
+
+// turn is one that runs.
+type turn struct {
+	message *message
+	cancel  context.CancelCauseFunc
+	surface *surface
+}
+
+// errEnding is why turns are cancelled when the process ends.
+var errEnding = errors.New("hako is shutting down")
+
+// answer takes a message through the engine, and tells the person however that ends.
+func (b *Bot) answer(m *message) {
+	w := b.workspaceOf(m)
+	if w == nil {
+		return // the journal keeps it until the workspace is there
+	}
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	defer cancel(nil)
+	if err := b.journal.started(ctx, m); err != nil {
+		w.logger.Error("a turn could not be written down", "err", err)
+	}
+	who, err := w.person(ctx, m.User)
+	s := newSurface(w, m, who)
+	t := &turn{message: m, cancel: cancel, surface: s}
+	b.lanes.set(m.conversation(), t)
+	defer b.lanes.clear(m.conversation())
+	var answer *chat.Answer
+	switch {
+	case err != nil:
+		w.logger.Error("somebody's groups are not known", "user", m.User, "err", err)
+	case !w.allows(who, m.Channel):
+		w.logger.Info("somebody may not use the bot", "user", m.User, "channel", m.Channel)
+		err = errForbidden
+	default:
+		s.begin(ctx)
+		answer, err = b.options.Engine.Turn(ctx, w.turn(ctx, m, who, s))
+	}
+	cause := context.Cause(ctx)
+	if cause != nil && b.ctx.Err() != nil {
+		cause = errEnding
+	}
+	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer stop()
+	if s.finish(ending, answer, err, cause) {
+		err = b.journal.ended(ending, m)
+	}
+	if err != nil && cause == nil && !errors.Is(err, errForbidden) {
+		w.logger.Warn("a turn failed", "conversation", m.conversation(), "err", err)
+	}
+}
+
+// errForbidden is for those who are not on the list.
+var errForbidden = errors.New("this person may not use the bot here")
+
+// workspaceOf returns the workspace of a message once it is signed in, or nil.
+func (b *Bot) workspaceOf(m *message) *workspace {
+	for _, w := range b.workspaces {
+		if w.Name == m.Workspace && w.account.Load() != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+// turn is the message as the engine takes it, with what was said before and the files.
+func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface) *chat.Turn {
+	t := &chat.Turn{
+		Conversation: m.conversation(), Shared: !isDM(m.Channel), Text: m.Text, Locale: who.locale, Surface: s,
+		Caller: w.caller(who, m.conversation()),
+	}
+	if earlier := w.earlier(ctx, m); earlier != "" {
+		t.Files = append(t.Files, chat.File{Name: "slack-thread.txt", MIMEType: "text/plain", Data: []byte(s.words.files + "\n" + earlier)})
+	}
+	for _, f := range m.Files {
+		file, err := w.download(ctx, f)
+		if err != nil {
+			w.logger.Warn("a file was left out", "err", err)
+			s.Notice("", fmt.Sprintf(s.words.fileTooLarge, f.Name, maxFile>>20))
+			continue
+		}
+		t.Files = append(t.Files, file)
+	}
+	if err := w.bot.journal.saw(ctx, m.conversation(), m.TS); err != nil {
+		w.logger.Error("what was read of a thread could not be noted", "err", err)
+	}
+	return t
+}
+
+// caller is a person as the pipeline sees it.
+func (w *workspace) caller(p person, session string) pipeline.Caller {
+	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.Tenant, User: p.id, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
+}
+
+// endLost ends an answer that a process left when it died. ts is its message, or empty.
+func (w *workspace) endLost(ctx context.Context, m *message, ts string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	words := wordsFor(w.locale(ctx, m.User))
+	api := w.account.Load().api
+	err := errNoStream
+	if ts != "" {
+		_, _, err = api.StopStreamContext(ctx, m.Channel, ts, slack.MsgOptionMarkdownText("\n\n"+words.lost))
+	}
+	if err != nil {
+		_, _, err = api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
+	}
+	if err != nil {
+		w.logger.Error("an answer that broke off could not be ended: it is tried again at the next start", "err", err)
+		return
+	}
+	w.setStatus(ctx, m, slack.AgentSessionStatusActive)
+	if err := w.bot.journal.ended(ctx, m); err != nil {
+		w.logger.Error("a turn could not be taken out of the journal", "err", err)
+	}
+}
+
+var errNoStream = errors.New("there is no streamed message")
+
+// setStatus moves the agent's session. Apps without the agent view have none, which does no harm.
+func (w *workspace) setStatus(ctx context.Context, m *message, status string) {
+	_, err := w.account.Load().api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
+		Status: status, ChannelID: m.Channel, ThreadTS: m.Thread, InitiatorUserID: m.User,
+	})
+	if err != nil {
+		w.logger.Debug("the session's status was not taken", "err", err)
+	}
+}
+
+// failureText is what people are told of an error.
+func failureText(err error, w *words) string {
+	if told, ok := errors.AsType[*chat.Error](err); ok {
+		return told.Text
+	}
+	return w.failed
+}
+
+// Bounds of what is read of a thread.
+const (
+	threadPages = 10
+	threadBytes = 24 << 10 // about 8,000 tokens
+	maxSaid     = 4 << 10  // of one message
+)
+
+// earlier is what others have written in the thread since the bot last looked: it was not told. The newest counts where it is too much.
+func (w *workspace) earlier(ctx context.Context, m *message) string {
+	if isDM(m.Channel) || m.Thread == m.TS {
+		return ""
+	}
+	seen, err := w.bot.journal.seen(ctx, m.conversation())
+	if err != nil {
+		w.logger.Error("what was read of a thread is not known", "err", err)
+	}
+	a := w.account.Load()
+	var lines []string
+	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Oldest: seen, Limit: 200}
+	for range threadPages {
+		list, more, next, err := a.api.GetConversationRepliesContext(ctx, parameters)
+		if err != nil {
+			w.logger.Warn("a thread could not be read", "channel", m.Channel, "err", err)
+			break
+		}
+		for _, said := range list {
+			if said.Timestamp < m.TS && said.Timestamp > seen && said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
+				lines = append(lines, fmt.Sprintf("%s: %s", said.User, clip(unescape(said.Text), maxSaid)))
+			}
+		}
+		if !more || next == "" {
+			break
+		}
+		parameters.Cursor = next
+	}
+	size := 0
+	for i := len(lines) - 1; i >= 0; i-- {
+		if size += len(lines[i]) + 1; size > threadBytes {
+			lines = lines[i+1:]
+			break
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// clip cuts text to a number of bytes, and marks that.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// maxFile is the largest file that is read, in bytes.
+const maxFile = 5 << 20
+
+// download reads a file with the bot's token, which goes to Slack alone.
+func (w *workspace) download(ctx context.Context, f attachment) (chat.File, error) {
+	if f.Size > maxFile || f.URL == "" {
+		return chat.File{}, fmt.Errorf("file %q: larger than %d bytes, or not in Slack", f.Name, maxFile)
+	}
+	out := &limited{left: maxFile}
+	if err := w.account.Load().api.GetFileContext(ctx, f.URL, out); err != nil {
+		return chat.File{}, fmt.Errorf("file %q: %w", f.Name, err)
+	}
+	return chat.File{Name: f.Name, MIMEType: f.Type, Data: out.data}, nil
+}
+
+// limited keeps what is written, up to a size.
+type limited struct {
+	data []byte
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if len(p) > l.left {
+		return 0, errors.New("the file is larger than Slack said")
+	}
+	l.left -= len(p)
+	l.data = append(l.data, p...)
+	return len(p), nil
+}

@@ -1,0 +1,284 @@
+package slackbot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/credential"
+)
+
+// workspace is a Workspace at work.
+type workspace struct {
+	Workspace
+	bot    *Bot
+	logger *slog.Logger
+
+	botToken, appToken, signingSecret *credential.Secret
+	// account is what is known once Slack has taken the token.
+	account atomic.Pointer[account]
+	people  people
+}
+
+// account is the bot in its workspace.
+type account struct {
+	api *slack.Client
+	// team, user and bot are IDs: of the workspace, and of the bot as a user and as a bot.
+	team, user, bot string
+}
+
+func newWorkspace(b *Bot, w Workspace) *workspace {
+	return &workspace{
+		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name),
+		botToken: credential.NewSecret(w.BotToken), appToken: credential.NewSecret(w.AppToken), signingSecret: credential.NewSecret(w.SigningSecret),
+	}
+}
+
+// checkURL holds that tokens are sent to https, or to this machine.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
+		return fmt.Errorf(`apiUrl %q is not the URL of an API: it ends in "/api/"`, text)
+	}
+	ip := net.ParseIP(u.Hostname())
+	if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" && !(u.Scheme == "http" && local) {
+		return fmt.Errorf("apiUrl %q would send tokens in the clear: use https", text)
+	}
+	return nil
+}
+
+// Waits between attempts to sign in.
+const (
+	leastWait = time.Second
+	mostWait  = 5 * time.Minute
+)
+
+// run keeps the bot signed in and connected until ctx ends.
+func (w *workspace) run(ctx context.Context) error {
+	wait := leastWait
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := w.connect(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		if time.Since(began) > mostWait {
+			wait = leastWait
+		}
+		if isAuth(err) {
+			w.botToken.Forget()
+			w.appToken.Forget()
+			wait = mostWait
+			w.logger.Error("Slack does not take the token: put a new one in its place, or install the app again; hako tries again", "in", wait, "err", err)
+		} else {
+			w.logger.Warn("not connected to Slack: hako tries again", "in", wait, "err", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, mostWait)
+	}
+	return nil
+}
+
+// connect signs in and takes what comes, until that fails or ctx ends.
+func (w *workspace) connect(ctx context.Context) error {
+	token, err := w.botToken.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("bot token: %w", err)
+	}
+	options := []slack.Option{slack.OptionHTTPClient(w.bot.client())}
+	if w.APIURL != "" {
+		options = append(options, slack.OptionAPIURL(w.APIURL))
+	}
+	if !w.AppToken.IsZero() {
+		appToken, err := w.appToken.Read(ctx)
+		if err != nil {
+			return fmt.Errorf("app token: %w", err)
+		}
+		options = append(options, slack.OptionAppLevelToken(appToken))
+	}
+	api := slack.New(token, options...)
+	who, err := api.AuthTestContext(ctx)
+	if err != nil {
+		return fmt.Errorf("auth.test: %w", err)
+	}
+	w.account.Store(&account{api: api, team: who.TeamID, user: who.UserID, bot: who.BotID})
+	w.logger.Info("signed in to Slack", "team", who.TeamID, "bot", who.UserID)
+	w.bot.recoverLost(ctx, w)
+	if w.AppToken.IsZero() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return w.socket(ctx, api)
+}
+
+// authErrors are what Slack says of tokens that will not work again by themselves.
+var authErrors = []string{
+	"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "org_login_required", "team_access_not_granted", "app_uninstalled",
+}
+
+func isAuth(err error) bool { return slices.Contains(authErrors, slackError(err)) }
+
+// slackError is the code of an error that Slack answered, or empty.
+func slackError(err error) string {
+	if answered, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
+		return answered.Err
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if slices.Contains(authErrors, err.Error()) {
+			return err.Error() // the library's Socket Mode returns some of them as plain texts
+		}
+	}
+	return ""
+}
+
+// of returns the workspace that a team is, if its requests come from the same app as w's: one app may be installed in several.
+func (w *workspace) of(team string) *workspace {
+	for _, other := range w.bot.workspaces {
+		if a := other.account.Load(); a != nil && a.team == team && (other == w || other.sameApp(w)) {
+			return other
+		}
+	}
+	return nil
+}
+
+// sameApp compares where the secrets of the app come from.
+func (w *workspace) sameApp(other *workspace) bool {
+	return w.AppToken.String() == other.AppToken.String() && w.SigningSecret.String() == other.SigningSecret.String() &&
+		slices.Equal(w.AppToken.Command, other.AppToken.Command) && slices.Equal(w.SigningSecret.Command, other.SigningSecret.Command)
+}
+
+// person is somebody in a workspace, as far as calls need to know.
+type person struct {
+	id, locale string
+	groups     []string
+}
+
+// as is the person as somebody who answers questions.
+func (w *workspace) as(p person) approval.Person {
+	return approval.Person{Tenant: w.Tenant, User: p.id, Groups: p.groups}
+}
+
+// How long what Slack says of people holds.
+const (
+	localeTime = time.Hour
+	groupsTime = 2 * time.Minute
+)
+
+// people remembers what Slack says of them. The zero value is ready.
+type people struct {
+	mu      sync.Mutex // guards what follows
+	locales map[string]remembered
+	groups  map[string][]string // by user
+	asked   time.Time           // when groups was
+}
+
+// remembered is a locale and until when it holds.
+type remembered struct {
+	locale string
+	until  time.Time
+}
+
+// person looks somebody up. What Slack does not tell is left empty; a failure to learn the groups is an error, for permissions hang on them.
+func (w *workspace) person(ctx context.Context, id string) (person, error) {
+	p := person{id: id, locale: w.locale(ctx, id)}
+	var err error
+	p.groups, err = w.groups(ctx, id)
+	return p, err
+}
+
+// locale is the person's language, a BCP 47 tag.
+func (w *workspace) locale(ctx context.Context, id string) string {
+	w.people.mu.Lock()
+	known, ok := w.people.locales[id]
+	w.people.mu.Unlock()
+	if ok && time.Now().Before(known.until) {
+		return known.locale
+	}
+	locale := w.bot.options.Locale
+	user, err := w.account.Load().api.GetUserInfoContext(ctx, id)
+	if err != nil {
+		w.logger.Warn("a person's language is not known", "user", id, "err", err)
+		return locale
+	}
+	if user.Locale != "" {
+		locale = user.Locale
+	}
+	w.people.mu.Lock()
+	defer w.people.mu.Unlock()
+	if w.people.locales == nil || len(w.people.locales) > maxPeople {
+		w.people.locales = map[string]remembered{}
+	}
+	w.people.locales[id] = remembered{locale, time.Now().Add(localeTime)}
+	return locale
+}
+
+// maxPeople bounds what is remembered.
+const maxPeople = 10_000
+
+// groups are the handles of the person's user groups.
+func (w *workspace) groups(ctx context.Context, id string) ([]string, error) {
+	w.people.mu.Lock()
+	defer w.people.mu.Unlock() // also while Slack is asked: once is enough
+	if w.people.groups != nil && time.Since(w.people.asked) < groupsTime {
+		return w.people.groups[id], nil
+	}
+	list, err := w.account.Load().api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeUsers(true))
+	switch slackError(err) {
+	case "":
+	case "missing_scope", "plan_upgrade_required", "not_allowed_token_type":
+		list, err = nil, nil // there are no user groups for this app
+	}
+	if err != nil {
+		return nil, fmt.Errorf("usergroups.list: %w", err)
+	}
+	groups := map[string][]string{}
+	for _, group := range list {
+		for _, user := range group.Users {
+			groups[user] = append(groups[user], group.Handle)
+		}
+	}
+	w.people.groups, w.people.asked = groups, time.Now()
+	return groups[id], nil
+}
+
+// in are the members of a user group, as far as they were asked for.
+func (p *people) in(handle string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []string
+	for user, groups := range p.groups {
+		if slices.Contains(groups, handle) {
+			list = append(list, user)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// allows reports whether the person may use the bot in the channel.
+func (w *workspace) allows(p person, channel string) bool {
+	if len(w.Channels) > 0 && !isDM(channel) && !slices.Contains(w.Channels, channel) {
+		return false
+	}
+	if len(w.Users) == 0 && len(w.Groups) == 0 || slices.Contains(w.Users, p.id) {
+		return true
+	}
+	return slices.ContainsFunc(p.groups, func(group string) bool { return slices.Contains(w.Groups, group) })
+}
+
+// isDM reports whether a channel is a direct message.
+func isDM(channel string) bool { return strings.HasPrefix(channel, "D") }
