@@ -303,6 +303,13 @@ func FuzzParse(f *testing.F) {
 		if d.Action != policy.Deny && !p.Visible(&c) {
 			t.Errorf("%+v, but the tool is hidden", d)
 		}
+		if d.Action == policy.Ask && !p.MayAsk(&c) {
+			t.Errorf("%+v, but calls cannot be asked about", d)
+		}
+		if !slices.ContainsFunc(p.Prospects(&c), func(prospect policy.Prospect) bool { return prospect.Rule == d.Rule }) {
+			t.Errorf("%+v is no prospect", d)
+		}
+		_ = policy.Lint(data, site) // must not panic
 	})
 }
 
