@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -15,12 +16,14 @@ import (
 type execFlags struct {
 	programs, env, ports []string
 	unconfined           bool
+	flags                *pflag.FlagSet
 }
 
 func (f *execFlags) add(flags *pflag.FlagSet) {
+	f.flags = flags
 	flags.StringArrayVar(&f.programs, "program", nil, `a program that the plugin may run, instead of those that it asks for or had; "*" for all that are installed`)
-	flags.StringArrayVar(&f.env, "env", nil, "NAME, a variable of hako's environment that commands get")
-	flags.StringArrayVar(&f.ports, "port", nil, "a TCP port that commands may connect to; without one they have no network")
+	flags.StringArrayVar(&f.env, "env", nil, "NAME, a variable of hako's environment that commands get; \"\" for none")
+	flags.StringArrayVar(&f.ports, "port", nil, "a TCP port that commands may connect to; \"\" for none, and then no network")
 	flags.BoolVar(&f.unconfined, "unconfined", false, "run commands also where the kernel cannot hold them to their folders")
 }
 
@@ -33,14 +36,16 @@ func (f *execFlags) settle(c *grant.Consent) error {
 		c.Exec.Programs = f.programs
 	}
 	if len(f.env) > 0 {
-		c.Exec.Env = f.env
+		c.Exec.Env = named(f.env)
 	}
-	c.Exec.Unconfined = c.Exec.Unconfined || f.unconfined
+	if f.flags.Changed("unconfined") {
+		c.Exec.Unconfined = f.unconfined
+	}
 	if len(f.ports) == 0 {
 		return nil
 	}
 	c.Exec.Ports = nil
-	for _, text := range f.ports {
+	for _, text := range named(f.ports) {
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || port == 0 {
 			return fmt.Errorf("--port %q: write a number from 1 to 65535", text)
@@ -48,6 +53,11 @@ func (f *execFlags) settle(c *grant.Consent) error {
 		c.Exec.Ports = append(c.Exec.Ports, uint16(port))
 	}
 	return nil
+}
+
+// named are the elements of a list that are not empty.
+func named(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
 }
 
 // checkExec says what keeps commands from running on this machine.

@@ -37,6 +37,11 @@ func TestApproveCommands(t *testing.T) {
 	if c := consent(t, dir); !slices.Equal(c.Exec.Ports, []uint16{443}) || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)
 	}
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--port", "", "--env=", "--unconfined").want(t, exitOK, "no network, also where the kernel cannot hold them")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--unconfined=false").want(t, exitOK, "no network\n")
+	if c := consent(t, dir); len(c.Exec.Ports)+len(c.Exec.Env) > 0 || c.Exec.Unconfined {
+		t.Errorf("recorded %+v", c.Exec)
+	}
 	for _, test := range []struct{ flag, value, want string }{
 		{"--program", "sh", "it does not ask to run sh, only ls, cat"},
 		{"--program", "*", "it does not ask to run *"},
