@@ -26,6 +26,8 @@ var wrapped = map[string][]string{
 	"github.com/openai/openai-go":            {"host/llm"},
 	"github.com/slack-go/slack":              {"host/slackbot"},
 	"github.com/gorilla/websocket":           {"host/slackbot", "internal/fakes/slack"},
+	"github.com/landlock-lsm/go-landlock":    {"host/broker/exec/confine"},
+	"mvdan.cc/sh":                            {"host/broker/exec"},
 	"github.com/spf13/cobra":                 {"cmd/hako"},
 	"github.com/spf13/viper":                 {"cmd/hako"},
 	"github.com/fsnotify/fsnotify":           {"host"},

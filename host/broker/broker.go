@@ -57,7 +57,7 @@ type Call struct {
 	// Memory is the guest's.
 	Memory Memory
 	// Ask asks a person, where the caller is, to agree to something that the guest wants; an error is a no, in words for the caller.
-	// Nil means that nobody can be asked.
+	// Nil means that nobody can be asked. It must end with ctx, and is called from any goroutine.
 	Ask func(ctx context.Context, q Question) error
 	// Replayed reports that an answer came from a recording, so that the result can say so.
 	Replayed bool
