@@ -26,9 +26,9 @@ func (a *app) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Say whether hako serve would start with this configuration",
-		Long: `Say whether hako serve would start with this configuration, without starting it: the file, the environment, tokens, folders, and
-that every plugin in service gets a valid configuration. Plugins that wait or are broken do not keep hako from starting; they are
-reported too.
+		Long: `Say whether hako serve would start with this configuration, without starting it: the file and those that it names, the environment,
+tokens, folders, and that every plugin in service gets a valid configuration. Plugins that wait or are broken do not keep hako from
+starting; they are reported too.
 
 Exit codes: 0 all is well, 2 it is not.`,
 		Args: arguments(0, 0),
@@ -40,6 +40,9 @@ Exit codes: 0 all is well, 2 it is not.`,
 func (a *app) checkConfig(v *view) error {
 	auth, _, err := checkHTTP(v.config)
 	if err != nil {
+		return err
+	}
+	if _, err := upstreamSpecs(v.config); err != nil {
 		return err
 	}
 	door, err := newDoor(v.config, v.host, auth, false, nil)

@@ -62,7 +62,7 @@ func TestDocuments(t *testing.T) {
 			}
 			shell := exec.CommandContext(t.Context(), "sh", "-eux", "-c", text)
 			shell.Dir = t.TempDir()
-			shell.Env = append(os.Environ(), asProgram+"=1", "MOCK_MODE=true", "GOPROXY=off", "PATH="+bin+":"+os.Getenv("PATH"))
+			shell.Env = append(os.Environ(), "MOCK_MODE=true", "GOPROXY=off", "PATH="+bin+":"+os.Getenv("PATH"))
 			if output, err := shell.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, output)
 			}
@@ -74,7 +74,7 @@ func TestDocuments(t *testing.T) {
 func wrapper(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	text := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\"\n", must(os.Executable()))
+	text := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, must(os.Executable()))
 	if err := os.WriteFile(filepath.Join(dir, "hako"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
