@@ -30,7 +30,8 @@ func (a *app) callCommand() *cobra.Command {
 		Short: "Call a tool",
 		Long: `Call a tool, the same way as an MCP client does. ARGUMENTS is a JSON object, or - to read it from standard input; left out it is {}.
 
-Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configuration, 3 the plugin waits for your consent.`,
+Exit codes: 0 the tool answered, 1 it says that it failed, 2 usage or configuration, 3 the plugin waits for your consent, or
+the policy or a person says no.`,
 		Example: `  hako call get_weather '{"location":"東京"}'
   echo '{"path":"notes.txt"}' | hako call file_read -`,
 		Args:              arguments(1, 2),
@@ -156,6 +157,8 @@ func callError(h *host.Host, err error) error {
 	var denied *pipeline.NotAllowedError
 	var missing *pipeline.NotFoundError
 	switch {
+	case errors.As(err, &denied) && denied.Rule != "":
+		return &exitError{exitNotAllowed, fmt.Errorf("%w\nSee: hako policy explain %s --door %s --as %s", err, shellWord(denied.Name), pipeline.DoorTerminal, shellWord(userName()))}
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
 	case errors.As(err, &missing) && missing.Hint == "":

@@ -107,3 +107,12 @@ func TestServeQuotas(t *testing.T) {
 		t.Errorf("the first call after a restart: %s", answer)
 	}
 }
+
+// TestCallDenied: somebody at the terminal is told how to find out why.
+func TestCallDenied(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\ndefault: deny\nrules: [{name: no echoes, action: deny, tools: [probe_echo]}]\n"))
+	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, `rule "no echoes" denies it`, "See: hako policy explain probe_echo --door terminal --as ")
+	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "no rule of the policy allows it")
+}

@@ -18,7 +18,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1 // the tool says that it failed, or a check found something
 	exitUsage       = 2 // the command line, the configuration or what it names is wrong
-	exitNotAllowed  = 3 // the operator has not said yes to the plugin
+	exitNotAllowed  = 3 // the operator has not said yes to the plugin, or the policy or a person says no to the call
 	exitInterrupted = 130
 )
 

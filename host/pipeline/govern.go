@@ -93,6 +93,9 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 
 // because is why a rule stands against a call.
 func because(rule, reason string) string {
+	if rule == policy.RuleDefault {
+		return "no rule of the policy allows it"
+	}
 	if reason == "" {
 		return fmt.Sprintf("the policy's rule %q denies it", rule)
 	}
