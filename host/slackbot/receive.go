@@ -71,7 +71,8 @@ const (
 // event takes an event of the Events API. An error says that it could not be written down, so that it must not be acknowledged.
 func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) error {
 	kind, result := kindOther, resultIgnored
-	defer func() { w.bot.options.Observer.SlackEvent(kind, result) }()
+	observer := w.bot.options.Observer
+	defer func() { observer.SlackEvent(kind, result) }()
 	callback, ok := e.Data.(*slackevents.EventsAPICallbackEvent)
 	if !ok {
 		return nil

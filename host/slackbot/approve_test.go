@@ -1,0 +1,214 @@
+package slackbot_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/internal/fakes/slack"
+)
+
+// asking is an engine whose one tool call wants a yes, of the caller or of approvers.
+func (w *world) asking(result chan<- error, approvers ...string) engine {
+	return func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turn.Surface.ToolStarted("1", "send_slack_dm", "Send a message")
+		way := turn.Surface.Way(chat.ToolCall{ID: "1", Name: "send_slack_dm"})
+		c := turn.Caller
+		way.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
+		_, err := w.desk.Ask(ctx, &approval.Question{
+			Caller: approval.Caller{Door: c.Door, Tenant: c.Tenant, User: c.User, Session: c.Session}, Tool: "send_slack_dm", Plugin: "slack",
+			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true, Approvers: approvers,
+		}, way)
+		outcome := pipeline.OK
+		if err != nil {
+			outcome = pipeline.NotAllowed
+		}
+		turn.Surface.ToolEnded("1", outcome, "")
+		result <- err
+		return &chat.Answer{Text: "done"}, ctx.Err()
+	}
+}
+
+// question waits for a message with buttons, and returns it and the question's ID.
+func (w *world) question() (slack.Message, string) {
+	w.t.Helper()
+	m := w.answered("hako_approve")
+	waiting, err := w.desk.Waiting(w.t.Context(), nil)
+	if err != nil || len(waiting) != 1 {
+		w.t.Fatalf("waiting: %v, %v", waiting, err)
+	}
+	return m, waiting[0].ID
+}
+
+func (w *world) click(user string, m slack.Message, action, value string) {
+	w.t.Helper()
+	if err := w.slack.Click(w.t.Context(), user, m, action, value); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	result := make(chan error, 1)
+	w.start(w.asking(result), nil)
+	w.connected()
+	thread := w.tell(mention("tell them"))
+	m, id := w.question()
+	if m.Thread != thread || !strings.Contains(m.Blocks, "send_slack_dm") || strings.Contains(m.Text, "<!channel>") {
+		t.Errorf("%+v", m)
+	}
+	w.wait("a suspended session", func() bool { return w.slack.Session(general, thread) == "suspended" })
+	w.click(aki, m, "hako_approve", id)
+	w.wait("a refusal", func() bool {
+		a := w.answers()
+		return a[len(a)-1].Ephemeral == aki && strings.Contains(a[len(a)-1].Text, "権限がありません")
+	})
+	w.click(ken, m, "hako_approve", id)
+	if err := <-result; err != nil {
+		t.Errorf("the call: %v", err)
+	}
+	m = w.answered("Approved by <@" + ken + ">")
+	if strings.Contains(m.Blocks, "hako_deny") {
+		t.Error("the buttons are still there")
+	}
+	w.click(ken, m, "hako_deny", id)
+	w.wait("a note", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "does not wait any more") })
+}
+
+func TestDeny(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	result := make(chan error, 1)
+	w.start(w.asking(result, "leads"), nil) // four eyes: ken asks, one of the leads answers
+	w.connected()
+	w.tell(mention("tell them"))
+	m, id := w.question()
+	w.click(ken, m, "hako_approve", id)
+	w.wait("a refusal", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "may not answer") })
+	w.click(aki, m, "hako_deny", id)
+	var refused *approval.RefusedError
+	if err := <-result; !errors.As(err, &refused) || refused.By != aki {
+		t.Errorf("the call: %v", err)
+	}
+	w.answered("Denied by <@" + aki + ">")
+}
+
+// TestWithdrawn: a question ends with its run, and when nobody answers.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	result := make(chan error, 1)
+	w.start(w.asking(result), nil)
+	w.connected()
+	thread := w.tell(mention("tell them"))
+	m, id := w.question()
+	w.click(ken, slack.Message{Channel: general, Thread: thread}, "hako_stop", slack.Team+":"+general+":"+thread)
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call: %v", err)
+	}
+	w.answered("No longer needed")
+	w.click(ken, m, "hako_approve", id)
+	w.wait("a note", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "does not wait any more") })
+	if outcome, _, err := w.desk.Outcome(t.Context(), id); err != nil || outcome != approval.Withdrawn {
+		t.Errorf("%s, %v", outcome, err)
+	}
+}
+
+// TestPlaces: questions go to the approvers' direct messages, and those of other doors to a channel.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	t.Run("direct messages", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		result := make(chan error, 1)
+		w.start(w.asking(result, "leads"), func(o *slackbot.Options) { o.Workspaces[0].Approvals = slackbot.ApproveInDM })
+		w.connected()
+		w.tell(mention("tell them"))
+		m, id := w.question()
+		if m.Channel != dm || !strings.Contains(m.Blocks, "許可") {
+			t.Errorf("%+v", m)
+		}
+		w.click(aki, m, "hako_approve", id)
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a channel, other doors, a restart", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		inOffice := func(o *slackbot.Options) { o.Workspaces[0].Approvals = office }
+		w.start(engine(echo), inOffice)
+		w.connected()
+		q := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "acme-inc", User: "somebody"}, Tool: "x", Approvers: []string{"leads"}, Rule: "r"}
+		asked := make(chan error, 1)
+		go func() { _, err := w.desk.Ask(context.Background(), q, approval.Way{}); asked <- err }()
+		m, id := w.question()
+		if m.Channel != office {
+			t.Errorf("%+v", m)
+		}
+		old := w.desk
+		w.stop()
+		w.start(engine(echo), inOffice)
+		w.connected()
+		w.click(aki, m, "hako_approve", id)
+		w.answered("Approved by <@" + aki + ">")
+		if err := <-asked; err != nil {
+			t.Errorf("%v of %v", err, old)
+		}
+		other := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "other", User: "somebody"}, Tool: "x", Approvers: []string{"leads"}, Rule: "r"}
+		if _, err := w.desk.Ask(t.Context(), other, approval.Way{}); !errors.Is(err, approval.ErrUnreachable) {
+			t.Errorf("a question of another tenant: %v", err)
+		}
+	})
+}
+
+// TestExpired: a question that nobody answers says so.
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	result := make(chan error, 1)
+	w.start(w.asking(result), func(o *slackbot.Options) {
+		var err error
+		if w.desk, err = approval.New(t.Context(), w.store, &approval.Options{Timeout: 300 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+		o.Desk = w.desk
+	})
+	w.connected()
+	w.tell(mention("tell them"))
+	if err := <-result; !errors.Is(err, approval.ErrExpired) {
+		t.Errorf("the call: %v", err)
+	}
+	w.answered("Nobody answered in time")
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(engine(echo), func(o *slackbot.Options) {
+		o.Usage = func(_ context.Context, c pipeline.Caller) (string, error) { return c.User + " <3 tokens>", nil }
+	})
+	w.connected()
+	for _, test := range []struct{ user, text, want string }{
+		{ken, "tools", "no tool that you may use"},
+		{ken, "status", "Nothing is being written"},
+		{ken, "stop", "nothing to stop"},
+		{ken, "usage", ken + " &lt;3 tokens&gt;"},
+		{ken, "", "lists the tools"},
+		{aki, "status", "作成中の回答はありません"},
+	} {
+		raw, err := w.slack.Command(t.Context(), test.user, general, "/hako", test.text)
+		var answer struct{ Text, ResponseType string }
+		if err != nil || json.Unmarshal([]byte(raw), &answer) != nil || !strings.Contains(answer.Text, test.want) || !strings.Contains(raw, "ephemeral") {
+			t.Errorf("%s: %s, %v", test.text, raw, err)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package slackbot_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/internal/fakes/slack"
+)
+
+// overHTTP makes a workspace take requests over HTTP.
+func (w *world) overHTTP(o *slackbot.Options) {
+	o.Workspaces[0].AppToken = credential.Source{}
+	o.Workspaces[0].SigningSecret = secret(w.t, signing)
+}
+
+// serve starts a bot that takes requests over HTTP, waits until it is signed in, and returns its URL.
+func (w *world) serve(e slackbot.Engine, change func(*slackbot.Options)) string {
+	w.t.Helper()
+	before := strings.Count(w.log.String(), "signed in")
+	b := w.start(e, func(o *slackbot.Options) {
+		w.overHTTP(o)
+		if change != nil {
+			change(o)
+		}
+	})
+	server := httptest.NewServer(b.Handler())
+	w.t.Cleanup(server.Close)
+	url := server.URL + "/slack/acme"
+	w.slack.UseHTTP(url, signing)
+	w.wait("signing in", func() bool { return strings.Count(w.log.String(), "signed in") > before })
+	return url
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	url := w.serve(engine(echo), nil)
+	now := time.Now()
+	const js, form = "application/json", "application/x-www-form-urlencoded"
+	for name, test := range map[string]struct {
+		kind, body, secret string
+		at                 time.Time
+		change             func(*http.Request)
+		status             int
+		want               string
+	}{
+		"the challenge":      {js, `{"type":"url_verification","challenge":"abc"}`, signing, now, nil, 200, "abc"},
+		"another secret":     {js, `{"type":"url_verification","challenge":"abc"}`, "wrong", now, nil, 401, "signature"},
+		"an old request":     {js, `{"type":"url_verification","challenge":"abc"}`, signing, now.Add(-6 * time.Minute), nil, 401, "signature"},
+		"one of the future":  {js, `{"type":"url_verification","challenge":"abc"}`, signing, now.Add(6 * time.Minute), nil, 401, "signature"},
+		"no signature":       {js, `{}`, signing, now, func(r *http.Request) { r.Header.Del("X-Slack-Signature") }, 401, "signature"},
+		"a short signature":  {js, `{}`, signing, now, func(r *http.Request) { r.Header.Set("X-Slack-Signature", "v0=00") }, 401, "signature"},
+		"no JSON":            {js, `{`, signing, now, nil, 400, "not understood"},
+		"an unknown event":   {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":{"type":"nonsense"}}`, signing, now, nil, 200, ""},
+		"an event of a list": {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":[]}`, signing, now, nil, 200, ""},
+		"another team":       {js, `{"type":"event_callback","team_id":"T1","event_id":"E2","event":{"type":"app_mention","user":"U1","text":"x","ts":"1","channel":"C1"}}`, signing, now, nil, 200, ""},
+		"an odd action":      {form, `payload={"type":"block_actions"`, signing, now, nil, 400, "not understood"},
+		"no command":         {form, `team_id=T0000000000`, signing, now, nil, 400, "not understood"},
+		"a large request":    {js, strings.Repeat(" ", 2<<20), signing, now, nil, 413, "too large"},
+	} {
+		r, err := slack.Signed(t.Context(), url, test.kind, []byte(test.body), test.secret, test.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.change != nil {
+			test.change(r)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode != test.status || !strings.Contains(string(text), test.want) {
+			t.Errorf("%s: %d %q, want %d %q", name, response.StatusCode, text, test.status, test.want)
+		}
+	}
+	if n := w.counts.get("event other forbidden"); n < 5 {
+		t.Errorf("%d forbidden requests were counted", n)
+	}
+	if strings.Contains(w.log.String(), signing) {
+		t.Error("the log holds the secret")
+	}
+}
+
+// TestIgnored: what the bot itself says, edits, joins and other people's talk are not answered.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var turns atomic.Int32
+	w.serve(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turns.Add(1)
+		return echo(ctx, turn)
+	}), nil)
+	for i, event := range []map[string]any{
+		{"type": "app_mention", "user": robot, "text": "<@" + robot + "> me", "ts": "1.1", "channel": general},
+		{"type": "app_mention", "user": ken, "bot_id": "B1", "text": "<@" + robot + "> a bot", "ts": "1.2", "channel": general},
+		{"type": "app_mention", "user": ken, "text": "<@" + robot + "> edited", "ts": "1.3", "channel": general, "edited": map[string]string{"user": ken, "ts": "2"}},
+		{"type": "app_mention", "user": ken, "text": "<@" + robot + ">", "ts": "1.4", "channel": general},
+		{"type": "message", "user": ken, "text": "talk", "ts": "1.5", "channel": general, "channel_type": "channel"},
+		{"type": "message", "channel_type": "im", "subtype": "message_changed", "channel": dm, "message": map[string]any{"user": aki, "text": "x", "ts": "1.6"}},
+		{"type": "message", "channel_type": "im", "channel": dm, "user": robot, "text": "me", "ts": "1.7"},
+		{"type": "message", "channel_type": "im", "subtype": "bot_message", "channel": dm, "bot_id": "B1", "text": "x", "ts": "1.8"},
+		{"type": "app_home_opened", "user": aki, "channel": dm, "tab": "messages"},
+	} {
+		if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, slack.Envelope(fmt.Sprint("Ev", i), event), 0); err != nil {
+			t.Errorf("%v: %v", event, err)
+		}
+	}
+	w.tell(slack.Said{User: aki, Channel: dm, Text: "the last"})
+	w.answered("You said: the last")
+	if turns.Load() != 1 {
+		t.Errorf("%d turns", turns.Load())
+	}
+}
+
+// TestRepeated: events come again, by another name, and at another replica; each is answered once.
+func TestRepeated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var turns atomic.Int32
+	count := engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turns.Add(1)
+		return echo(ctx, turn)
+	})
+	one := w.serve(count, nil)
+	other := w.serve(count, nil)
+	said := mention("once")
+	ts := w.slack.Say(said)
+	event := w.slack.Event(said, ts)
+	again := slack.Envelope("EvOther", event["event"].(map[string]any))
+	var group sync.WaitGroup
+	for i := range 12 {
+		group.Go(func() {
+			w.slack.UseHTTP([]string{one, other}[i%2], signing)
+			payload := []map[string]any{event, again}[i%3%2]
+			if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, payload, i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	w.answered("You said: once")
+	w.tell(mention("the last"))
+	w.answered("You said: the last")
+	if turns.Load() != 2 {
+		t.Errorf("%d turns, want 2", turns.Load())
+	}
+}
+
+// TestBurst: 1,000 events at once, each told twice. None is lost, none is answered twice, and all are acknowledged in time.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var mu sync.Mutex
+	seen := map[string]int{}
+	w.serve(engine(func(_ context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[turn.Text]++
+		return &chat.Answer{Text: "ok"}, nil
+	}), nil)
+	var group sync.WaitGroup
+	gate := make(chan struct{}, 100)
+	for i := range 1000 {
+		said := mention(fmt.Sprint("event ", i))
+		event := w.slack.Event(said, w.slack.Say(said))
+		for retry := range 2 {
+			group.Go(func() {
+				gate <- struct{}{}
+				defer func() { <-gate }()
+				if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, event, retry); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	w.wait("1000 turns", func() bool { mu.Lock(); defer mu.Unlock(); return len(seen) == 1000 })
+	mu.Lock()
+	defer mu.Unlock()
+	for text, n := range seen {
+		if n != 1 {
+			t.Errorf("%q was answered %d times", text, n)
+		}
+	}
+	if taken, twice := w.counts.get("event mention taken"), w.counts.get("event mention duplicate"); taken != 1000 || twice != 1000 {
+		t.Errorf("%d taken, %d duplicates", taken, twice)
+	}
+}
+
+// TestOrder: messages of one thread that come while it is being answered are answered in the order they were written in.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	begun, free := make(chan struct{}), make(chan struct{})
+	var order []string
+	w.serve(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		if turn.Text == "first" {
+			close(begun)
+			<-free
+		}
+		order = append(order, turn.Text) // one at a time, or the race detector says so
+		return echo(ctx, turn)
+	}), nil)
+	thread := w.tell(mention("first"))
+	<-begun
+	var events []map[string]any
+	for _, text := range []string{"second", "third", "fourth"} {
+		said := mention(text)
+		said.Thread = thread
+		events = append(events, w.slack.Event(said, w.slack.Say(said)))
+	}
+	for _, i := range []int{2, 0, 1} {
+		if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, events[i], 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(free)
+	w.answered("You said: fourth")
+	if got := strings.Join(order, " "); got != "first second third fourth" {
+		t.Error(got)
+	}
+}
+
+// TestReconnect: Slack closes connections; events come over the next one.
+func TestReconnect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(engine(echo), nil)
+	w.connected()
+	w.tell(mention("before"))
+	w.answered("You said: before")
+	w.slack.Disconnect()
+	said := mention("after")
+	event := w.slack.Event(said, w.slack.Say(said))
+	w.wait("acknowledgement", func() bool { // as Slack repeats it
+		_, err := w.slack.Deliver(t.Context(), slack.KindEvent, event, 1)
+		return err == nil
+	})
+	w.answered("You said: after")
+}
+
+// TestRevoked: a token that Slack does not take is logged and counted, and is no reason to end; it is not shown.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(engine(echo), func(o *slackbot.Options) { o.Workspaces[0].BotToken = secret(t, "xoxb-revoked") })
+	w.wait("message in the log", func() bool { return strings.Contains(w.log.String(), "Slack does not take the token") })
+	if w.counts.get("request auth.test auth") != 1 {
+		t.Error("it was not counted once")
+	}
+	if bytes.Contains([]byte(w.log.String()), []byte("xoxb-revoked")) {
+		t.Error("the log holds the token")
+	}
+}

@@ -1,0 +1,95 @@
+package slackbot
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestMrkdwn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ markdown, want string }{
+		{"plain", "plain"},
+		{"a < b & c > d", "a &lt; b &amp; c &gt; d"},
+		{"**bold** and __bold__", "*bold* and *bold*"},
+		{"*italic* ~~gone~~ 2 * 3 * 4", "_italic_ ~gone~ 2 * 3 * 4"},
+		{"`a<b`", "`a&lt;b`"},
+		{"# Title **x** #", "*Title x*"},
+		{"- one\n  * two\n1. three", "• one\n  • two\n1. three"},
+		{"> said\n---", "> said\n──────────"},
+		{"```go\nif a < b { **c** }\n```\nafter", "```\nif a &lt; b { **c** }\n```\nafter"},
+		{"```\nopen", "```\nopen\n```"},
+		{"[text](https://example.com/a?b=1&c=2)", "<https://example.com/a?b=1&amp;c=2|text>"},
+		{"![](https://example.com/a.png)", "<https://example.com/a.png|https://example.com/a.png>"},
+		{"[https://bank.example](https://evil.example)", "<https://evil.example|https://evil.example>"},
+		{"[x](javascript:alert(1))", "[x](javascript:alert(1))"},
+		{"<!channel> <@U123> <https://evil.example|bank>", "&lt;!channel&gt; &lt;@U123&gt; &lt;https://evil.example|bank&gt;"},
+		{"**東京**の天気は*晴れ*です", "*東京*の天気は_晴れ_です"},
+	} {
+		if got := mrkdwn(test.markdown); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.markdown, got, test.want)
+		}
+	}
+}
+
+func TestCalm(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ text, want string }{
+		{"a < b", "a < b"},
+		{"<!channel> <@U1> <#C1> <https://a.example|b> <https://a.example>", "&lt;!channel> &lt;@U1> &lt;#C1> &lt;https://a.example|b> <https://a.example>"},
+	} {
+		if got := calm(test.text); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// TestSettle: what would call people is caught also where it comes in pieces.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	o := &answerWriter{}
+	var got strings.Builder
+	for _, piece := range []string{"hello <", "!chan", "nel> and <", "https://a.example", "|b> 1 <", " 2"} {
+		for _, p := range o.settle([]part{{text: piece}}) {
+			got.WriteString(p.text)
+		}
+	}
+	if want := "hello &lt;!channel> and &lt;https://a.example|b> 1 < 2"; got.String()+o.held != want {
+		t.Errorf("got %q, want %q", got.String()+o.held, want)
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text string
+		room int
+		head string
+	}{
+		{"one two three", 9, "one two "}, {"onetwothree", 5, "onetw"}, {"line one\nline two", 12, "line one\n"}, {"あいうえお", 3, "あいう"}, {"x", 0, ""},
+		{"今日は晴れ。明日は雨。", 8, "今日は晴れ。"},
+	} {
+		if head, tail := cut(test.text, test.room); head != test.head || head+tail != test.text {
+			t.Errorf("%q at %d: %q and %q", test.text, test.room, head, tail)
+		}
+	}
+}
+
+// markup is what Slack takes for more than text.
+var markup = regexp.MustCompile(`<[^>]*>?`)
+
+func FuzzMrkdwn(f *testing.F) {
+	for _, seed := range []string{"**a** [b](https://c.example) `d`", "```\n<!here>", "> *x*\n# y", "[<!channel>](https://a.example)", "**`*"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, markdown string) {
+		for _, found := range markup.FindAllString(mrkdwn(markdown), -1) {
+			if !strings.HasPrefix(found, "<https://") && !strings.HasPrefix(found, "<http://") && !strings.HasPrefix(found, "<mailto:") {
+				t.Errorf("%q became %q", markdown, found)
+			}
+		}
+		if found := calls.FindString(calm(markdown)); found != "" {
+			t.Errorf("%q still holds %q", markdown, found)
+		}
+	})
+}
