@@ -24,7 +24,7 @@ func (a *app) devCommand() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
-	cmd.AddCommand(a.devFakesCommand())
+	cmd.AddCommand(a.devFakesCommand(), a.devChatCommand())
 	return cmd
 }
 

@@ -138,8 +138,11 @@ func (s *Step) expand(text string, c *Conversation) string {
 	for i, part := range parts {
 		parts[i] = string(when.ExpandString(nil, part, c.Text, match))
 	}
-	return strings.Join(parts, strings.Join(c.Results, "\n"))
+	return strings.Join(parts, label.ReplaceAllString(strings.Join(c.Results, "\n"), ""))
 }
+
+// label is a line in double brackets, as a host puts before and after what is data. Models do not repeat it.
+var label = regexp.MustCompile(`(?m)^\[\[.*\]\]\n|\n?^\[\[.*\]\]$`)
 
 // expandJSON fills in the texts within arguments. What is not JSON stays as it is.
 func (s *Step) expandJSON(arguments string, c *Conversation) string {
