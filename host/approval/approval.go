@@ -211,7 +211,7 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 		case <-answered:
 		case <-ticker.C:
 		case <-asking.Done():
-			return "", d.give(ctx, q)
+			return d.give(ctx, q)
 		case err := <-here:
 			if err := d.stranded(asking, q, err); err != nil {
 				return "", err
@@ -260,16 +260,20 @@ func (d *Desk) stranded(asking context.Context, q *Question, cause error) error 
 	return fmt.Errorf("%w: %w", ErrUnreachable, cause)
 }
 
-// give gives a question up.
-func (d *Desk) give(ctx context.Context, q *Question) error {
-	state, reason := stateExpired, ErrExpired
+// give gives a question up, unless it was answered at the last moment and the call is still there.
+func (d *Desk) give(ctx context.Context, q *Question) (by string, err error) {
+	state, lasting := stateExpired, context.WithoutCancel(ctx)
 	if ctx.Err() != nil {
-		state, reason = stateWithdrawn, ctx.Err()
+		state = stateWithdrawn
 	}
-	if err := d.end(context.WithoutCancel(ctx), q.ID, state); err != nil {
-		return err
+	err = d.end(lasting, q.ID, state)
+	switch {
+	case ctx.Err() != nil:
+		return "", errors.Join(err, ctx.Err())
+	case err != nil:
+		return "", err
 	}
-	return reason
+	return d.claim(lasting, q.ID)
 }
 
 // replied takes the answer that a second call brings.

@@ -207,6 +207,32 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
+// TestRememberedReply: the answer to a question whose yes was remembered counts no longer than that.
+func TestRememberedReply(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	q := func() *approval.Question {
+		q := question(`{}`)
+		q.Remember = time.Minute
+		return q
+	}
+	var pending *approval.PendingError
+	if _, err := d.Ask(t.Context(), q(), approval.Way{By: aki, Later: true}); !errors.As(err, &pending) {
+		t.Fatal(err)
+	}
+	way := approval.Way{By: aki, Later: true, Reply: &approval.Reply{ID: pending.Question.ID, Yes: true}}
+	for range 2 {
+		if _, err := d.Ask(t.Context(), q(), way); err != nil {
+			t.Errorf("within the minute: %v", err)
+		}
+	}
+	now = now.Add(2 * time.Minute)
+	if _, err := d.Ask(t.Context(), q(), way); !errors.Is(err, approval.ErrExpired) {
+		t.Errorf("after the minute: %v", err)
+	}
+}
+
 // TestSecondCall: the caller brings the answer with a second call.
 func TestSecondCall(t *testing.T) {
 	t.Parallel()

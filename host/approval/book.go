@@ -92,8 +92,9 @@ func (d *Desk) change(ctx context.Context, query string, args ...any) error {
 // claim takes the answer to a question for the one call that it was about. It fails with errWaiting without one.
 func (d *Desk) claim(ctx context.Context, id string) (by string, err error) {
 	var state string
+	var until int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT state, answered_by FROM approval WHERE id = $1`, id).Scan(&state, &by)
+		return tx.QueryRowContext(ctx, `SELECT state, answered_by, valid_until FROM approval WHERE id = $1`, id).Scan(&state, &by, &until)
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -109,16 +110,21 @@ func (d *Desk) claim(ctx context.Context, id string) (by string, err error) {
 	case stateExpired:
 		return "", ErrExpired
 	case stateYes:
-		return by, d.use(ctx, id)
+		return by, d.use(ctx, id, until)
 	}
 	return "", ErrUnknown
 }
 
-// use uses a yes up, unless it is remembered.
-func (d *Desk) use(ctx context.Context, id string) error {
+// use uses a yes up, unless it is remembered: until then, in milliseconds.
+func (d *Desk) use(ctx context.Context, id string, until int64) error {
 	q, err := d.Question(ctx, id)
-	if err != nil || q.Remember > 0 {
+	switch {
+	case err != nil:
 		return err
+	case q.Remember > 0 && until <= d.options.Now().UnixMilli():
+		return ErrExpired
+	case q.Remember > 0:
+		return nil
 	}
 	return d.change(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, stateUsed, id, stateYes)
 }
