@@ -100,12 +100,22 @@ func (f *file) check() error {
 	if f.scanner, err = secretscan.New(&f.secrets); err != nil {
 		e.Add("secrets", "%v", err)
 	}
-	for i := range f.quotas {
-		if err := f.quotas[i].Check(); err != nil {
-			e.Add(strictyaml.Index("quotas", i), "%v", err)
-		}
-	}
+	f.checkQuotas(&e)
 	return e.Err()
+}
+
+func (f *file) checkQuotas(e *strictyaml.Error) {
+	seen := map[string]bool{}
+	for i := range f.quotas {
+		path, rule := strictyaml.Index("quotas", i), &f.quotas[i]
+		if err := rule.Check(); err != nil {
+			e.Add(path, "%v", err)
+		}
+		if seen[rule.Name] {
+			e.Add(path, "there is another quota called %q: give each its own name", rule.Name)
+		}
+		seen[rule.Name] = true
+	}
 }
 
 func readQuota(v strictyaml.Value, r *quota.Rule) {

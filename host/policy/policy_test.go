@@ -217,6 +217,7 @@ func TestParseErrors(t *testing.T) {
 		{"no condition", "version: 1\nrules: [{name: a, action: deny, when: 'size(user)'}]", "true or false, not int"},
 		{"a word that the table does not know", "version: 1\ntool_permissions: {x: ask}", "requires_confirmation"},
 		{"a command rule without conditions", "version: 1\ncommands: [{name: x, action: deny}]", "would match everything"},
+		{"two quotas of one name", "version: 1\nquotas: [{name: x, rate: 1}, {name: x, rate: 2}]", "another quota called"},
 		{"a quota that limits nothing", "version: 1\nquotas: [{name: x}]", "limits nothing"},
 		{"an anchor", "version: 1\nrules: [&a {name: a, action: deny}, *a]", "anchors and aliases"},
 	} {

@@ -156,13 +156,8 @@ func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
 			return nil, err
 		}
 	}
-	for i, u := range mine {
-		if err := u.take(now); err != nil {
-			for _, before := range mine[:i] {
-				before.running--
-			}
-			return nil, err
-		}
+	for _, u := range mine {
+		u.take(now)
 	}
 	return func(steps int64) { l.leave(mine, steps) }, nil
 }
@@ -269,20 +264,30 @@ func (u *use) full(now time.Time) error {
 		midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		return &Error{u.rule.Name, fmt.Sprintf("%s of computing a day", u.rule.CPU), midnight.Sub(now)}
 	}
+	if wait := u.wait(now); wait > 0 {
+		return &Error{u.rule.Name, fmt.Sprintf("%d calls a minute", u.rule.Rate), wait}
+	}
 	return nil
 }
 
-// take counts the call.
-func (u *use) take(now time.Time) error {
+// wait is how long it takes until the rate allows a call.
+func (u *use) wait(now time.Time) time.Duration {
+	if u.limiter == nil {
+		return 0
+	}
+	missing := 1 - u.limiter.TokensAt(now)
+	if missing <= 0 {
+		return 0
+	}
+	return time.Duration(math.Ceil(missing/float64(u.limiter.Limit()))) * time.Second
+}
+
+// take counts the call, for which there is room.
+func (u *use) take(now time.Time) {
 	if u.limiter != nil {
-		r := u.limiter.ReserveN(now, 1)
-		if wait := r.DelayFrom(now); wait > 0 {
-			r.CancelAt(now)
-			return &Error{u.rule.Name, fmt.Sprintf("%d calls a minute", u.rule.Rate), time.Duration(math.Ceil(wait.Seconds())) * time.Second}
-		}
+		u.limiter.AllowN(now, 1)
 	}
 	u.running++
-	return nil
 }
 
 // saveTime bounds one exchange with the ledger: a caller's first call of a day waits for one.

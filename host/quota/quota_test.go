@@ -62,6 +62,24 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// TestRefusedCallsCountNowhere: what one quota refuses uses nothing of another.
+func TestRefusedCallsCountNowhere(t *testing.T) {
+	t.Parallel()
+	c := &clock{time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	l := limiter(t, c, nil, quota.Rule{Name: "all", Per: quota.All, Rate: 60, Burst: 3}, quota.Rule{Name: "user", Rate: 6, Burst: 1})
+	if passed, _, err := enter(l, 10, quota.Call{User: "aki"}); passed != 1 || err.Rule != "user" || err.RetryAfter != 10*time.Second {
+		t.Errorf("%d passed, %v", passed, err)
+	}
+	for _, user := range []string{"yuki", "ken"} {
+		if passed, _, err := enter(l, 1, quota.Call{User: user}); passed != 1 {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+	if _, _, err := enter(l, 1, quota.Call{User: "mei"}); err == nil || err.Rule != "all" {
+		t.Errorf("the fourth: %v", err)
+	}
+}
+
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	l := limiter(t, &clock{time.Now()}, nil, quota.Rule{Name: "few", Per: quota.Plugin, Concurrent: 2}, quota.Rule{Name: "hr only", Per: quota.All, Plugins: []string{"hr"}, Concurrent: 1})
