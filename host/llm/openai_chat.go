@@ -104,6 +104,7 @@ func chatAssistant(x *exchange, m *Message) openai.ChatCompletionMessageParamUni
 type chatAnswer struct {
 	*exchange
 	text    strings.Builder
+	think   thoughts
 	calls   []*chatCall
 	model   string
 	finish  string
@@ -131,13 +132,17 @@ func (a *chatAnswer) take(chunk openai.ChatCompletionChunk) {
 			a.finish = choice.FinishReason
 		}
 		a.refused = a.refused || choice.Delta.Refusal != ""
-		if text := choice.Delta.Content + choice.Delta.Refusal; text != "" {
-			a.text.WriteString(text)
-			a.emit(Delta{Text: text})
-		}
+		a.say(a.think.pass(choice.Delta.Content + choice.Delta.Refusal))
 		for _, part := range choice.Delta.ToolCalls {
 			a.takeCall(part)
 		}
+	}
+}
+
+func (a *chatAnswer) say(text string) {
+	if text != "" {
+		a.text.WriteString(text)
+		a.emit(Delta{Text: text})
 	}
 }
 
@@ -171,6 +176,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	if a.finish == "" {
 		return nil, brokenOff(errors.New("no finish_reason"))
 	}
+	a.say(a.think.end())
 	details := a.usage.PromptTokensDetails
 	r := &Response{Text: a.text.String(), Model: a.model, Stop: StopEnd,
 		Usage: newUsage(a.usage.PromptTokens, a.usage.CompletionTokens, details.CachedTokens, details.CacheWriteTokens)}

@@ -23,8 +23,8 @@ const (
 
 // Defaults of a Spec.
 const (
-	// DefaultMaxTokens bounds an answer.
-	DefaultMaxTokens = 8192
+	// DefaultMaxTokens bounds an answer, thoughts included.
+	DefaultMaxTokens = 16_384
 	// DefaultContextWindow is smaller than that of any of Anthropic's and OpenAI's present models. Local servers often have less.
 	DefaultContextWindow = 128_000
 	// DefaultRetries is how often a request is repeated.
@@ -46,7 +46,7 @@ type Spec struct {
 	BaseURL string
 	// Key is the API key. It may be missing for OpenAICompatible.
 	Key credential.Source
-	// MaxTokens bounds one answer, in tokens. Zero means DefaultMaxTokens.
+	// MaxTokens bounds one answer, in tokens. Zero means DefaultMaxTokens, but at most half of ContextWindow.
 	MaxTokens int
 	// ContextWindow is how many tokens the model reads, its answer included. Zero means DefaultContextWindow.
 	ContextWindow int
@@ -74,8 +74,8 @@ func (p Prices) Cost(u Usage) float64 {
 // withDefaults returns s with what is not set.
 func (s Spec) withDefaults() Spec {
 	s.Name = cmp.Or(s.Name, s.Model)
-	s.MaxTokens = cmp.Or(s.MaxTokens, DefaultMaxTokens)
 	s.ContextWindow = cmp.Or(s.ContextWindow, DefaultContextWindow)
+	s.MaxTokens = cmp.Or(s.MaxTokens, min(DefaultMaxTokens, max(1, s.ContextWindow/2)))
 	s.Retries = max(0, cmp.Or(s.Retries, DefaultRetries))
 	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
 	return s
