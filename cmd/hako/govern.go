@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type government struct {
 	config *config.Config
 	stop   chan struct{}
 	done   sync.WaitGroup
+	// stamp is what the policy file was like at the last look. It is tend's.
+	stamp string
 }
 
 // auditDir is where the audit log lies.
@@ -105,7 +108,7 @@ func (g *government) waits(q *approval.Question) {
 
 const (
 	// policyPoll is how often the policy file is looked at.
-	policyPoll = time.Second
+	policyPoll = 500 * time.Millisecond
 	// quotaFlush is how often used quotas are written to the store.
 	quotaFlush = 10 * time.Second
 )
@@ -123,9 +126,23 @@ func (g *government) tend() {
 		case <-flush.C:
 			g.quotas.Flush()
 		case <-look.C:
-			broken = g.reload(broken)
+			if g.settled() {
+				broken = g.reload(broken)
+			}
 		}
 	}
+}
+
+// settled reports whether the policy file is as it was at the last look: half a file that somebody is writing may be a valid policy without
+// its last rules.
+func (g *government) settled() bool {
+	stamp := ""
+	if info, err := os.Stat(g.config.Policy); err == nil {
+		stamp = fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+	}
+	same := stamp == g.stamp
+	g.stamp = stamp
+	return same
 }
 
 // reload takes up a changed policy. It reports what is wrong with the file once.

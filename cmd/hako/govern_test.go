@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
 )
 
 // probeEcho calls the probe's tool echo over HTTP and returns the answer.
@@ -115,4 +117,23 @@ func TestCallDenied(t *testing.T) {
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\ndefault: deny\nrules: [{name: no echoes, action: deny, tools: [probe_echo]}]\n"))
 	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, `rule "no echoes" denies it`, "See: hako policy explain probe_echo --door terminal --as ")
 	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "no rule of the policy allows it")
+}
+
+// TestPolicySettles: a file that is being written is left alone.
+func TestPolicySettles(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "hako.policy.yaml")
+	g := &government{config: &config.Config{Policy: file}}
+	steps := []struct {
+		write string
+		want  bool
+	}{{"", true}, {"version: 1\n", false}, {"version: 1\ndefault:", false}, {"version: 1\ndefault: deny\n", false}, {"", true}, {"", true}}
+	for i, step := range steps {
+		if step.write != "" {
+			put(t, file, []byte(step.write))
+		}
+		if got := g.settled(); got != step.want {
+			t.Errorf("look %d: %t", i, got)
+		}
+	}
 }
