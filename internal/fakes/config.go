@@ -44,6 +44,7 @@ func (f *Fakes) WriteConfig(dir, url string) (string, error) {
 		"google-key.json": key, "slack.token": []byte(slackToken), "github.token": []byte(githubToken),
 		"freee.token": []byte(f.Freee.Issue(0).Access), "freee-client.secret": []byte("freee-secret"),
 		"kot.token": []byte(kotToken), "smarthr.token": []byte(smarthrToken),
+		"model.key": []byte(modelKey),
 	}
 	for name, secret := range secrets {
 		if err := os.WriteFile(filepath.Join(dir, name), secret, 0o600); err != nil {

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hako-run/hako/internal/fakes/anthropic"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/freee"
 	"github.com/hako-run/hako/internal/fakes/github"
 	"github.com/hako-run/hako/internal/fakes/google"
 	"github.com/hako-run/hako/internal/fakes/jma"
 	"github.com/hako-run/hako/internal/fakes/kot"
+	"github.com/hako-run/hako/internal/fakes/openai"
 	"github.com/hako-run/hako/internal/fakes/search"
 	"github.com/hako-run/hako/internal/fakes/slack"
 	"github.com/hako-run/hako/internal/fakes/smarthr"
@@ -38,6 +40,7 @@ const (
 	githubToken  = "github-made-up-for-the-stand-in"
 	kotToken     = "kot-made-up-for-the-stand-in"
 	smarthrToken = "smarthr-made-up-for-the-stand-in"
+	modelKey     = "model-key-made-up-for-the-stand-in"
 )
 
 // Fakes is all of them, each below /NAME. It is an http.Handler; POST /_faults plans failures (faults.go).
@@ -51,6 +54,10 @@ type Fakes struct {
 	Search  *search.Server
 	JMA     *jma.Server
 
+	// Anthropic and OpenAI repeat what they are told, until they are given a script.
+	Anthropic *anthropic.Server
+	OpenAI    *openai.Server
+
 	mux   *http.ServeMux
 	plans map[string]*fault.Plan
 }
@@ -60,6 +67,7 @@ func New() *Fakes {
 	f := &Fakes{
 		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: openHours}), SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
 		Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
+		Anthropic: &anthropic.Server{Key: modelKey}, OpenAI: &openai.Server{Key: modelKey},
 		mux: http.NewServeMux(), plans: map[string]*fault.Plan{},
 	}
 	f.add("freee", f.Freee, &f.Freee.Faults)
@@ -70,6 +78,8 @@ func New() *Fakes {
 	f.add("github", f.GitHub, &f.GitHub.Faults)
 	f.add("search", f.Search, &f.Search.Faults)
 	f.add("jma", f.JMA, &f.JMA.Faults)
+	f.add("anthropic", f.Anthropic, &f.Anthropic.Faults)
+	f.add("openai", f.OpenAI, &f.OpenAI.Faults)
 	f.mux.HandleFunc("POST /_faults", f.plan)
 	f.mux.HandleFunc("DELETE /_faults", f.forget)
 	return f
