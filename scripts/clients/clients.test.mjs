@@ -11,7 +11,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 
 const root = path.resolve(import.meta.dirname, '../..')
-const hako = path.join(root, 'bin/hako')
+const hako = process.env.HAKO ?? path.join(root, 'bin/hako')
 const inspector = path.join(import.meta.dirname, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js')
 const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' }
 const run = promisify(execFile)
@@ -103,6 +103,67 @@ describe('the Inspector', () => {
     test(`stdio, ${era}`, async () => {
       const stdio = [hako, 'serve', '--stdio', '--protocol-era', era]
       assert.match(await inspect(...stdio, '--method', 'tools/list'), /file_read/)
+    })
+  }
+})
+
+// People are asked about calls by their own client, as its era has it, and what nobody may call is not listed.
+describe('approvals', () => {
+  const policy = 'hako.policy.yaml'
+  const rules = `version: 1
+rules:
+  - {name: ask before writing, action: ask, tools: [file_write]}
+  - {name: never, action: deny, tools: [delete_file]}
+`
+  let server
+  before(async () => {
+    server = await serve()
+    await writeFile(path.join(server.cwd, policy), rules)
+    await new Promise(resolve => setTimeout(resolve, 2000)) // the policy is looked at every second
+  })
+  after(() => server.stop())
+
+  for (const [transport, open] of Object.entries(over)) {
+    for (const era of Object.keys(eras)) {
+      test(`${transport}, ${era}`, async () => {
+        const client = await connect(open(server.cwd, server.url), era, { capabilities: { elicitation: { form: {} } } })
+        const asked = []
+        let answer
+        client.setRequestHandler('elicitation/create', async request => {
+          asked.push(request.params)
+          return answer
+        })
+        const names = (await client.listTools()).tools.map(tool => tool.name)
+        assert.ok(names.includes('file_write') && !names.includes('delete_file'), names.join())
+
+        const note = `approved-${transport}-${era}.txt`
+        const write = () => client.callTool({ name: 'file_write', arguments: { path: note, content: 'yes' } })
+        for (answer of [{ action: 'decline' }, { action: 'cancel' }, { action: 'accept', content: { approve: false } }]) {
+          const refused = await write()
+          assert.ok(refused.isError && refused.content[0].text.includes('it was refused'), JSON.stringify(refused))
+        }
+        await assert.rejects(readFile(path.join(server.cwd, 'workspace', note)))
+
+        answer = { action: 'accept', content: { approve: true } }
+        const written = await write()
+        assert.ok(!written.isError, JSON.stringify(written))
+        assert.equal(await readFile(path.join(server.cwd, 'workspace', note), 'utf8'), 'yes')
+        assert.equal(asked.length, 4)
+        assert.match(asked[3].message, new RegExp(note))
+
+        const denied = await client.callTool({ name: 'delete_file', arguments: { path: note } })
+        assert.ok(denied.isError && denied.content[0].text.includes('rule "never"'), JSON.stringify(denied))
+        await client.close()
+      })
+    }
+  }
+
+  for (const [transport, open] of Object.entries(over)) {
+    test(`${transport}, without forms`, async () => {
+      const client = await connect(open(server.cwd, server.url), 'modern')
+      const refused = await client.callTool({ name: 'file_write', arguments: { path: 'x.txt', content: 'x' } })
+      assert.ok(refused.isError && refused.content[0].text.includes('hako approvals'), JSON.stringify(refused))
+      await client.close()
     })
   }
 })
