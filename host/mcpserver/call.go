@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/text/language"
@@ -142,8 +143,15 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) func(abi.Progress) 
 	if token == nil {
 		return nil
 	}
+	last := math.Inf(-1)
 	return func(p abi.Progress) {
-		// A client that has gone misses nothing, nor does one anything in numbers that JSON has no words for.
+		if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
+			return // JSON has no words for it
+		}
+		// It must increase (MCP, progress); guests do not know what was reported before they ran.
+		p.Progress = max(p.Progress, math.Nextafter(last, math.Inf(1)))
+		last = p.Progress
+		// A client that has gone misses nothing.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
 		})
