@@ -31,6 +31,9 @@ var wrapped = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/hako"},
 	"github.com/spf13/viper":                 {"cmd/hako"},
 	"github.com/fsnotify/fsnotify":           {"host"},
+	"github.com/zricethezav/gitleaks":        {"host/secretscan"},
+	"github.com/BobuSumisu/aho-corasick":     {"host/secretscan"},
+	"github.com/pelletier/go-toml":           {"host/secretscan"},
 	"go.yaml.in/yaml":                        {"internal/strictyaml", "host/grant"},
 }
 

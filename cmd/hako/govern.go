@@ -70,6 +70,7 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 		}
 	}
 	g.done.Go(g.tend)
+	g.done.Go(secretscan.Prepare)
 	return g, nil
 }
 

@@ -64,14 +64,14 @@ const (
 	maxGuesses = 64
 )
 
-// continues reports whether text begins with ten letters and digits.
+// continues reports whether text begins with ten characters of which tokens are made.
 func continues(text []byte) bool {
 	const enough = 10
 	if len(text) < enough {
 		return false
 	}
 	for _, c := range text[:enough] {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && c != '_' && c != '-' && c != '~' && c != '.' {
 			return false
 		}
 	}

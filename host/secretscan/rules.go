@@ -49,7 +49,9 @@ type ruleset struct {
 }
 
 // loaded decodes the rules at the first use.
-var loaded = sync.OnceValue(func() *ruleset {
+var loaded = sync.OnceValue(load)
+
+func load() *ruleset {
 	var file struct {
 		Allowlist  *allowlist
 		Allowlists []*allowlist
@@ -84,7 +86,10 @@ var loaded = sync.OnceValue(func() *ruleset {
 	}
 	set.keywords = builder.Build()
 	return set
-})
+}
+
+// Prepare reads the rules, which the first use would otherwise wait for, about 10 ms.
+func Prepare() { loaded() }
 
 // IDs lists the rules there are.
 func IDs() []string {

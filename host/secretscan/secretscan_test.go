@@ -36,6 +36,7 @@ func fakes() map[string]string {
 		"huggingface-access-token":        "hf" + "_" + strings.Repeat("aBcDeFgHiJkLmNoPqR", 2)[:34],
 		"digitalocean-pat":                "dop" + "_v1_" + hex + hex,
 		"hashicorp-tf-api-token":          mixed[:14] + ".atlas" + "v1." + (mixed + mixed)[:60],
+		"azure-ad-client-secret":          "aB3" + "8Q~" + mixed[:34],
 		"twilio-api-key":                  "SK" + hex,
 		"vault-service-token":             "s." + mixed[:24],
 		"shopify-access-token":            "shp" + "at_" + hex,
