@@ -96,9 +96,12 @@ var (
 	ErrSupervisor = errors.New("the process that watches over the command has ended")
 )
 
-// outputGrace is how long output is read on after the child has ended: only where the kernel cannot end what it started is there
-// anybody left to write.
-const outputGrace = 200 * time.Millisecond
+// How long output is read on after the child has ended. Where the kernel ends all that it started, nobody is left to write, and what was
+// written arrives; elsewhere somebody may keep the pipes open.
+const (
+	outputGrace          = time.Minute
+	outputGraceSurvivors = 200 * time.Millisecond
+)
 
 // Run runs the command until it ends or ctx does, and returns how it ended. All processes that it started are gone then. If ctx ends
 // first the error matches ctx.Err(). It is safe for concurrent use.
@@ -166,6 +169,9 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 	c.command.ExtraFiles = theirs
 	c.command.Cancel = func() error { return kill(c.command.Process) }
 	c.command.WaitDelay = outputGrace
+	if !Check().Namespaces {
+		c.command.WaitDelay = outputGraceSurvivors
+	}
 	separate(c.command, spec)
 	if err := c.command.Start(); err != nil {
 		return nil, errors.Join(err, c.close())
