@@ -9,6 +9,7 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/policy"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -43,6 +44,9 @@ func (a *app) checkConfig(v *view) error {
 		return err
 	}
 	if _, err := upstreamSpecs(v.config); err != nil {
+		return err
+	}
+	if _, err := policy.OpenLive(v.config.Policy); err != nil {
 		return err
 	}
 	door, err := newDoor(v.config, v.host, auth, false, nil)

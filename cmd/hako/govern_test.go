@@ -79,7 +79,7 @@ func TestServeBrokenPolicy(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
 	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("version: 1\nrules: [{name: a, action: deny, tool: [x]}]\n"))
-	for _, args := range [][]string{{"serve", "--http", "127.0.0.1:0"}, {"call", "probe_echo", `{"text":"x"}`}} {
+	for _, args := range [][]string{{"serve", "--http", "127.0.0.1:0"}, {"config", "check"}, {"call", "probe_echo", `{"text":"x"}`}} {
 		invoke(t, dir, args...).want(t, exitUsage, "hako.policy.yaml", `2:33: rules[0]: unknown key "tool": did you mean "tools"?`)
 	}
 }
