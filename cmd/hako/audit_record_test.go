@@ -89,3 +89,26 @@ func TestServeIsRecorded(t *testing.T) {
 		t.Errorf("%v", d)
 	}
 }
+
+// TestCallsWithoutLog: without its log hako calls nothing, and says what to do; unless the operator prefers that, or keeps none.
+func TestCallsWithoutLog(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	key := filepath.Join(dir, "hako.store", "audit", "audit.key")
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	call := []string{"call", "probe_echo", `{"text":"x"}`}
+	invoke(t, dir, call...).want(t, exitUsage, "audit.key is missing", "put it back")
+	invoke(t, dir, "plugin", "revoke", "probe").want(t, exitUsage, "nothing was done", "put it back")
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\naudit: {disabled: true}\n"))
+	invoke(t, dir, call...).want(t, exitOK, "x\n")
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\naudit: {optional: true}\n"))
+	invoke(t, dir, call...).want(t, exitOK, "x\n", "not recorded")
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\n"))
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, dir, call...).want(t, exitOK, "x\n")
+	invoke(t, dir, "audit", "verify").want(t, exitOK)
+}

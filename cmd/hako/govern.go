@@ -65,8 +65,12 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 	}
 	if !c.Audit.Disabled {
 		g.audit, err = audit.Open(&audit.Options{Dir: auditDir(c), Sync: c.Audit.Sync, Retain: c.Audit.Retain, Logger: logger})
-		if err != nil {
+		if err != nil && !c.Audit.Optional {
 			return nil, fmt.Errorf("%w: set audit.disabled to run without it", err)
+		}
+		if err != nil {
+			logger.Error("calls are not recorded, because the audit log cannot be opened", "err", err)
+			err = nil
 		}
 	}
 	g.done.Go(g.tend)
