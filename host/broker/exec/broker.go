@@ -62,7 +62,7 @@ type Broker struct {
 // cannot hide a part of a directory.
 //
 // It fails where this machine cannot confine commands and the grant does not say to run them without, and where none of the granted
-// programs or one of the mounts is there.
+// programs or one of the mounts is there, and where a program lies in a mount that commands may write to.
 func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) {
 	b := &Broker{
 		plugin: options.Plugin, rules: options.Rules, temp: options.TempDir, observe: options.Observe, log: options.Logger,
@@ -93,6 +93,11 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 	var err error
 	if b.roots, err = newRoots(mounts); err != nil {
 		return nil, err
+	}
+	for _, program := range installed.programs {
+		if at := b.roots.holds(program.Path); at != "" {
+			return nil, fmt.Errorf("%s lies in the mount %s, where commands could replace it: grant a program from elsewhere, or mount the directory read-only", program.Path, at)
+		}
 	}
 	b.base = confine.Spec{
 		Env:      environment(g.Env, options.Environ),

@@ -189,6 +189,16 @@ func TestNew(t *testing.T) {
 	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls"}}, []grant.Mount{{Name: "w", Path: "/no/such/dir"}}, execbroker.Options{}); err == nil {
 		t.Error("a mount that is not there")
 	}
+	tool := filepath.Join(realTemp(t), "tool")
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755))
+	own := grant.Mount{Name: "w", Path: filepath.Dir(tool), Write: true}
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{tool}}, []grant.Mount{own}, execbroker.Options{}); err == nil || !strings.Contains(err.Error(), "where commands could replace it") {
+		t.Errorf("a program that commands could replace: %v", err)
+	}
+	own.Write = false
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{tool}}, []grant.Mount{own}, execbroker.Options{}); err != nil {
+		t.Error(err)
+	}
 	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls", "no-such-program"}}, nil, execbroker.Options{}); err != nil {
 		t.Error(err)
 	}

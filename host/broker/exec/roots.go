@@ -59,6 +59,16 @@ func (r *roots) writable() (paths []string) {
 	return paths
 }
 
+// holds returns the name of the writable mount that path is in, or "".
+func (r *roots) holds(path string) string {
+	for _, root := range r.list {
+		if _, ok := below(path, root.path); ok && root.write {
+			return root.name
+		}
+	}
+	return ""
+}
+
 // dir returns the directory that a guest means by cwd: "/MOUNT/...", relative to the first mount, or an absolute path of the host's within
 // a mount. Links are followed as long as they stay in the mount. For "" it is the first mount, or fallback where there is none.
 func (r *roots) dir(cwd, fallback string) (string, *abi.Error) {
