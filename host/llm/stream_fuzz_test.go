@@ -1,0 +1,97 @@
+package llm
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/hako-run/hako/internal/fakes/script"
+)
+
+// recordStream is what a stand-in streams.
+func recordStream(f *testing.F, provider string, step script.Step) []byte {
+	f.Helper()
+	w := &world{t: &testing.T{}, side: providers[provider](&script.Script{Steps: []script.Step{step}}), log: &logged{}}
+	var stream []byte
+	record := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		defer func() {
+			_ = recover() // a stream that is cut
+			if recorder.Code == http.StatusOK {
+				stream = recorder.Body.Bytes()
+			}
+			rw.Header().Set("Content-Type", recorder.Header().Get("Content-Type"))
+			rw.WriteHeader(recorder.Code)
+			_, _ = rw.Write(recorder.Body.Bytes())
+		}()
+		w.ServeHTTP(recorder, r)
+	})
+	base := map[string]string{Anthropic: "https://model.example/"}[provider]
+	v := newVendor(&Spec{Provider: provider, BaseURL: cmp.Or(base, "https://model.example/v1")}, &http.Client{Transport: inMemory{record}})
+	m := newModel(Spec{Name: "m", Provider: provider, Model: "thinker", MaxTokens: 100}, v, fuzzOptions())
+	x := &exchange{Request: asks("hello", weatherTool), tools: m.tools.fit([]Tool{weatherTool}), spec: &m.spec, emit: func(Delta) {}, key: testKey}
+	x.messages = x.Messages
+	_, _ = v.send(f.Context(), x) // some are cut on purpose
+	if len(stream) == 0 {
+		f.Fatalf("%s streamed nothing", provider)
+	}
+	return stream
+}
+
+func fuzzOptions() *Options {
+	chain, err := New(Options{Specs: []Spec{{Provider: OpenAICompatible, Model: "m", BaseURL: "https://model.example/v1"}}})
+	if err != nil {
+		panic(err)
+	}
+	return &Options{Observe: chain.models[0].observe, Logger: chain.logger}
+}
+
+// FuzzStream reads streams of any bytes as each provider's.
+func FuzzStream(f *testing.F) {
+	all := []string{Anthropic, OpenAI, OpenAICompatible}
+	for _, provider := range all {
+		for _, step := range []script.Step{
+			{Say: "こんにちは"}, {Think: "hm", Say: "x", Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京"}`}}},
+			{Say: "I will not.", Stop: script.Refusal}, {Say: "cut", Cut: true}, {Fail: &script.Failure{Kind: "overloaded", Streamed: true}},
+		} {
+			f.Add(recordStream(f, provider, step))
+		}
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		for _, provider := range all {
+			readStream(t, provider, stream)
+		}
+	})
+}
+
+func readStream(t *testing.T, provider string, stream []byte) {
+	t.Helper()
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.Copy(w, bytes.NewReader(stream))
+	})
+	s := Spec{Name: "m", Provider: provider, Model: "m", Retries: -1, Timeout: DefaultTimeout}.withDefaults()
+	s.BaseURL = "https://model.example/v1"
+	m := newModel(s, newVendor(&s, &http.Client{Transport: &transport{inMemory{answer}, s.Timeout}}), fuzzOptions())
+	text := ""
+	response, _, err := m.complete(t.Context(), asks("hello", weatherTool), func(d Delta) { text += d.Text })
+	var e *Error
+	switch {
+	case err != nil && (!errors.As(err, &e) || texts[e.Kind] == ""):
+		t.Errorf("%s: error %v", provider, err)
+	case err == nil && (response.Stop == "" || response.Provider != "m"):
+		t.Errorf("%s: %+v", provider, response)
+	}
+	if err != nil {
+		return
+	}
+	for _, call := range response.Calls {
+		if fresh := newCall(call.ID, call.Name, string(call.Arguments)); fresh.Invalid != "" {
+			t.Errorf("%s: call %+v", provider, call)
+		}
+	}
+}
