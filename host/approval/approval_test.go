@@ -321,6 +321,10 @@ Because of the rule "ask before writing": it writes`
 	if got := q.Text("ja"); !strings.Contains(got, "実行を許可しますか") {
 		t.Errorf("%s", got)
 	}
+	q.Arguments = json.RawMessage(`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b","a":1e2,"a":2}`)
+	if got, want := q.Text("en"), "{\n  \"rm\": \"rm -rf あ <␦\\u001b\",\n  \"a\": 1e2,\n  \"a\": 2\n}"; !strings.Contains(got, want) {
+		t.Errorf("escape sequences hide something:\n%s", got)
+	}
 	q.Arguments = json.RawMessage(`"` + strings.Repeat("あ", 5000) + `"`)
 	if got := q.Text("en"); len(got) > 3000 || !strings.Contains(got, "15002 bytes in all") {
 		t.Errorf("%d bytes", len(got))

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxShown bounds what is shown of the arguments, in bytes. What is longer is cut, and marked, so that nobody agrees to what looks whole.
@@ -55,13 +57,12 @@ func (q *Question) Text(language string) string {
 	return strings.Join(lines, "\n")
 }
 
+// shown is arguments as people read them: on lines of their own, and without escape sequences, behind which any word could hide.
 func shown(arguments json.RawMessage, cut string) string {
-	var b bytes.Buffer
-	if json.Indent(&b, arguments, "", "  ") != nil {
-		b.Reset()
-		b.Write(arguments)
-	}
-	text := visible(b.String())
+	readable := jsontext.Value(bytes.Clone(arguments))
+	// What has no such form is shown as it is.
+	_ = readable.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	text := visible(string(readable))
 	if len(text) <= maxShown {
 		return text
 	}
