@@ -60,7 +60,7 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
 		a.serveCommand(), a.chatCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
-		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.auditCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
+		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.slackCommand(), a.auditCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -62,11 +62,12 @@ SIGINT or SIGTERM ends it: no more requests are taken, and those in flight have 
 	return cmd
 }
 
-// service is a host and its doors. web is nil where there is no HTTP.
+// service is a host and its doors. web is nil where there is no HTTP, slack where there is no bot.
 type service struct {
 	host   *host.Host
 	door   *mcpserver.Server
 	web    *web
+	slack  *slackDoor
 	logger *slog.Logger
 }
 
@@ -120,8 +121,12 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	}
 	defer s.door.Close()
 	defer g.policy.Watch(s.door.ToolsChanged)()
+	if s.slack, err = newSlackDoor(ctx, c, s.host, g, numbers, s.logger); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.slack.close()) }()
 	if flags.http {
-		if s.web, err = listen(c, cert, s.door.Handler(), numbers.Handler(), g.state, s.logger); err != nil {
+		if s.web, err = listen(c, cert, s.slack.handle(s.door.Handler()), numbers.Handler(), g.state, s.logger); err != nil {
 			return err
 		}
 	}
@@ -154,6 +159,7 @@ func (s *service) untilDone(ctx context.Context, stdio bool, in io.Reader, out i
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.host.Watch(ctx) })
 	s.web.serve(group)
+	group.Go(func() error { return s.slack.run(ctx) })
 	if stdio {
 		group.Go(func() error {
 			defer stop() // the client has gone

@@ -38,6 +38,8 @@ type Metrics struct {
 	refusals  *prometheus.CounterVec
 	secrets   *prometheus.CounterVec
 
+	slack slackCounters
+
 	statements        *prometheus.CounterVec
 	statementDuration *prometheus.HistogramVec
 	commands          *prometheus.CounterVec
@@ -50,6 +52,7 @@ var _ pipeline.Observer = (*Metrics)(nil)
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
+		slack:    newSlackCounters(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_calls_total",
 			Help: "Calls by method, name in the catalog, plugin, door and outcome. Name and plugin are empty for what is not in the catalog.",
@@ -123,6 +126,7 @@ func New(version string) *Metrics {
 	info.Set(1)
 	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.secrets, m.statements, m.statementDuration, m.commands, m.commandDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.slack.register(m.registry)
 	return m
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -75,6 +76,11 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second})
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 777, Source: httpbroker.SourceNetwork})
 	m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
+	m.SecretFound(secretscan.Finding{Rule: "github-pat"})
+	m.SlackEvent("mention", "taken")
+	m.SlackRequest("chat.postMessage", "ok")
+	m.SlackRateLimited("chat.update")
+	m.SlackRollover()
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
 	credentials, err := credential.New(credential.Options{Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
 	if err != nil {

@@ -162,7 +162,7 @@ func New(ctx context.Context, options *Options) (*Bot, error) {
 func checkWorkspaces(list []Workspace) error {
 	names := map[string]bool{}
 	for _, w := range list {
-		if err := w.check(); err != nil {
+		if err := w.Check(); err != nil {
 			return fmt.Errorf("slack workspace %q: %w", w.Name, err)
 		}
 		if names[w.Name] {
@@ -173,8 +173,9 @@ func checkWorkspaces(list []Workspace) error {
 	return nil
 }
 
-// Check returns what is wrong with w.
-func (w Workspace) check() error {
+// Check returns what is wrong with w: a missing name or token, both ways to be told what happens or neither, or an address that tokens must
+// not be sent to.
+func (w Workspace) Check() error {
 	if w.Name == "" || url.PathEscape(w.Name) != w.Name {
 		return errors.New("its name must be made of letters, digits and -._~, for it is part of a URL")
 	}

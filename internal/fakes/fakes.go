@@ -36,11 +36,12 @@ const (
 
 // The secrets that the stand-ins accept. They are worthless anywhere else.
 const (
-	slackToken   = "xoxb-made-up-for-the-stand-in"
-	githubToken  = "github-made-up-for-the-stand-in"
-	kotToken     = "kot-made-up-for-the-stand-in"
-	smarthrToken = "smarthr-made-up-for-the-stand-in"
-	modelKey     = "model-key-made-up-for-the-stand-in"
+	slackToken    = "xoxb-made-up-for-the-stand-in"
+	slackAppToken = "xapp-made-up-for-the-stand-in"
+	githubToken   = "github-made-up-for-the-stand-in"
+	kotToken      = "kot-made-up-for-the-stand-in"
+	smarthrToken  = "smarthr-made-up-for-the-stand-in"
+	modelKey      = "model-key-made-up-for-the-stand-in"
 )
 
 // Fakes is all of them, each below /NAME. It is an http.Handler; POST /_faults plans failures (faults.go).
@@ -115,9 +116,10 @@ func newGoogle() *google.Server {
 
 func newSlack() *slack.Server {
 	s := slack.New()
-	s.AddToken(slackToken, "U00000HAKO", "im:write", "chat:write", "users:read", "users:read.email")
-	s.AddUser(slack.User{ID: SlackUser, Name: "aki", Real: "見本 あき", Email: "aki@example.com"})
-	s.AddUser(slack.User{ID: "U0000000K1", Name: "ken", Real: "見本 健", Email: "ken@example.com"})
+	s.AddToken(slackToken, "U00000HAKO", "im:write", "chat:write", "users:read", "users:read.email", "usergroups:read", "channels:history", "files:read", "files:write")
+	s.UseSocketMode(slackAppToken)
+	s.AddUser(slack.User{ID: SlackUser, Name: "aki", Real: "見本 あき", Email: "aki@example.com", Locale: "ja-JP"})
+	s.AddUser(slack.User{ID: "U0000000K1", Name: "ken", Real: "見本 健", Email: "ken@example.com", Locale: "en-US"})
 	s.AddUser(slack.User{ID: SlackGone, Name: "gone", Real: "見本 太郎", Deleted: true})
 	return s
 }

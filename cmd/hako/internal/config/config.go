@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/slackbot"
 )
 
 // FileName is the file that is read from the working directory where none is named.
@@ -47,6 +48,8 @@ type Config struct {
 	Upstreams Upstreams
 	LLM       LLM
 	Chat      Chat
+	// Slack are the workspaces that the bot is in.
+	Slack []slackbot.Workspace
 
 	// Policy is the file with the policy, which need not exist.
 	Policy          string

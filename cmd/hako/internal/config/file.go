@@ -65,6 +65,7 @@ func (r reader) root(v strictyaml.Value) {
 		"credentials":             r.credentials("credentials.", &r.config.Credentials),
 		"secrets.key":             r.secretsKey,
 		"llm.models":              r.models,
+		"slack.workspaces":        r.slackWorkspaces,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {
