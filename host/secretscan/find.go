@@ -43,13 +43,13 @@ func (set *ruleset) candidates(text string, wanted func(string) bool) map[*rule]
 					continue
 				}
 			}
-			if !wanted(r.ID) {
+			if r.first && end > int(n) && isToken(small[end-int(n)-1]) || !wanted(r.ID) {
 				continue
 			}
 			if found == nil {
 				found = map[*rule][]window{}
 			}
-			found[r] = widen(found[r], window{max(0, end-before), min(len(text), end+r.reach)})
+			found[r] = widen(found[r], window{max(0, end-before), wordEnd(small, end+r.reach)})
 		}
 		return true
 	})
@@ -71,11 +71,24 @@ func continues(text []byte) bool {
 		return false
 	}
 	for _, c := range text[:enough] {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && c != '_' && c != '-' && c != '~' && c != '.' {
+		if !isToken(c) && c != '-' && c != '~' && c != '.' {
 			return false
 		}
 	}
 	return true
+}
+
+// isToken reports whether c, in lower case, is a word character of RE2.
+func isToken(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || c == '_' }
+
+// wordEnd is at, or further where a token or base64 text goes on there, so that it is not looked at in part.
+func wordEnd(text []byte, at int) int {
+	for limit := min(len(text), at+farthest); at < limit; at++ {
+		if c := text[at]; !isToken(c) && c != '-' && c != '.' && c != '+' && c != '/' && c != '=' {
+			return at
+		}
+	}
+	return min(at, len(text))
 }
 
 // lower is text with ASCII letters in lower case: unlike others these keep their length.

@@ -3,8 +3,9 @@ package secretscan
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
+	"strings"
 
+	jsonopts "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -27,16 +28,20 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	if s.places[place] == Ignore || len(document) == 0 {
 		return document, nil
 	}
-	w := &walker{scanner: s, place: place, act: act, in: document, tokens: jsontext.NewDecoder(bytes.NewReader(document))}
+	w := &walker{scanner: s, place: place, act: act, in: document, tokens: jsontext.NewDecoder(bytes.NewReader(document), lenient)}
 	if !w.walk() {
 		found, edits := s.scan(place, string(document), 0, act)
 		if len(edits) == 0 {
 			return document, found
 		}
-		return json.RawMessage(strconv.Quote(mask(string(document), edits))), found
+		quoted, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(mask(string(document), edits), "\uFFFD"))
+		return json.RawMessage(quoted), found
 	}
 	return w.result(), w.found
 }
+
+// lenient takes what encoding/json takes. Whether that is good enough for a tool is not decided here.
+var lenient = jsonopts.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // walker goes through the strings of a document.
 type walker struct {
@@ -70,6 +75,7 @@ func (w *walker) walk() bool {
 			return false
 		} else if within, n := w.tokens.StackIndex(depth); within == '{' && n%2 == 1 {
 			name = text // of the value that follows
+			w.look("", text)
 		} else {
 			w.look(name, text)
 		}
@@ -105,7 +111,7 @@ func (w *walker) look(name, text string) {
 	end := int(w.tokens.InputOffset())
 	begin := end - w.width(end)
 	w.out = append(w.out, w.in[w.copied:begin]...)
-	w.out, _ = jsontext.AppendQuote(w.out, mask(text, edits)) // which is UTF-8, as the decoder has checked
+	w.out, _ = jsontext.AppendQuote(w.out, mask(text, edits)) // which is UTF-8: the decoder has seen to that
 	w.copied = end
 }
 

@@ -25,6 +25,8 @@ type rule struct {
 	// expression compiles Regex, once it is needed.
 	expression func() *regexp.Regexp
 	reach      int
+	// first says that what is found begins with the keyword, and no word goes on there.
+	first bool
 }
 
 // allowlist says what of a rule's matches is no secret.
@@ -112,6 +114,7 @@ const (
 
 func (r *rule) prepare() {
 	r.expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+	r.first = len(r.Keywords) == 1 && strings.HasPrefix(r.Regex, `\b(`+r.Keywords[0])
 	switch {
 	case strings.Contains(r.Regex, keyMarker):
 		r.reach = keyAfter

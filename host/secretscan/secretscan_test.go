@@ -93,6 +93,17 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
+// TestLongSecrets: one that is longer than what is looked at first is masked to its end.
+func TestLongSecrets(t *testing.T) {
+	t.Parallel()
+	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	long := part(`{"alg":"HS256","typ":"JWT"}`) + "." + part(`{"sub":"`+strings.Repeat("aki tanaka ", 400)+`"}`) + "." + part(strings.Repeat("signature", 300))
+	masked, _ := scanner(t, secretscan.Rules{}).Text(secretscan.Results, "before "+long+" after "+strings.Repeat("text ", 20_000))
+	if !strings.HasPrefix(masked, "before [masked: jwt] after text") {
+		t.Errorf("%.300s", masked)
+	}
+}
+
 // TestNoSecrets: what only looks random is left alone.
 func TestNoSecrets(t *testing.T) {
 	t.Parallel()
@@ -187,6 +198,7 @@ func TestNames(t *testing.T) {
 		`["api_key", "` + secret + `"]`:             `["api_key", "` + secret + `"]`,
 		`{"a":{"password":"` + secret + `","b":2}}`: `{"a":{"password":"[masked: generic-api-key]","b":2}}`,
 		`"` + secret + `"`:                          `"` + secret + `"`,
+		`{"` + fakes()["github-pat"] + `": "x"}`:    `{"[masked: github-pat]": "x"}`,
 	} {
 		if masked, found := s.JSON(secretscan.Results, json.RawMessage(document)); string(masked) != want {
 			t.Errorf("%s: %s, %v", document, masked, found)
@@ -200,6 +212,7 @@ func TestNames(t *testing.T) {
 
 func FuzzJSON(f *testing.F) {
 	for _, secret := range fakes() {
+		f.Add(`{"":` + fmt.Sprintf("%q", secret) + `,"":["` + "\xe4" + `"]}`)
 		f.Add(`{"a":` + fmt.Sprintf("%q", secret) + `,"b":["\u0041\\"," \" "]}`)
 	}
 	s := scanner(f, secretscan.Rules{Overrides: []secretscan.Override{{"*", secretscan.Mask}}})
