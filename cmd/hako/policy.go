@@ -32,7 +32,7 @@ func (a *app) policyCommand() *cobra.Command {
 
 // withPolicy calls do with the policy in the configured file, or one without rules if there is none, and the plugins.
 func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) error) error {
-	return a.withPlugins(cmd, func(v *view) error {
+	return a.withTools(cmd, func(v *view) error {
 		live, err := policy.OpenLive(v.config.Policy)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ that do not exist here.
 Exit codes: 0 the policy is valid (there may be warnings), 1 it is not, or with --strict there are warnings, 2 usage or configuration.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPlugins(cmd, func(v *view) error {
+			return a.withTools(cmd, func(v *view) error {
 				path := v.config.Policy
 				if len(args) > 0 {
 					path = a.path(args[0])

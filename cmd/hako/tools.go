@@ -14,7 +14,6 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -39,13 +38,11 @@ With --tenant the list is without the tools of plugins that need a credential wh
 			if asJSON {
 				print = (*app).printToolsAsMCP
 			}
-			return a.withPlugins(cmd, func(v *view) error {
+			return a.withTools(cmd, func(v *view) error {
 				if err := checkTenant(v.config, tenant); err != nil {
 					return err
 				}
-				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream, func([]mcpclient.Status) error {
-					return print(a, v, toolsFor(v, tenant))
-				})
+				return print(a, v, toolsFor(v, tenant))
 			})
 		},
 	}

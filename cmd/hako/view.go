@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -30,6 +31,13 @@ func (a *app) withPlugins(cmd *cobra.Command, do func(*view) error) (err error) 
 	}
 	defer func() { err = closing(h, err) }()
 	return do(&view{config: c, host: h, plugins: h.Plugins()})
+}
+
+// withTools calls do with the plugins of the configuration, and the tools of its upstream servers, which are started for it.
+func (a *app) withTools(cmd *cobra.Command, do func(*view) error) error {
+	return a.withPlugins(cmd, func(v *view) error {
+		return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream, func([]mcpclient.Status) error { return do(v) })
+	})
 }
 
 // find returns the plugin with this name, or in this file. Of several with one name it is the one that counts.

@@ -53,11 +53,12 @@ type Upstreams struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 
-	// mu guards what follows and serialises Apply.
+	// applying is held by Apply and Close, which may take long.
+	applying sync.Mutex
+	// mu guards what follows.
 	mu       sync.Mutex
 	servers  map[string]*server
 	disabled []Spec
-	closed   bool
 }
 
 // New returns Upstreams without servers; Apply brings them.
@@ -80,21 +81,27 @@ func (u *Upstreams) Apply(specs []Spec) error {
 	if err := checkSet(specs); err != nil {
 		return err
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.closed {
+	u.applying.Lock()
+	defer u.applying.Unlock()
+	if u.ctx.Err() != nil {
 		return errClosed
 	}
 	wanted := map[string]Spec{}
-	u.disabled = nil
+	var disabled []Spec
 	for _, spec := range specs {
 		if spec.Disabled {
-			u.disabled = append(u.disabled, spec)
+			disabled = append(disabled, spec)
 		} else {
 			wanted[spec.Name] = spec
 		}
 	}
-	u.retire(func(s *server) bool { spec, ok := wanted[s.spec.Name]; return !ok || !reflect.DeepEqual(spec, s.spec) })
+	u.retire(func(s *server) bool {
+		spec, ok := wanted[s.spec.Name]
+		return !ok || !reflect.DeepEqual(spec, s.spec)
+	})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.disabled = disabled
 	for name, spec := range wanted {
 		if u.servers[name] == nil {
 			s := newServer(spec, u.options, u.env)
@@ -105,15 +112,17 @@ func (u *Upstreams) Apply(specs []Spec) error {
 	return nil
 }
 
-// retire stops servers, all at once, and waits. mu is held.
+// retire stops servers, all at once, and waits. applying is held.
 func (u *Upstreams) retire(which func(*server) bool) {
 	var group sync.WaitGroup
+	u.mu.Lock()
 	for name, s := range u.servers {
 		if which(s) {
 			delete(u.servers, name)
 			group.Go(s.close)
 		}
 	}
+	u.mu.Unlock()
 	group.Wait()
 }
 
@@ -151,9 +160,8 @@ func (u *Upstreams) Status() []Status {
 // does not want to. It may be called twice.
 func (u *Upstreams) Close() error {
 	u.end()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.closed = true
+	u.applying.Lock()
+	defer u.applying.Unlock()
 	u.retire(func(*server) bool { return true })
 	return nil
 }

@@ -20,8 +20,9 @@ type listing struct {
 	prompts   []*mcp.Prompt
 	resources []*mcp.Resource
 	templates []*mcp.ResourceTemplate
-	// cut names the lists that were too long.
-	cut []string
+	// cut names the lists that were too long, and enough reports whether so much was read that no more pages are wanted.
+	cut    []string
+	enough func() bool
 }
 
 // offer is what of it can be offered.
@@ -40,7 +41,7 @@ const maxOffered = 256
 func newOffer(spec *Spec, l *listing) *offer {
 	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
 	for _, kind := range l.cut {
-		o.omit("%s: there are more than are asked for: %d pages or %d in all", kind, maxPages, maxListed)
+		o.omit("%s: there are more than are asked for: %d pages, %d in all, or %d MiB", kind, maxPages, maxListed, maxListBytes>>20)
 	}
 	room := maxName - len(spec.prefix())
 	o.addTools(spec, l.tools, room)

@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -38,8 +38,9 @@ type remote struct {
 	headers     http.Header
 	credential  string
 	credentials Credentials
-	// most is the longest answer or event, in bytes.
+	// most is the longest answer or event, in bytes; read counts what was read.
 	most    int
+	read    *atomic.Int64
 	limiter *rate.Limiter
 	noise   func([]byte)
 	// ctx ends with the connection, which not all requests of the SDK do.
@@ -47,8 +48,11 @@ type remote struct {
 }
 
 const (
-	// headerSlack is added to the time of a call for the head of its answer to come.
-	headerSlack = 5 * time.Second
+	// headGrace is how long the head of an answer may take to a request that no caller waits for: a stream for notifications, an answer
+	// to the server's own request.
+	headGrace = 10 * time.Second
+	// goodbyeGrace is how long the request that ends a session may take.
+	goodbyeGrace = 2 * time.Second
 	// maxRefusal is how much is read of an answer that refuses a credential, in bytes.
 	maxRefusal = 64 << 10
 )
@@ -83,7 +87,6 @@ func newRemote(ctx context.Context, spec *Spec, env environment, options *Option
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig, transport.Proxy = config, nil
-	transport.ResponseHeaderTimeout = cmp.Or(spec.Limits.Or(options.Limits).Time, spec.StartTimeout) + headerSlack
 	if options.Proxy != nil && !isLoopback(endpoint.Hostname()) {
 		transport.Proxy = http.ProxyURL(options.Proxy)
 	}
@@ -140,16 +143,36 @@ var errRedirect = errors.New("the server sends requests elsewhere: put that addr
 
 // RoundTrip sends a request, once more with another credential where the first is refused.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(r.ctx, cancel)
-	release := func() { stop(); cancel() }
+	ctx, release := r.bound(req)
+	inTime := func() bool { return true }
+	if _, limited := ctx.Deadline(); !limited {
+		inTime = time.AfterFunc(headGrace, release).Stop // the head has to come in time, the body need not
+	}
 	resp, err := r.authorized(req.Clone(ctx))
-	if err != nil {
+	if late := !inTime(); err != nil {
 		release()
+		if late && req.Method == http.MethodGet {
+			return noStream(req), nil
+		}
 		return nil, err
 	}
 	resp.Body = r.bounded(req, resp, release)
 	return resp, nil
+}
+
+// bound returns the context of a request, which ends with the connection too, but for the request that says goodbye.
+func (r *remote) bound(req *http.Request) (context.Context, func()) {
+	if req.Method == http.MethodDelete {
+		return context.WithTimeout(req.Context(), goodbyeGrace)
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(r.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// noStream is what a server answers that has no stream for notifications.
+func noStream(req *http.Request) *http.Response {
+	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed", Header: http.Header{}, Body: http.NoBody, Request: req}
 }
 
 func (r *remote) authorized(req *http.Request) (*http.Response, error) {
@@ -198,9 +221,9 @@ func (r *remote) bounded(req *http.Request, resp *http.Response, release func())
 	closer := closerFunc(func() error { defer release(); return body.Close() })
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media == "text/event-stream" {
-		return readCloser{newLines(r.ctx, body, r.most, r.limiter, r.noise, true), closer}
+		return readCloser{newLines(r.ctx, counted{body, r.read}, r.most, r.limiter, r.noise, true), closer}
 	}
-	return readCloser{&object{body: body, most: r.most, req: req}, closer}
+	return readCloser{&object{body: counted{body, r.read}, most: r.most, req: req}, closer}
 }
 
 // object is an answer of one JSON object. In the place of one that is too large goes an error.
@@ -243,6 +266,18 @@ func requestID(req *http.Request) json.RawMessage {
 		return nil
 	}
 	return message.ID
+}
+
+// counted counts what is read.
+type counted struct {
+	io.Reader
+	bytes *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
 }
 
 type readCloser struct {

@@ -27,8 +27,10 @@ const (
 	stable = time.Minute
 	// outage is how long what a server offered stays on offer while it is being connected again.
 	outage = 30 * time.Second
-	// settle is how long to wait after a list_changed for more of them.
-	settle = 200 * time.Millisecond
+	// settle is how long to wait after a list_changed for more of them. At most refreshBurst are taken up at once, and one every
+	// refreshEvery.
+	settle                     = 200 * time.Millisecond
+	refreshEvery, refreshBurst = 5 * time.Second, 5
 	// look is how often a server is asked for its lists anyway: not every one tells of changes, or of its end.
 	look = time.Minute
 	// maxLogLine bounds what a server can put into one line of the log, in bytes; logRate and logBurst bound the lines, in each second
@@ -177,14 +179,15 @@ func (s *server) connectAny(ctx context.Context) (*session, error) {
 func (s *server) attend(x *session) error {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
+	often := rate.NewLimiter(rate.Every(refreshEvery), refreshBurst)
 	for {
 		select {
 		case <-x.ctx.Done():
 			return context.Cause(x.ctx)
 		case <-ticker.C:
 		case <-x.changed:
-			if !s.pause(x.ctx, settle) {
-				continue
+			if !s.pause(x.ctx, settle) || often.Wait(x.ctx) != nil {
+				continue // which ends it
 			}
 		}
 		if err := s.refresh(x); err != nil {

@@ -22,8 +22,9 @@ const (
 	legacyVersion = "2025-11-25"
 	// maxPages and maxListed bound one list of a server: pages, and what is on them.
 	maxPages, maxListed = 64, 4096
-	// listTime bounds asking for all lists.
-	listTime = 30 * time.Second
+	// listTime bounds asking for all lists, and maxListBytes how much is read for them before no more pages are asked for.
+	listTime     = 30 * time.Second
+	maxListBytes = 16 << 20
 	// frameSlack is added to twice the largest result for the longest message, in bytes: JSON escapes text, and base64 is longer than data.
 	frameSlack = 1 << 20
 )
@@ -41,6 +42,8 @@ type session struct {
 	// changed tells of list_changed; one that is not yet seen stands for all.
 	changed chan struct{}
 
+	// read counts the bytes from the server.
+	read   atomic.Int64
 	tokens atomic.Int64
 	mu     sync.Mutex
 	// reports take the progress of calls, by token.
@@ -118,7 +121,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 		if err != nil {
 			return nil, err
 		}
-		r.ctx, r.most, r.limiter, r.noise = x.ctx, most, limiter, s.noise
+		r.ctx, r.most, r.read, r.limiter, r.noise = x.ctx, most, &x.read, limiter, s.noise
 		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: most + frameSlack}, nil
 	}
 	var err error
@@ -126,7 +129,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 		return nil, err
 	}
 	return x.program.transport(func(stdout io.Reader) io.Reader {
-		return newLines(x.ctx, stdout, most, limiter, s.noise, false)
+		return newLines(x.ctx, counted{stdout, &x.read}, most, limiter, s.noise, false)
 	}, most+frameSlack), nil
 }
 
@@ -207,7 +210,8 @@ func (x *session) close(cause error) {
 func (x *session) list(ctx context.Context) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("its lists did not arrive in time"))
 	defer cancel()
-	l := new(listing)
+	begin := x.read.Load()
+	l := &listing{enough: func() bool { return x.read.Load()-begin > maxListBytes }}
 	capabilities := x.sdk.InitializeResult().Capabilities
 	if capabilities == nil {
 		return l, nil
@@ -280,7 +284,7 @@ func pages[T any](ctx context.Context, l *listing, kind string, page func(cursor
 		if next == "" {
 			return all, nil
 		}
-		if cursor = next; len(all) == maxListed {
+		if cursor = next; len(all) == maxListed || l.enough() {
 			break
 		}
 	}
