@@ -27,6 +27,8 @@ import (
 type chatFlags struct {
 	model, conversation, tenant string
 	verbose                     bool
+	// fleeting says that nothing is kept.
+	fleeting bool
 }
 
 func (f *chatFlags) add(a *app, cmd *cobra.Command) {

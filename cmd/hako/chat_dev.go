@@ -13,10 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
-	"github.com/hako-run/hako/host/credential"
-	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/anthropic"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 )
 
@@ -79,10 +76,9 @@ func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatF
 	if err != nil {
 		return err
 	}
-	f, mux := fakes.New(), http.NewServeMux()
-	mux.Handle("/anthropic/", http.StripPrefix("/anthropic", &anthropic.Server{Script: steps}))
-	mux.Handle("/", f)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	f := fakes.New()
+	f.Anthropic.Script, f.OpenAI.Script = steps, steps
+	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -96,6 +92,7 @@ func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatF
 	if err != nil {
 		return err
 	}
+	flags.fleeting = true
 	return a.chat(cmd.Context(), c, flags)
 }
 
@@ -104,17 +101,8 @@ func (a *app) devChatConfig(cmd *cobra.Command, f *fakes.Fakes, dir, url string)
 	if _, err := f.WriteConfig(dir, url); err != nil {
 		return nil, err
 	}
-	key := filepath.Join(dir, "llm.key")
-	for path, text := range map[string]string{key: "made-up", filepath.Join(dir, "hako.policy.yaml"): devPolicy} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	c, err := config.Load(config.Source{Dir: a.dir, File: filepath.Join(dir, "hako.yaml"), Flags: cmd.Flags()})
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "hako.policy.yaml"), []byte(devPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	c.LLM.Models = []llm.Spec{{Name: "scripted", Provider: llm.Anthropic, Model: "scripted", BaseURL: url + "/anthropic", Key: credential.Source{File: key}}}
-	c.LLM.Default = ""
-	return c, nil
+	return config.Load(config.Source{Dir: a.dir, File: filepath.Join(dir, "hako.yaml"), Flags: cmd.Flags()})
 }

@@ -57,7 +57,9 @@ func (s *chatSession) run(ctx context.Context) error {
 	s.greet()
 	for {
 		if err := s.next(ctx, signals); errors.Is(err, errQuit) {
-			s.say("%s\n", s.words().goOn+s.conversation)
+			if !s.flags.fleeting {
+				s.say("%s\n", s.words().goOn+s.conversation)
+			}
 			return nil
 		} else if err != nil {
 			return err

@@ -21,8 +21,8 @@ type chatSurface struct {
 	// mu guards what follows: questions are asked beside the turn's other news.
 	mu     sync.Mutex
 	titles map[string]string
-	// open says that the last line of the answer has no end yet.
-	open bool
+	// open says that the last line of the answer has no end yet, apart that something else came after it.
+	open, apart bool
 	// asking is held by the question on the screen.
 	asking sync.Mutex
 }
@@ -50,11 +50,14 @@ func (t *chatSurface) Text(delta string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := printable(delta)
+	if t.apart {
+		text = strings.TrimLeft(text, "\n") // the paragraph has ended already
+	}
 	if text == "" {
 		return
 	}
 	fmt.Fprint(t.session.app.stdout, text)
-	t.open = !strings.HasSuffix(text, "\n")
+	t.open, t.apart = !strings.HasSuffix(text, "\n"), false
 }
 
 // line shows a line that is not the answer's.
@@ -66,6 +69,7 @@ func (t *chatSurface) line(colour, text string) {
 		text = colour + text + plain
 	}
 	fmt.Fprintln(t.session.app.stderr, text)
+	t.apart = true
 }
 
 // end ends the line of the answer that is open. t.mu is held.
