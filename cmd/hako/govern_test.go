@@ -89,13 +89,13 @@ func TestServeQuotas(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
 	file := filepath.Join(dir, "hako.policy.yaml")
-	put(t, file, []byte("version: 1\nquotas: [{name: calls of a user, rate: 60, burst: 2}]\n"))
+	put(t, file, []byte("version: 1\nquotas: [{name: calls of a user, rate: 1, burst: 2}]\n"))
 	s := serve(t, dir)
 	var answer string
 	for range 3 {
 		answer = s.probeEcho(t)
 	}
-	if !strings.Contains(answer, `"isError":true`) || !strings.Contains(answer, "quota calls of a user: 60 calls a minute: try again in 1s") {
+	if !strings.Contains(answer, `"isError":true`) || !strings.Contains(answer, "quota calls of a user: 1 calls a minute: try again in ") {
 		t.Errorf("the third call at once: %s", answer)
 	}
 	if _, body := get(t, s.base()+"/metrics", nil); !strings.Contains(body, `hako_quota_refusals_total{quota="calls of a user"} 1`) || !strings.Contains(body, `outcome="busy"`) {
