@@ -114,30 +114,34 @@ func (a *messagesAnswer) state() *State {
 	return s
 }
 
-// messagesError says what an error of the SDK's means.
+// messagesError says what an error means: an answer's, or one within a stream, which the SDK reads.
 func messagesError(err error) error {
-	var e *anthropic.Error
-	if !errors.As(err, &e) {
-		return newTransportError(err)
+	var status *statusError
+	if errors.As(err, &status) {
+		return messagesFailure(status.status, status.header, readFailure(status.body), err)
 	}
-	status := e.StatusCode
-	if status < 300 {
-		status = 0 // it came in the stream
+	var streamed *anthropic.Error
+	if errors.As(err, &streamed) {
+		return messagesFailure(0, nil, readFailure([]byte(streamed.RawJSON())), err)
 	}
-	var header http.Header
-	if e.Response != nil {
-		header = e.Response.Header
-	}
-	kind, ok := messagesKinds[e.Type()]
-	if !ok {
+	return newTransportError(err)
+}
+
+func messagesFailure(status int, header http.Header, f failure, cause error) *Error {
+	kind, ok := messagesKinds[anthropic.ErrorType(f.Type)]
+	switch {
+	case !ok && status == 0:
+		kind = Unavailable
+	case !ok:
 		kind = kindOf(status)
-	}
-	if kind == Invalid && tooLong(e.Message) {
+	case kind == Invalid && tooLong(f.Message):
 		kind = ContextWindow
+	case kind == Invalid && strings.Contains(f.Message, "content filtering policy"):
+		kind = Refused
 	}
-	out := newError(kind, status, header, err)
-	out.complain(kind, messagesParameter.FindString(e.Message))
-	return out
+	e := newError(kind, status, header, cause)
+	e.complain(kind, messagesParameter.FindString(f.Message))
+	return e
 }
 
 // messagesKinds are those of the API's error types (platform.claude.com/docs/en/api/errors).

@@ -24,3 +24,11 @@ func newCall(id, name, arguments string) Call {
 	}
 	return call
 }
+
+// endCalls marks the last call of an answer that was cut off: what has come of its arguments may be an object by chance.
+func (r *Response) endCalls() {
+	if n := len(r.Calls); r.Stop == StopLength && n > 0 && r.Calls[n-1].Invalid == "" {
+		r.Calls[n-1].Arguments = json.RawMessage("{}")
+		r.Calls[n-1].Invalid = "The call was cut off since the answer grew too long. Call the tool again with less."
+	}
+}

@@ -344,6 +344,7 @@ func TestStops(t *testing.T) {
 		{script.Step{Say: "I will not.", Stop: script.Refusal}, StopRefusal},
 		{script.Step{Say: "a", Stop: script.Filtered}, StopFiltered},
 		{script.Step{Call: []script.Call{{Tool: "get_weather", Arguments: `{"loc`}}, Stop: script.Length}, StopLength},
+		{script.Step{Call: []script.Call{{Tool: "get_weather", Arguments: ``}}, Stop: script.Length}, StopLength},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			response, _ := newWorld(t, provider, test.step).must(asks("hello", weatherTool))
@@ -353,6 +354,11 @@ func TestStops(t *testing.T) {
 			}
 			if response.Stop != want || response.Text != test.step.Say {
 				t.Errorf("%+v, want %s", response, want)
+			}
+			for _, call := range response.Calls {
+				if call.Invalid == "" {
+					t.Errorf("a call that was cut off: %+v", call)
+				}
 			}
 		})
 	}
@@ -498,7 +504,7 @@ func TestErrors(t *testing.T) {
 		attempts int
 	}{
 		{"rate_limit", RateLimited, 4}, {"overloaded", Overloaded, 4}, {"server", Unavailable, 4},
-		{"context", ContextWindow, 1}, {"key", Auth, 1}, {"credit", Auth, 1}, {"invalid", Invalid, 1}, {"model", Invalid, 1},
+		{"context", ContextWindow, 1}, {"key", Auth, 1}, {"credit", Auth, 1}, {"invalid", Invalid, 1}, {"model", Invalid, 1}, {"policy", Refused, 1},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,9 @@ func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (r
 	var e *Error
 	switch {
 	case err == nil:
-		response.Provider, response.Cost = m.spec.Name, m.spec.Prices.Cost(response.Usage)
+		response.Provider, response.Model = m.spec.Name, cmp.Or(response.Model, m.spec.Model)
+		response.Cost = m.spec.Prices.Cost(response.Usage)
+		response.endCalls()
 		a.completion.Usage, a.completion.Cost = response.Usage, response.Cost
 	case errors.As(err, &e):
 		e.Provider = m.spec.Name

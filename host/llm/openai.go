@@ -1,12 +1,10 @@
 package llm
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
@@ -31,33 +29,17 @@ func authorize(key string) []option.RequestOption {
 	return []option.RequestOption{option.WithAPIKey(key)}
 }
 
-// openAIError says what an error of the SDK's means, of either API.
+// openAIError says what an error means, of either API.
 func openAIError(err error) error {
-	var e *openai.Error
-	if errors.As(err, &e) {
-		var header http.Header
-		if e.Response != nil {
-			header = e.Response.Header
-		}
-		return openAIFailure(e.StatusCode, header, failure{e.Code, e.Type, e.Param, e.Message}, err)
+	var status *statusError
+	if errors.As(err, &status) {
+		return openAIFailure(status.status, status.header, readFailure(status.body), err)
 	}
 	var streamed *ssestream.StreamError
 	if errors.As(err, &streamed) {
-		var event struct {
-			Error failure `json:"error"`
-		}
-		_ = json.Unmarshal(streamed.Event.Data, &event) // what it does not say is empty
-		return openAIFailure(0, nil, event.Error, err)
+		return openAIFailure(0, nil, readFailure(streamed.Event.Data), err)
 	}
 	return newTransportError(err)
-}
-
-// failure is an error as OpenAI's APIs and their kin describe it (developers.openai.com/api/docs/guides/error-codes).
-type failure struct {
-	Code    string `json:"code"`
-	Type    string `json:"type"`
-	Param   string `json:"param"`
-	Message string `json:"message"`
 }
 
 func openAIFailure(status int, header http.Header, f failure, cause error) *Error {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// maxAdapted bounds how many adapted schemas are kept.
+// maxAdapted bounds how many schemas are kept, adapted or refused, and how many warnings are remembered.
 const maxAdapted = 4096
 
 // workshop adapts tools to a dialect. It is safe for concurrent use.
@@ -65,7 +65,10 @@ func (w *workshop) fit(tools []Tool) *toolbox {
 		case a.err != nil:
 			w.warn(tool.Name, a.err.Error())
 			continue
-		case w.refused[tool.key()]:
+		case len(w.refused) > 0 && w.refused[tool.key()]:
+			continue
+		case b.sent[safe[tool.Name]] != nil:
+			w.warn(tool.Name, "its name cannot be told from that of "+b.sent[safe[tool.Name]].Name)
 			continue
 		case w.dialect.tools > 0 && len(b.tools) == w.dialect.tools:
 			w.warn(tool.Name, fmt.Sprintf("the provider takes at most %d tools, and there are %d", w.dialect.tools, len(tools)))
@@ -101,6 +104,9 @@ func (w *workshop) adapt(schema json.RawMessage) *adaptation {
 func (w *workshop) refuse(tool *sentTool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.refused) >= maxAdapted {
+		clear(w.refused)
+	}
 	w.refused[tool.key()] = true
 	w.warn(tool.Name, "the provider refused its definition")
 }

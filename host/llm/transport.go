@@ -16,6 +16,8 @@ import (
 const (
 	// maxAnswer bounds what is read of one answer, in bytes.
 	maxAnswer = 64 << 20
+	// maxFailure bounds what is read of an error, in bytes.
+	maxFailure = 64 << 10
 	// dialTime bounds connecting to a provider.
 	dialTime = 15 * time.Second
 )
@@ -71,17 +73,29 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// checkStream refuses answers that the SDKs would read as an empty stream.
+// checkStream refuses answers that are no stream: the SDKs would read some as an empty one, and errors only in their vendor's form.
 func checkStream(r *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case r.StatusCode >= 300 && r.StatusCode < 400:
+	case r.StatusCode >= 400:
+		text, _ := io.ReadAll(io.LimitReader(r.Body, maxFailure)) // as far as it comes
+		return &statusError{r.StatusCode, r.Header, text}
+	case r.StatusCode >= 300:
 		return errRedirect
-	case r.StatusCode < 300 && kind != "text/event-stream":
+	case kind != "text/event-stream":
 		return errNoStream
 	}
 	return nil
 }
+
+// statusError is an answer with the status of an error.
+type statusError struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("HTTP status %d", e.status) }
 
 // silent is err, or errSilent if that is its cause.
 func silent(ctx context.Context, err error) error {

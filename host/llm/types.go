@@ -68,7 +68,8 @@ type Tool struct {
 type Request struct {
 	// System is the operator's instruction, or empty.
 	System string
-	// Messages begin and end with one of the user's.
+	// Messages begin and end with one of the user's. What an interruption left is mended on the way: blank messages are left out, and
+	// a call without a result gets one that says so.
 	Messages []Message
 	Tools    []Tool
 	// NoTools forces a text answer. Tools are sent all the same, since the messages may show their use.
@@ -96,7 +97,7 @@ type Stop string
 const (
 	StopEnd      Stop = "end"      // the answer is whole
 	StopTools    Stop = "tools"    // the model waits for the results of Response.Calls
-	StopLength   Stop = "length"   // the answer reached MaxTokens or the model's window; calls that were cut off are Invalid
+	StopLength   Stop = "length"   // the answer reached MaxTokens or the model's window; the last of Calls is Invalid
 	StopRefusal  Stop = "refusal"  // the model refuses; Text may say why
 	StopFiltered Stop = "filtered" // the provider's content filter cut the answer off
 )

@@ -1,0 +1,136 @@
+package llm
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/credential"
+)
+
+// TestErrorForms reads errors as servers that speak OpenAI's API write them.
+func TestErrorForms(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, body string
+		status     int
+		want       Kind
+	}{
+		{"llama.cpp", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_ctx":4096}}`, 400, ContextWindow},
+		{"vLLM", `{"object":"error","message":"This model's maximum context length is 8192 tokens. However, you requested 9000","type":"BadRequestError","param":null,"code":400}`, 400, ContextWindow},
+		{"LM Studio", `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens"}`, 400, ContextWindow},
+		{"Ollama", `{"error":{"message":"model \"x\" not found, try pulling it first","type":"api_error","param":null,"code":null}}`, 404, Invalid},
+		{"a gateway", `{"error":{"message":"slow down","type":"rate_limit_error"}}`, 400, RateLimited},
+		{"no more credit", `{"error":{"message":"You exceeded your quota","type":"insufficient_quota","code":"insufficient_quota"}}`, 429, Auth},
+		{"nothing", ``, 422, Invalid},
+		{"a number", `{"error":7}`, 500, Unavailable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, OpenAICompatible)
+			s := spec(t, OpenAICompatible)
+			s.Retries = -1
+			w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				rw.WriteHeader(test.status)
+				_, _ = io.WriteString(rw, test.body)
+			}), s)
+			if _, _, err := w.complete(asks("hello")); !errors.Is(err, test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestOddCalls reads tool calls as some servers send them: all with the same number, whole, and without IDs.
+func TestOddCalls(t *testing.T) {
+	t.Parallel()
+	for name, calls := range map[string]string{
+		"one number":    `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"without IDs":   `[{"index":0,"function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"without types": `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, OpenAICompatible)
+			w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":`+calls+`},"finish_reason":"stop"}]}`+"\n\n")
+			}), spec(t, OpenAICompatible))
+			response, _ := w.must(asks("hello", weatherTool))
+			if len(response.Calls) != 2 || response.Stop != StopTools || response.Calls[0].ID == response.Calls[1].ID || response.Calls[1].ID == "" ||
+				string(response.Calls[1].Arguments) != `{"location":"大阪"}` || response.Model != "thinker" {
+				t.Errorf("%+v", response)
+			}
+		})
+	}
+}
+
+// TestEnvironmentPlaysNoPart sets what the SDKs would read.
+func TestEnvironmentPlaysNoPart(t *testing.T) {
+	for name, value := range map[string]string{
+		"ANTHROPIC_API_KEY": "from the environment", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "ANTHROPIC_CUSTOM_HEADERS": "X-Odd: odd",
+		"OPENAI_API_KEY": "from the environment", "OPENAI_BASE_URL": "http://127.0.0.1:1", "OPENAI_CUSTOM_HEADERS": "X-Odd: odd", "OPENAI_ORG_ID": "odd",
+		"HTTPS_PROXY": "http://127.0.0.1:1",
+	} {
+		t.Setenv(name, value)
+	}
+	for _, provider := range []string{Anthropic, OpenAI, OpenAICompatible} {
+		w := newWorld(t, provider)
+		w.must(asks("hello"))
+		header := w.requests.All()[0].Header
+		if header.Get("X-Odd") != "" || header.Get("Openai-Organization") != "" || header.Get("Authorization") != "Bearer "+testKey {
+			t.Errorf("%s: %v", provider, header)
+		}
+	}
+}
+
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	through := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		through <- r.URL.String()
+		w.Header().Set("Content-Type", "text/event-stream")
+	}))
+	defer server.Close()
+	proxy, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := newHTTPClient(proxy, time.Minute)
+	for address, want := range map[string]string{"http://model.example/v1": "http://model.example/v1", server.URL + "/direct": "/direct"} {
+		response, err := client.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := <-through; got != want {
+			t.Errorf("%s arrived as %s", address, got)
+		}
+	}
+}
+
+// TestLocalServerWithoutKey sends no key where none is configured.
+func TestLocalServerWithoutKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, OpenAICompatible)
+	s := spec(t, OpenAICompatible)
+	s.Key = credential.Source{}
+	sent := make(chan string, 1)
+	w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		sent <- strings.Join(r.Header.Values("Authorization"), ",")
+		rw.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}`+"\n\n")
+	}), s)
+	w.must(asks("hello"))
+	if got := <-sent; got != "" {
+		t.Errorf("sent %q", got)
+	}
+}
