@@ -90,11 +90,11 @@ func newSlackDoor(ctx context.Context, c *config.Config, h *host.Host, g *govern
 	if len(c.LLM.Models) == 0 {
 		return nil, errors.New("configuration: slack.workspaces needs a model to talk with: name one in llm.models")
 	}
-	models, err := newModels(c, logger, nil)
+	models, err := newModels(c, logger, numbers.ModelAsked)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(ctx, c, models, h, g.store, nil, logger)
+	engine, err := newEngine(ctx, c, models, h, g.store, numbers.TurnEnded, logger)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ type Metrics struct {
 	secrets   *prometheus.CounterVec
 
 	slack slackCounters
+	chat  chatCounters
 
 	statements        *prometheus.CounterVec
 	statementDuration *prometheus.HistogramVec
@@ -53,6 +54,7 @@ func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		slack:    newSlackCounters(),
+		chat:     newChatCounters(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_calls_total",
 			Help: "Calls by method, name in the catalog, plugin, door and outcome. Name and plugin are empty for what is not in the catalog.",
@@ -127,6 +129,7 @@ func New(version string) *Metrics {
 	m.registry.MustRegister(m.calls, m.duration, m.bytes, m.running, m.requests, m.requestDuration, m.renewals, m.decisions, m.approvals, m.refusals, m.secrets, m.statements, m.statementDuration, m.commands, m.commandDuration, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.slack.register(m.registry)
+	m.chat.register(m.registry)
 	return m
 }
 

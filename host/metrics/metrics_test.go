@@ -19,8 +19,10 @@ import (
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/metrics"
@@ -81,6 +83,8 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.SlackRequest("chat.postMessage", "ok")
 	m.SlackRateLimited("chat.update")
 	m.SlackRollover()
+	m.TurnEnded(chat.Record{Door: pipeline.DoorTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second, Rounds: 11, Calls: 10})
+	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second, FirstText: time.Second, Usage: llm.Usage{Input: 7}, Cost: 0.5})
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
 	credentials, err := credential.New(credential.Options{Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
 	if err != nil {
@@ -160,6 +164,13 @@ func TestCalls(t *testing.T) {
 		`hako_sql_statement_duration_seconds_bucket{function="query",plugin="tasks",le="0.001"} 1`,
 		`hako_http_request_duration_seconds_count{permission="jma",plugin="weather"} 2`,
 		`hako_plugins{state="broken"} 0`,
+		`hako_chat_turn_duration_seconds_bucket{door="terminal",outcome="limit",le="10"} 1`,
+		`hako_chat_turn_rounds_sum{door="terminal"} 11`,
+		`hako_chat_tool_calls_total{door="terminal"} 10`,
+		`hako_llm_request_duration_seconds_count{model="claude",outcome="ok"} 1`,
+		`hako_llm_first_text_seconds_sum{model="claude"} 1`,
+		`hako_llm_tokens_total{model="claude",type="input"} 7`,
+		`hako_llm_cost_total{model="claude"} 0.5`,
 		`hako_credential_renewals_total{credential="freee",outcome="revoked"} 1`,
 		`hako_credentials{credential="kot",state="unusable"} 1`,
 		`hako_credentials{credential="kot",state="ready"} 0`,

@@ -1,0 +1,80 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/llm"
+)
+
+// turnBuckets are for what waits for models and people, in seconds.
+var turnBuckets = []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600}
+
+// chatCounters count turns of conversations, and what models are asked.
+type chatCounters struct {
+	turns, rounds         *prometheus.HistogramVec
+	calls, tokens, cost   *prometheus.CounterVec
+	requests, firstTokens *prometheus.HistogramVec
+}
+
+func newChatCounters() chatCounters {
+	return chatCounters{
+		turns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_chat_turn_duration_seconds",
+			Help:    "Time from a person's message to the end of its answer, by door and outcome.",
+			Buckets: turnBuckets,
+		}, []string{"door", "outcome"}),
+		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_chat_turn_rounds",
+			Help:    "How often a model was asked for one answer.",
+			Buckets: []float64{1, 2, 3, 4, 6, 8, 11},
+		}, []string{"door"}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_chat_tool_calls_total",
+			Help: "Tool calls that were made for answers.",
+		}, []string{"door"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_llm_request_duration_seconds",
+			Help:    "Time until a model's answer was whole, repetitions included, by model and outcome.",
+			Buckets: durationBuckets,
+		}, []string{"model", "outcome"}),
+		firstTokens: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_llm_first_text_seconds",
+			Help:    "Time until the first part of a model's answer.",
+			Buckets: durationBuckets,
+		}, []string{"model"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_llm_tokens_total",
+			Help: "Tokens by model and type (input, output, cache_read, cache_write).",
+		}, []string{"model", "type"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_llm_cost_total",
+			Help: "Cost by the prices of the configuration, in their currency.",
+		}, []string{"model"}),
+	}
+}
+
+func (c chatCounters) register(r *prometheus.Registry) {
+	r.MustRegister(c.turns, c.rounds, c.calls, c.requests, c.firstTokens, c.tokens, c.cost)
+}
+
+// TurnEnded counts a turn of a conversation.
+func (m *Metrics) TurnEnded(r chat.Record) {
+	m.chat.turns.WithLabelValues(r.Door, string(r.Outcome)).Observe(r.Duration.Seconds())
+	m.chat.rounds.WithLabelValues(r.Door).Observe(float64(r.Rounds))
+	m.chat.calls.WithLabelValues(r.Door).Add(float64(r.Calls))
+}
+
+// ModelAsked counts a request to a model. Its label is the name in the configuration.
+func (m *Metrics) ModelAsked(c llm.Completion) {
+	m.chat.requests.WithLabelValues(c.Provider, c.Outcome).Observe(c.Duration.Seconds())
+	if c.FirstText > 0 {
+		m.chat.firstTokens.WithLabelValues(c.Provider).Observe(c.FirstText.Seconds())
+	}
+	for kind, n := range map[string]int{
+		"input": c.Usage.Input, "output": c.Usage.Output, "cache_read": c.Usage.CacheRead, "cache_write": c.Usage.CacheWrite,
+	} {
+		m.chat.tokens.WithLabelValues(c.Provider, kind).Add(float64(n))
+	}
+	m.chat.cost.WithLabelValues(c.Provider).Add(c.Cost)
+}
