@@ -232,10 +232,11 @@ func TestProgress(t *testing.T) {
 			}
 			progress(abi.Progress{Progress: nan(), Message: "nonsense"})
 			progress(abi.Progress{Progress: 1, Total: 2, Message: "half"})
+			progress(abi.Progress{Progress: 0, Total: 2, Message: "backwards"})
 			progress(abi.Progress{Progress: 2, Total: 2, Message: "all"})
 			return text("done"), nil
 		}
-		reports := make(chan string, 3)
+		reports := make(chan string, 4)
 		client := door.connect(t, newServer(t, offer(t, serve, "x"), nil, nil), version, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 				reports <- fmt.Sprintf("%v: %v/%v %s", req.Params.ProgressToken, req.Params.Progress, req.Params.Total, req.Params.Message)
@@ -250,7 +251,7 @@ func TestProgress(t *testing.T) {
 		if err != nil || textOf(t, result) != "done" {
 			t.Errorf("with a token: %+v, %v", result, err)
 		}
-		for _, want := range []string{"tok: 1/2 half", "tok: 2/2 all"} {
+		for _, want := range []string{"tok: 1/2 half", "tok: 1.0000000000000002/2 backwards", "tok: 2/2 all"} {
 			if got := <-reports; got != want {
 				t.Errorf("progress %q, want %q", got, want)
 			}
