@@ -100,6 +100,9 @@ func TestHTTPInBothEras(t *testing.T) {
 			if got := text(r.call("web_echo", `{"text":"hello"}`)); got != "hello" {
 				t.Errorf("got %q", got)
 			}
+			if got := string(r.call("web_everything", "{}").Response.StructuredContent); got != `{"sum":9007199254740993}` {
+				t.Errorf("structured content is %s", got)
+			}
 			want := version
 			if want == "" {
 				want = "2026-07-28"

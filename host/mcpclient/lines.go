@@ -65,7 +65,7 @@ func (l *lines) next() error {
 	if err != nil && len(line) == 0 {
 		return err
 	}
-	message := line
+	rest := line // without the name of the field
 	if l.events {
 		data, ok := bytes.CutPrefix(line, dataField)
 		if !ok {
@@ -74,15 +74,17 @@ func (l *lines) next() error {
 			}
 			return nil
 		}
-		message = data
+		rest = data
 	}
-	message = bytes.TrimSpace(message)
+	message := bytes.TrimSpace(rest)
 	id, answers := glance(message)
 	switch {
 	case tooLong:
 		l.pending = l.refusal(id)
 	case !l.events && len(message) > 0 && (message[0] != '{' || !json.Valid(message)):
 		l.noise(message)
+	case answers:
+		l.pending = append(bytes.Clone(line[:len(line)-len(rest)]), exact(rest)...)
 	case len(message) > 0:
 		l.pending = line
 	}

@@ -293,7 +293,7 @@ func plainServer() *mcp.Server {
 				&mcp.ResourceLink{URI: "https://example.com/", Name: "web"},
 				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "memo://two", Text: "two"}},
 			},
-			StructuredContent: map[string]any{"sum": 7},
+			StructuredContent: json.RawMessage(`{"sum":9007199254740993}`),
 		}, nil
 	})
 	tool("rename", func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, error) {

@@ -123,9 +123,9 @@ func (p *process) stop() {
 	_ = p.stdout.Close()
 }
 
-// transport speaks to the program, one message a line.
-func (p *process) transport(filter func(io.Reader) io.Reader, most int) mcp.Transport {
-	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin}, MaxLineLength: most}
+// transport speaks to the program, one message a line, of which filter bounds the length.
+func (p *process) transport(filter func(io.Reader) io.Reader) mcp.Transport {
+	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin}, MaxLineLength: -1}
 }
 
 // patient gives up on a program that does not read its input.

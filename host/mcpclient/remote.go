@@ -244,7 +244,7 @@ func (o *object) Read(p []byte) (int, error) {
 		if len(data) > o.most {
 			data = refusal(requestID(o.req))
 		}
-		o.read = bytes.NewReader(data)
+		o.read = bytes.NewReader(exact(data))
 	}
 	return o.read.Read(p)
 }

@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,8 +10,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// translator turns results into responses. local reports whether a URI of the server is one that it serves, so that it is named there as
-// hako names it.
+// translator turns results into responses. scheme is put in front of the server's own URIs.
 type translator struct {
 	scheme string
 }
@@ -29,11 +27,8 @@ func (t translator) tool(r *mcp.CallToolResult) (*abi.Response, error) {
 		}
 		response.Content = append(response.Content, c)
 	}
-	if r.StructuredContent == nil {
-		return response, nil
-	}
 	var err error
-	response.StructuredContent, err = json.Marshal(r.StructuredContent)
+	response.StructuredContent, err = unquoted(r.StructuredContent)
 	return response, err
 }
 

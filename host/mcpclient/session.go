@@ -122,7 +122,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 			return nil, err
 		}
 		r.ctx, r.most, r.read, r.limiter, r.noise = x.ctx, most, &x.read, limiter, s.noise
-		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: most + frameSlack}, nil
+		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: 2*most + frameSlack}, nil
 	}
 	var err error
 	if x.program, err = startProcess(ctx, &s.spec, s.env, s.options.Dir, s.stderr); err != nil {
@@ -130,7 +130,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 	}
 	return x.program.transport(func(stdout io.Reader) io.Reader {
 		return newLines(x.ctx, counted{stdout, &x.read}, most, limiter, s.noise, false)
-	}, most+frameSlack), nil
+	}), nil
 }
 
 // client has no capability: what a server asks of it is declined by the SDK.

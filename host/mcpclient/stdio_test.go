@@ -48,7 +48,7 @@ func TestAC5CallsTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"words"`, `"mimeType":"image/png"`, `"uri":"plain+memo://one"`, `"uri":"https://example.com/"`, `"uri":"plain+memo://two"`, `"structuredContent":{"sum":7}`} {
+	for _, want := range []string{`"words"`, `"mimeType":"image/png"`, `"uri":"plain+memo://one"`, `"uri":"https://example.com/"`, `"uri":"plain+memo://two"`, `"structuredContent":{"sum":9007199254740993}`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s is not in %s", want, data)
 		}
