@@ -57,6 +57,7 @@ func TestBench(t *testing.T) {
 	var r results
 	t.Run("http", func(t *testing.T) { r.http(t) })
 	t.Run("file", func(t *testing.T) { r.file(t) })
+	t.Run("broker", func(t *testing.T) { r.broker(t) })
 	t.Run("sql", func(t *testing.T) { r.sql(t) })
 	t.Run("sandbox", func(t *testing.T) { r.sandbox(t) })
 	t.Run("ways", func(t *testing.T) { r.ways(t) })
