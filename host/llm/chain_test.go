@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -297,5 +298,51 @@ func TestRetryAfter(t *testing.T) {
 	}
 	if got := retryAfter(http.Header{"Retry-After": {"9"}, "Retry-After-Ms": {"1500"}}); got != 1500*time.Millisecond {
 		t.Errorf("milliseconds: %v", got)
+	}
+}
+
+// TestConcurrent shares a chain between many conversations.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		w := newWorld(t, provider, script.Step{When: pattern("call"), Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"x"}`}}})
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				text := fmt.Sprintf("%d %s", i, []string{"call", "say"}[i%2])
+				response, err := w.chain.Complete(t.Context(), asks(text, weatherTool, Tool{Name: fmt.Sprintf("tool.%d", i)}), func(Delta) {})
+				if err != nil || len(response.Calls) != 1-i%2 || i%2 == 1 && response.Text != text {
+					t.Errorf("%+v %v", response, err)
+				}
+			})
+		}
+		all.Wait()
+		if len(w.seen) != 30 {
+			t.Errorf("%d completions", len(w.seen))
+		}
+	})
+}
+
+func BenchmarkComplete(b *testing.B) {
+	for _, provider := range []string{Anthropic, OpenAI, OpenAICompatible} {
+		b.Run(provider, func(b *testing.B) {
+			answer := recordStream(b, provider, script.Step{Say: "ok"})
+			handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = w.Write(answer)
+			})
+			s := Spec{Name: "m", Provider: provider, Model: "m", BaseURL: "https://model.example/v1"}.withDefaults()
+			m := newModel(s, newVendor(&s, &http.Client{Transport: &transport{inMemory{handler}, s.Timeout}}), fuzzOptions())
+			var tools []Tool
+			for i := range 50 {
+				tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does a thing.", Schema: weatherTool.Schema})
+			}
+			r := asks("hello", tools...)
+			for b.Loop() {
+				if _, _, err := m.complete(b.Context(), r, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // recordStream is what a stand-in streams.
-func recordStream(f *testing.F, provider string, step script.Step) []byte {
+func recordStream(f testing.TB, provider string, step script.Step) []byte {
 	f.Helper()
 	w := &world{t: &testing.T{}, side: providers[provider](&script.Script{Steps: []script.Step{step}}), log: &logged{}}
 	var stream []byte

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -56,7 +55,7 @@ func (w *workshop) fit(tools []Tool) *toolbox {
 		names[i] = tool.Name
 	}
 	safe := identifiers(names, "_-", w.dialect.name)
-	b := &toolbox{dialect: w.dialect, sent: map[string]*sentTool{}, own: map[string]*sentTool{}}
+	b := &toolbox{tools: make([]sentTool, 0, len(tools)), dialect: w.dialect, sent: map[string]*sentTool{}, own: map[string]*sentTool{}}
 	for _, tool := range tools {
 		a := w.adapt(tool.Schema)
 		switch {
@@ -75,13 +74,13 @@ func (w *workshop) fit(tools []Tool) *toolbox {
 			continue
 		}
 		tool.Description = cut(tool.Description, w.dialect.description)
-		b.add(sentTool{tool, safe[tool.Name], a.parameters}, len(tools))
+		b.add(sentTool{tool, safe[tool.Name], a.parameters})
 	}
 	return b
 }
 
-func (b *toolbox) add(tool sentTool, capacity int) {
-	b.tools = slices.Grow(b.tools, capacity-len(b.tools)) // so that pointers into it stay
+// add adds a tool. There is room for it, so that pointers to those before it stay.
+func (b *toolbox) add(tool sentTool) {
 	b.tools = append(b.tools, tool)
 	last := &b.tools[len(b.tools)-1]
 	b.sent[tool.name], b.own[tool.Name] = last, last
