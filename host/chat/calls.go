@@ -25,57 +25,90 @@ type made struct {
 	again bool
 }
 
+// ended is a call of a round that was made.
+type ended struct {
+	result  llm.Result
+	outcome pipeline.Outcome
+	changes bool // it may have changed what others read
+}
+
 // runCalls makes the calls of a round, several at once, and returns their results in the same order. stuck says that the model repeats
 // itself. It returns when all calls have ended.
 func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Result, stuck bool) {
 	results = make([]llm.Result, len(calls))
-	keys, first := make([]string, len(calls)), map[string]int{}
+	round, first := make([]*ended, len(calls)), map[string]*ended{}
 	var group errgroup.Group
 	group.SetLimit(r.engine.options.Limits.Parallel)
 	for i, call := range calls {
-		keys[i] = key(call)
-		before := r.made[keys[i]]
-		_, twice := first[keys[i]]
+		key := key(call)
+		before := r.made[key]
 		switch {
 		case i >= r.engine.options.Limits.Calls:
 			results[i] = failed(call, fmt.Sprintf("not called: at most %d calls can be made at once. Make the others in the next round", r.engine.options.Limits.Calls))
 		case call.Invalid != "":
 			results[i] = failed(call, "not called: the arguments are not valid: "+call.Invalid)
-		case twice, before != nil && !before.again:
-			// Answered below, when the first one has ended.
+		case first[key] != nil:
+			round[i] = first[key]
+		case before != nil && !before.again:
+			before.times++
+			stuck = stuck || before.times >= maxRepeats
+			results[i] = repeated(call, before.result)
 		default:
-			first[keys[i]] = i
+			round[i] = new(ended)
+			first[key] = round[i]
 			group.Go(func() error {
-				r.runCall(ctx, call, &results[i], keys[i])
+				r.runCall(ctx, call, round[i])
 				return nil
 			})
 		}
 	}
 	_ = group.Wait() // no call fails the others
 	for i, call := range calls {
-		if results[i].CallID != "" {
-			continue
+		switch e := round[i]; {
+		case e == nil:
+		case e.result.CallID == call.ID:
+			results[i] = e.result
+		default:
+			results[i] = repeated(call, e.result)
 		}
-		m := r.repeat(keys[i])
-		results[i] = m.result
-		results[i].CallID = call.ID
-		results[i].Text = "(You have made this very call before. It was not made again; this is what it gave.)\n" + m.result.Text
-		stuck = stuck || m.times >= maxRepeats
 	}
+	r.remember(first)
 	return results, stuck
 }
 
-// repeat counts a call that was made before.
-func (r *run) repeat(key string) made {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.made[key]
-	m.times++
-	return *m
+// remember keeps what the calls of a round gave. Where one of them may have changed something, what was read before does not count any more.
+func (r *run) remember(round map[string]*ended) {
+	times := map[string]int{}
+	for key := range round {
+		if before := r.made[key]; before != nil {
+			times[key] = before.times
+		}
+	}
+	changed := false
+	for _, e := range round {
+		changed = changed || e.changes
+	}
+	if changed {
+		clear(r.made)
+	}
+	for key, e := range round {
+		if changed && !e.changes {
+			continue // it may have read before the change
+		}
+		r.made[key] = &made{times[key] + 1, e.result, e.outcome == pipeline.Busy}
+	}
+	r.answer.Calls += len(round)
 }
 
-// runCall makes one call and remembers it.
-func (r *run) runCall(ctx context.Context, call llm.Call, result *llm.Result, key string) {
+// repeated is the result of a call that was made before.
+func repeated(call llm.Call, result llm.Result) llm.Result {
+	result.CallID = call.ID
+	result.Text = "(You have made this very call before. It was not made again; this is what it gave.)\n" + result.Text
+	return result
+}
+
+// runCall makes one call.
+func (r *run) runCall(ctx context.Context, call llm.Call, e *ended) {
 	name := call.Name
 	tool := r.byName[name]
 	if tool != nil && tool.Spec.Title.In(r.turn.Locale) != "" {
@@ -83,25 +116,13 @@ func (r *run) runCall(ctx context.Context, call llm.Call, result *llm.Result, ke
 	}
 	shown := ToolCall{ID: call.ID, Name: call.Name, Title: clipped(name), Arguments: call.Arguments}
 	r.screen.do(func(s Surface) { s.ToolStarted(shown.ID, shown.Name, shown.Title) })
-	outcome, line := r.throughPipeline(ctx, shown, call, result)
+	outcome, line := r.throughPipeline(ctx, shown, call, &e.result)
 	if line == "" {
 		line = r.words.outcomes[outcome]
 	}
 	r.screen.do(func(s Surface) { s.ToolEnded(shown.ID, outcome, line) })
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer.Calls++
-	if outcome == pipeline.OK && (tool == nil || tool.Spec.Annotations.ReadOnlyHint == nil || !*tool.Spec.Annotations.ReadOnlyHint) {
-		clear(r.made) // what was read before may not hold any more
-	}
-	m := r.made[key]
-	if m == nil {
-		m = new(made)
-		r.made[key] = m
-	}
-	m.times++
-	m.result, m.again = *result, outcome == pipeline.Busy
+	reads := tool != nil && tool.Spec.Annotations.ReadOnlyHint != nil && *tool.Spec.Annotations.ReadOnlyHint
+	e.outcome, e.changes = outcome, outcome == pipeline.OK && !reads
 }
 
 // throughPipeline makes one call, and returns how it ended and a line for people.

@@ -94,6 +94,24 @@ func TestRepeatedInOneRound(t *testing.T) {
 	}
 }
 
+// TestRepeatedBesideAChange: a call that is asked for twice in a round that changes something is still answered.
+func TestRepeatedBesideAChange(t *testing.T) {
+	t.Parallel()
+	look := []string{"get_weather", `{"location":"x"}`}
+	round := slices.Concat(look, look, look, look, []string{"delete_file", `{"path":"x"}`})
+	m := &model{steps: []step{calls(round...), calls(look...), says("ok")}}
+	b := setup(t, m, backend{"delete_file": gives("gone"), "get_weather": gives("sun")}, nil, nil)
+	answer, s, err := b.say(t, "c", "weather?")
+	if err != nil || answer.Text != "ok" || answer.Calls != 3 || len(s.notices) > 0 {
+		t.Fatalf("%+v, %v, shown %q", answer, err, s.events)
+	}
+	for i, given := range results(m.asked(t, 2)) {
+		if want := []string{"sun", "sun", "sun", "sun", "gone", "sun"}[i]; given.IsError || !strings.Contains(given.Text, want) {
+			t.Errorf("result %d is %+v", i, given)
+		}
+	}
+}
+
 // TestChangesEndRepeats: what was read before a change is read again after it.
 func TestChangesEndRepeats(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
@@ -38,8 +37,7 @@ type run struct {
 	// partial is what the model has written of an answer that is not whole.
 	partial strings.Builder
 
-	// mu guards what follows while calls run.
-	mu     sync.Mutex
+	// made are the tool calls so far, by key.
 	made   map[string]*made
 	answer Answer
 }

@@ -66,6 +66,7 @@ func TestBench(t *testing.T) {
 	t.Run("cold", func(t *testing.T) { r.cold(t) })
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
 	t.Run("govern", func(t *testing.T) { r.govern(t) })
+	t.Run("chat", func(t *testing.T) { r.chat(t) })
 	t.Run("start", func(t *testing.T) { r.start(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
