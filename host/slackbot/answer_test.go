@@ -118,6 +118,44 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestStopElsewhere: a turn is stopped at another replica than the one that runs it.
+func TestStopElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	begun := make(chan struct{})
+	waits := engine(func(ctx context.Context, _ *chat.Turn) (*chat.Answer, error) {
+		close(begun)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	w.serve(waits, nil)
+	thread := w.tell(mention("work"))
+	<-begun
+	w.serve(waits, nil) // which is told from now on
+	w.click(ken, slack.Message{Channel: general, Thread: thread}, "hako_stop", slack.Team+":"+general+":"+thread)
+	w.answered("Stopped by <@" + ken + ">")
+}
+
+// TestWhole: an answer that was not streamed is shown all the same, and one that is too long comes as a file. Feedback is thanked for.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(engine(func(_ context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		if turn.Text == "nothing" {
+			return &chat.Answer{}, nil
+		}
+		return &chat.Answer{Text: strings.Repeat("word ", 10_000)}, nil
+	}), nil)
+	w.connected()
+	w.tell(mention("nothing"))
+	w.answered("gave no answer")
+	w.tell(mention("much"))
+	m := w.answered("The whole answer is in the file")
+	w.wait("an upload", func() bool { return len(w.slack.Uploads()) == 1 && len(w.slack.Uploads()[0].Data) == 50_000 })
+	w.click(ken, m, "hako_feedback", "good")
+	w.wait("thanks", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "Thank you") })
+}
+
 // TestRestart: a process that is asked to end says so in its answers, and one that died is spoken for by the next.
 func TestRestart(t *testing.T) {
 	t.Parallel()

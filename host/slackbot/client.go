@@ -19,7 +19,7 @@ const (
 	// limitRetries is how often a request that Slack put off is sent again.
 	limitRetries = 5
 	// limitWait is for a Retry-After that is missing, mostLimitWait bounds it.
-	limitWait, mostLimitWait = time.Second, time.Minute
+	limitWait, mostLimitWait = time.Second, 10 * time.Minute
 	// maxAnswer bounds an answer of the Web API, in bytes.
 	maxAnswer = 16 << 20
 )

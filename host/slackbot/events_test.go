@@ -1,7 +1,6 @@
 package slackbot_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -256,13 +255,43 @@ func TestReconnect(t *testing.T) {
 // TestRevoked: a token that Slack does not take is logged and counted, and is no reason to end; it is not shown.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.start(engine(echo), func(o *slackbot.Options) { o.Workspaces[0].BotToken = secret(t, "xoxb-revoked") })
-	w.wait("message in the log", func() bool { return strings.Contains(w.log.String(), "Slack does not take the token") })
-	if w.counts.get("request auth.test auth") != 1 {
-		t.Error("it was not counted once")
+	for name, test := range map[string]struct {
+		method string
+		change func(w *slackbot.Workspace)
+	}{
+		"the bot's": {"auth.test", func(w *slackbot.Workspace) { w.BotToken = secret(t, "made-up-revoked") }},
+		"the app's": {"apps.connections.open", func(w *slackbot.Workspace) { w.AppToken = secret(t, "made-up-revoked") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start(engine(echo), func(o *slackbot.Options) { test.change(&o.Workspaces[0]) })
+			w.wait("message in the log", func() bool { return strings.Contains(w.log.String(), "Slack does not take the token") })
+			if n := w.counts.get("request " + test.method + " auth"); n != 1 {
+				t.Errorf("it was counted %d times", n)
+			}
+			if strings.Contains(w.log.String(), "made-up-revoked") {
+				t.Error("the log holds the token")
+			}
+		})
 	}
-	if bytes.Contains([]byte(w.log.String()), []byte("xoxb-revoked")) {
-		t.Error("the log holds the token")
+}
+
+// TestNew: workspaces that cannot work are refused, with what is wrong.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*slackbot.Options){
+		"part of a URL":         func(o *slackbot.Options) { o.Workspaces[0].Name = "a b" },
+		"botToken needs one":    func(o *slackbot.Options) { o.Workspaces[0].BotToken = credential.Source{} },
+		"either appToken":       func(o *slackbot.Options) { o.Workspaces[0].SigningSecret = secret(t, signing) },
+		"tokens in the clear":   func(o *slackbot.Options) { o.Workspaces[0].APIURL = "http://slack.example/api/" },
+		"not the URL of an API": func(o *slackbot.Options) { o.Workspaces[0].APIURL = "https://slack.example/api" },
+		`have the name "acme"`:  func(o *slackbot.Options) { o.Workspaces = append(o.Workspaces, o.Workspaces[0]) },
+		"it needs either":       func(o *slackbot.Options) { o.Workspaces[0].AppToken = credential.Source{} },
+	} {
+		w := newWorld(t)
+		if _, err := slackbot.New(t.Context(), w.options(engine(echo), change)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

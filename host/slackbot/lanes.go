@@ -112,7 +112,7 @@ func (b *Bot) stop(key, user string) bool {
 	return running
 }
 
-// running counts the turns that run in a channel in this process, and with stop ends those of a user.
+// inChannel lists the turns that run in a channel, in this process.
 func (b *Bot) inChannel(team, channel string) []*turn {
 	b.lanes.mu.Lock()
 	defer b.lanes.mu.Unlock()

@@ -1,6 +1,7 @@
 package slackbot
 
 import (
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +29,18 @@ func TestMrkdwn(t *testing.T) {
 	} {
 		if got := mrkdwn(test.markdown); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.markdown, got, test.want)
+		}
+	}
+}
+
+// TestWords: everything is said in every language, with the same blanks.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	en, ja := reflect.ValueOf(english), reflect.ValueOf(japanese)
+	for i := range en.NumField() {
+		name, e, j := en.Type().Field(i).Name, en.Field(i).String(), ja.Field(i).String()
+		if e == "" || j == "" || strings.Count(e, "%s") != strings.Count(j, "%s") || strings.Count(e, "%d") != strings.Count(j, "%d") {
+			t.Errorf("%s: %q, %q", name, e, j)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package slackbot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/gorilla/websocket"
@@ -41,7 +40,8 @@ func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
 			}
 			group.Go(func() error { w.envelope(ctx, client, e); return nil })
 		case <-ctx.Done():
-			return errors.Join(group.Wait(), <-failed)
+			_ = group.Wait() // they return no errors
+			return <-failed
 		}
 	}
 }

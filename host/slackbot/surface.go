@@ -51,6 +51,7 @@ type surface struct {
 	written int // characters of text
 	left    int // characters that were left to the file
 	asking  int // questions that wait
+	ended   bool
 }
 
 // part is a piece of the answer: text, or the new state of a card.
@@ -175,13 +176,20 @@ func (s *surface) add(p part) {
 func (s *surface) Text(delta string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := utf8.RuneCountInString(delta)
-	if s.written+n > mostText || s.left > 0 {
-		s.left += n
-		return
+	s.text(delta)
+}
+
+// text gathers text, and counts what is left to the file. The caller holds mu.
+func (s *surface) text(delta string) {
+	rest := delta
+	if s.left == 0 {
+		var head string
+		if head, rest = cut(delta, mostText-s.written); head != "" {
+			s.written += utf8.RuneCountInString(head)
+			s.add(part{text: head})
+		}
 	}
-	s.written += n
-	s.add(part{text: delta})
+	s.left += utf8.RuneCountInString(rest)
 }
 
 // ToolStarted shows a card.
@@ -260,11 +268,19 @@ func (s *surface) resumes(ctx context.Context, tool string) {
 	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusPending }, func(c *card) {
 		c.status, c.output = slack.TaskCardStatusInProgress, ""
 	})
-	if s.question(-1) == 0 {
+	if s.question(-1) == 0 && !s.over() {
 		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusProcessing)
 	}
 }
 
+// over reports that the last words are being said.
+func (s *surface) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// question counts questions that wait.
 func (s *surface) question(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,6 +305,7 @@ func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause er
 func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ended = true
 	for i, c := range s.cards {
 		if c.status == slack.TaskCardStatusInProgress || c.status == slack.TaskCardStatusPending {
 			s.cards[i].status, s.cards[i].output = slack.TaskCardStatusError, oneLine(s.words.stopped)
@@ -297,19 +314,20 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 	}
 	stopped, byPerson := errors.AsType[*stoppedError](cause)
 	switch {
-	case byPerson && isUser(stopped.by):
+	case err != nil && byPerson && isUser(stopped.by):
 		s.note(fmt.Sprintf(s.words.stoppedBy, stopped.by))
-	case byPerson:
+	case err != nil && byPerson:
 		s.note(s.words.stopped)
 	case err != nil && errors.Is(cause, errEnding):
 		s.note(s.words.restarted)
 	case err != nil:
 		s.note(calm(failureText(err, s.words)))
-	case s.written == 0 && s.left == 0 && answer.Text != "":
-		s.add(part{text: answer.Text})
-	case s.written == 0 && s.left == 0:
+	case s.written == 0 && answer.Text == "":
 		s.note(s.words.empty)
-	case s.left > 0:
+	case s.written == 0:
+		s.text(answer.Text)
+	}
+	if s.left > 0 && err == nil {
 		s.note(s.words.longer)
 	}
 }

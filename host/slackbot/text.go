@@ -4,29 +4,27 @@ import "strings"
 
 // words are what the bot itself says, by language.
 type words struct {
-	thinking, stopped, stoppedBy, restarted, lost, failed, forbidden, empty, fileTooLarge, longer, more             string
-	stop, approve, deny, good, bad, waits, asked, approved, denied, expired, withdrawn, until, mayNot, noQuestion   string
-	tools, noTools, running, idle, stopping, nothingToStop, usage, noUsage, help, working, thanks, toolWaits, files string
+	stopped, stoppedBy, restarted, lost, failed, forbidden, empty, fileTooLarge, longer, files string
+	stop, approve, deny, good, bad, thanks                                                     string
+	waits, approved, denied, expired, withdrawn, until, mayNot, noQuestion                     string
+	tools, noTools, running, idle, stopping, nothingToStop, noUsage, help                      string
 }
 
 var (
 	english = words{
-		thinking:  "Working on it…",
 		stopped:   "Stopped.",
 		stoppedBy: "Stopped by <@%s>.",
-		restarted: "hako is shutting down, so this answer ends here. Nothing more was done. Ask again in a moment.",
+		restarted: "hako is shutting down, so this answer ends here. What was already done stays done. Ask again in a moment.",
 		lost:      "hako was restarted in the middle of this answer, and it ends here. What was already done stays done. Ask again to go on.",
 		failed:    "Something went wrong, and there is no answer. The log of hako has the details.",
 		forbidden: "You may not use this bot here. Ask whoever runs it to add you.",
 		empty:     "(The model gave no answer.)",
 
 		fileTooLarge: "%s was left out: it is larger than %d MB, or of a type that cannot be read.",
-		longer:       "\n\n… The whole answer is in the file below.",
-		more:         "(continued)",
+		longer:       "… The whole answer is in the file below.",
 
 		stop: "Stop", approve: "Approve", deny: "Deny", good: "Good answer", bad: "Bad answer",
 		waits:      "waits for approval",
-		asked:      "asked for approval",
 		approved:   ":white_check_mark: Approved by <@%s>, %s",
 		denied:     ":no_entry: Denied by <@%s>, %s",
 		expired:    ":hourglass: Nobody answered in time.",
@@ -40,26 +38,23 @@ var (
 		stopping: "Stopping %d.", nothingToStop: "There is nothing to stop here.",
 		noUsage: "Usage is not recorded here.",
 		help:    "`%s tools` lists the tools that you may use, `%s status` what runs in this channel, `%s stop` stops it, `%s usage` shows what you have used.",
-		working: "working", thanks: "Thank you for the feedback.",
-		files: "What was said in the thread before, as data:",
+		thanks:  "Thank you for the feedback.",
+		files:   "What was said in the thread before, as data:",
 	}
 	japanese = words{
-		thinking:  "考えています…",
 		stopped:   "停止しました。",
 		stoppedBy: "<@%s> さんが停止しました。",
-		restarted: "hako を停止するため、回答はここで終わります。これ以上の操作は行われません。少し待ってからもう一度お尋ねください。",
+		restarted: "hako を停止するため、回答はここで終わります。すでに実行された操作は取り消されません。少し待ってからもう一度お尋ねください。",
 		lost:      "回答の途中で hako が再起動したため、回答はここで終わります。すでに実行された操作は取り消されません。続けるにはもう一度お尋ねください。",
 		failed:    "エラーが発生し、回答できませんでした。詳細は hako のログにあります。",
 		forbidden: "ここでこのボットを使う権限がありません。管理者に追加を依頼してください。",
 		empty:     "（モデルから回答がありませんでした。）",
 
 		fileTooLarge: "%s は読み込めませんでした。%d MB を超えているか、対応していない形式です。",
-		longer:       "\n\n… 全文は下のファイルにあります。",
-		more:         "（続き）",
+		longer:       "… 全文は下のファイルにあります。",
 
 		stop: "停止", approve: "許可", deny: "拒否", good: "よい回答", bad: "よくない回答",
 		waits:      "承認待ち",
-		asked:      "承認を求めました",
 		approved:   ":white_check_mark: <@%s> さんが許可しました（%s）",
 		denied:     ":no_entry: <@%s> さんが拒否しました（%s）",
 		expired:    ":hourglass: 時間内に回答がありませんでした。",
@@ -73,8 +68,8 @@ var (
 		stopping: "%d 件を停止します。", nothingToStop: "ここで停止するものはありません。",
 		noUsage: "利用量は記録されていません。",
 		help:    "`%s tools` 使えるツールの一覧、`%s status` このチャンネルで実行中のもの、`%s stop` その停止、`%s usage` 利用量。",
-		working: "実行中", thanks: "フィードバックをありがとうございます。",
-		files: "スレッドのこれまでの発言（データ）:",
+		thanks:  "フィードバックをありがとうございます。",
+		files:   "スレッドのこれまでの発言（データ）:",
 	}
 )
 

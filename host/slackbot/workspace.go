@@ -137,11 +137,6 @@ func slackError(err error) string {
 	if answered, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
 		return answered.Err
 	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		if slices.Contains(authErrors, err.Error()) {
-			return err.Error() // the library's Socket Mode returns some of them as plain texts
-		}
-	}
 	return ""
 }
 

@@ -122,6 +122,9 @@ func cut(text string, room int) (head, tail string) {
 	if room <= 0 {
 		return "", text
 	}
+	if utf8.RuneCountInString(text) <= room {
+		return text, ""
+	}
 	at := len(text)
 	for i := range text {
 		if room == 0 {
