@@ -82,7 +82,7 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 	for _, t := range wanted {
 		name, ok := safe[t.Name]
 		if !ok || seen[name] {
-			o.omit("tool %s: another one has the same name", quoted(t.Name))
+			o.omit("tool %s: it has no name, or that of another one", quoted(t.Name))
 			continue
 		}
 		seen[name] = true
@@ -178,7 +178,7 @@ func (o *offer) addPrompts(prompts []*mcp.Prompt, room int) {
 	for _, p := range prompts {
 		name, ok := safe[p.Name]
 		if !ok || seen[name] {
-			o.omit("prompt %s: another one has the same name", quoted(p.Name))
+			o.omit("prompt %s: it has no name, or that of another one", quoted(p.Name))
 			continue
 		}
 		seen[name] = true

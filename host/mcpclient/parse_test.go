@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/credential"
@@ -190,6 +192,36 @@ func FuzzLines(f *testing.F) {
 			}
 			if !events && !json.Valid(line) {
 				t.Fatalf("no JSON: %q", line)
+			}
+		}
+	})
+}
+
+// FuzzOffer: whatever a server lists, what is offered of it is good, and its names are unique and short enough.
+func FuzzOffer(f *testing.F) {
+	f.Add([]byte(`[{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{}}]`), []byte(`[{"name":"p","arguments":[{"name":"x y"}]}]`), []byte(`[{"uri":"a://b"}]`))
+	f.Fuzz(func(t *testing.T, tools, prompts, resources []byte) {
+		l := new(listing)
+		_ = json.Unmarshal(tools, &l.tools) // as far as they go
+		_ = json.Unmarshal(prompts, &l.prompts)
+		_ = json.Unmarshal(resources, &l.resources)
+		_ = json.Unmarshal(resources, &l.templates)
+		l.tools = slices.DeleteFunc(l.tools, func(t *mcp.Tool) bool { return t == nil })
+		l.prompts = slices.DeleteFunc(l.prompts, func(p *mcp.Prompt) bool { return p == nil })
+		l.resources = slices.DeleteFunc(l.resources, func(r *mcp.Resource) bool { return r == nil })
+		l.templates = slices.DeleteFunc(l.templates, func(r *mcp.ResourceTemplate) bool { return r == nil })
+		spec := Spec{Name: "s"}
+		m := *newOffer(&spec, l).manifest
+		if len(m.Tools)+len(m.Prompts)+len(m.Resources)+len(m.ResourceTemplates) == 0 {
+			return
+		}
+		m.Name, m.Version = "s", "1.0.0"
+		if err := m.Validate(); err != nil {
+			t.Error(err)
+		}
+		for _, tool := range m.Tools {
+			if len(spec.prefix()+tool.Name) > maxName {
+				t.Errorf("%s is too long", tool.Name)
 			}
 		}
 	})

@@ -33,7 +33,7 @@ type Credentials interface {
 
 // remote sends the requests of one connection: with the operator's headers, to the origin that they are for, and with bounded answers.
 type remote struct {
-	base        http.RoundTripper
+	base        *http.Transport
 	origin      string
 	headers     http.Header
 	credential  string

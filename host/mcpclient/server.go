@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -67,12 +68,12 @@ type server struct {
 	status  Status
 	offer   *offer
 
-	// offering guards the catalog's entry, with digest telling what it was made from, and whether there is one.
-	// lapsing says that it is to go if the server stays away.
+	// offering guards the catalog's entry, with digest telling what it was made from, and whether there is one. sessions counts the
+	// sessions that filled it.
 	offering sync.Mutex
 	digest   [sha256.Size]byte
 	offered  bool
-	lapsing  bool
+	sessions int
 }
 
 func newServer(spec Spec, options Options, env environment) *server {
@@ -82,7 +83,7 @@ func newServer(spec Spec, options Options, env environment) *server {
 		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), offer: newOffer(&spec, new(listing)),
 	}
 	s.gate = sandbox.NewGate(s.limits)
-	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", text) }}
+	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) }}
 	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting, Since: time.Now()}
 	return s
 }
@@ -90,9 +91,9 @@ func newServer(spec Spec, options Options, env environment) *server {
 func (s *server) startTimeout() time.Duration { return cmp.Or(s.spec.StartTimeout, defaultStart) }
 
 // said logs what a server says, marked as its words and bounded.
-func (s *server) said(where, text string) {
+func (s *server) said(where, format string, args ...any) {
 	if s.lines.Allow() {
-		s.logger.Info("an upstream server says", "where", where, "text", oneLineOf(text))
+		s.logger.Info("an upstream server says", "where", where, "text", oneLineOf(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -155,6 +156,7 @@ func (s *server) serve(ctx context.Context) (err error) {
 		s.lapse()
 		x.close(err)
 	}()
+	s.returned()
 	if err := s.refresh(x); err != nil {
 		return err
 	}
@@ -209,7 +211,6 @@ func (s *server) refresh(x *session) error {
 	digest := sha256.Sum256(data)
 	s.offering.Lock()
 	defer s.offering.Unlock()
-	s.lapsing = false
 	if s.offered && digest == s.digest {
 		return nil
 	}
@@ -218,12 +219,15 @@ func (s *server) refresh(x *session) error {
 	before := s.offer
 	s.offer = merged(o, before) // calls of clients that have not heard of the change find both
 	s.mu.Unlock()
-	if err := s.put(o); err != nil {
+	err = s.put(o)
+	s.mu.Lock()
+	if s.offer = o; err != nil {
+		s.offer = before
+	}
+	s.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.offer = o
-	s.mu.Unlock()
 	s.digest, s.offered = digest, true
 	if !slices.Equal(o.omitted, before.omitted) {
 		s.logOmitted(o.omitted)
@@ -301,17 +305,21 @@ func (o *offer) drop(conflict *catalog.ConflictError, prefix string) bool {
 func (s *server) lapse() {
 	s.offering.Lock()
 	defer s.offering.Unlock()
-	if s.lapsing {
-		return
-	}
-	s.lapsing = true
+	last := s.sessions
 	time.AfterFunc(cmp.Or(s.options.outage, outage), func() {
 		s.offering.Lock()
 		defer s.offering.Unlock()
-		if s.lapsing {
+		if s.sessions == last {
 			s.remove()
 		}
 	})
+}
+
+// returned keeps what the server offers from going.
+func (s *server) returned() {
+	s.offering.Lock()
+	defer s.offering.Unlock()
+	s.sessions++
 }
 
 // remove takes what the server offers from the catalog. offering is held.

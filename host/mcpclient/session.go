@@ -34,8 +34,9 @@ type session struct {
 	sdk *mcp.ClientSession
 	// conn is what sdk stands on.
 	conn mcp.Connection
-	// program is nil for a server over HTTP.
+	// program is nil for a server over HTTP, remote for a program.
 	program *process
+	remote  *remote
 	// ctx ends with the session, whatever ends it.
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -121,6 +122,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 		if err != nil {
 			return nil, err
 		}
+		x.remote = r
 		r.ctx, r.most, r.read, r.limiter, r.noise = x.ctx, most, &x.read, limiter, s.noise
 		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: 2*most + frameSlack}, nil
 	}
@@ -135,14 +137,13 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 
 // client has no capability: what a server asks of it is declined by the SDK.
 func (x *session) client(s *server) *mcp.Client {
-	changed := x.change
 	client := mcp.NewClient(&mcp.Implementation{Name: "hako", Version: s.options.Version}, &mcp.ClientOptions{
 		Capabilities:               &mcp.ClientCapabilities{},
-		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { changed() },
-		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { changed() },
-		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed() },
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { x.change() },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { x.change() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { x.change() },
 		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
-			s.said("log", fmt.Sprintf("%s: %v", req.Params.Level, req.Params.Data))
+			s.said("log", "%s: %v", req.Params.Level, req.Params.Data)
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { x.progress(req.Params) },
 		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
@@ -152,7 +153,7 @@ func (x *session) client(s *server) *mcp.Client {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
 			case "sampling/createMessage", "elicitation/create", "roots/list":
-				s.said("declined", method)
+				s.said("declined", "%s", method)
 			}
 			return next(ctx, method, req)
 		}
@@ -178,18 +179,14 @@ func (x *session) watch() {
 	}
 	select {
 	case err := <-broken:
-		x.end(cmpError(reason(err), errors.New("it closed the connection")))
+		if err = reason(err); err == nil {
+			err = errors.New("it closed the connection")
+		}
+		x.end(err)
 	case <-done:
 		x.end(ended(x.program))
 	case <-x.ctx.Done():
 	}
-}
-
-func cmpError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // close ends the session with its program, and waits for that.
@@ -200,6 +197,9 @@ func (x *session) close(cause error) {
 	}
 	if x.sdk != nil {
 		_ = x.sdk.Close()
+	}
+	if x.remote != nil {
+		x.remote.base.CloseIdleConnections()
 	}
 	if x.program != nil {
 		x.program.stop()
@@ -239,7 +239,10 @@ func (x *session) list(ctx context.Context) (*listing, error) {
 		err = x.listResources(ctx, l)
 	}
 	if err != nil {
-		return nil, cmpError(context.Cause(ctx), reason(err))
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, reason(err)
 	}
 	return l, nil
 }
@@ -323,10 +326,12 @@ func (x *session) expect() (token string, reports <-chan abi.Progress, forget fu
 }
 
 // noise logs what a program writes in the place of messages.
-func (s *server) noise(line []byte) { s.said("no message", string(line[:min(len(line), maxLogLine)])) }
+func (s *server) noise(line []byte) { s.said("no message", "%s", line[:min(len(line), maxLogLine)]) }
 
 // oneLineOf is text from a server, fit for a log.
-func oneLineOf(text string) string { return clip(oneLine(clean(text)), maxLogLine) }
+func oneLineOf(text string) string {
+	return clip(oneLine(clean(text[:min(len(text), 4*maxLogLine)])), maxLogLine)
+}
 
 // lineWriter passes on what is written to it line by line; the rest of a long line is left out.
 type lineWriter struct {
