@@ -140,7 +140,7 @@ func messagesFailure(status int, header http.Header, f failure, cause error) *Er
 		kind = Refused
 	}
 	e := newError(kind, status, header, cause)
-	e.complain(kind, messagesParameter.FindString(f.Message))
+	e.complain(messagesParameter.FindString(f.Message))
 	return e
 }
 

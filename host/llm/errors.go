@@ -82,8 +82,8 @@ func newError(kind Kind, status int, header http.Header, cause error) *Error {
 }
 
 // complain says which parameter it is about. The name goes into Text only if it can be nothing but one of ours.
-func (e *Error) complain(kind Kind, parameter string) {
-	if kind != Invalid || !parameterName.MatchString(parameter) {
+func (e *Error) complain(parameter string) {
+	if e.Kind != Invalid || !parameterName.MatchString(parameter) {
 		return
 	}
 	e.parameter = strings.TrimSuffix(parameter, ":")

@@ -57,7 +57,7 @@ func openAIFailure(status int, header http.Header, f failure, cause error) *Erro
 		kind = ContextWindow
 	}
 	e := newError(kind, status, header, cause)
-	e.complain(kind, f.Param)
+	e.complain(f.Param)
 	return e
 }
 

@@ -4,6 +4,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -123,8 +124,8 @@ func (s *Server) models(w http.ResponseWriter) error {
 }
 
 func refuse(w http.ResponseWriter, err error) {
-	e, ok := err.(*apiError)
-	if !ok {
+	var e *apiError
+	if !errors.As(err, &e) {
 		e = &apiError{status: 500, kind: "api_error", message: err.Error()}
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -4,6 +4,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -168,8 +169,8 @@ func (s *Server) number() int {
 }
 
 func refuse(w http.ResponseWriter, err error) {
-	e, ok := err.(*apiError)
-	if !ok {
+	var e *apiError
+	if !errors.As(err, &e) {
 		e = &apiError{status: 500, kind: "server_error", message: err.Error()}
 	}
 	w.Header().Set("Content-Type", "application/json")
