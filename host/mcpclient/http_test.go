@@ -181,9 +181,6 @@ func TestHTTPFailures(t *testing.T) {
 			}
 			fmt.Fprint(w, "\"}]}}\n\n")
 		}, "larger than 1 MiB", pipeline.Size},
-		"a redirect elsewhere": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://127.0.0.2:9/steal", http.StatusTemporaryRedirect)
-		}, "failed", pipeline.ToolError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,6 +199,22 @@ func TestHTTPFailures(t *testing.T) {
 			w.failWith(nil)
 			r.eventually("a call that works", func() bool { return text(r.call("web_echo", `{"text":"again"}`)) == "again" })
 		})
+	}
+}
+
+// TestRedirectElsewhere: neither a call nor the operator's headers go where a server sends them.
+func TestRedirectElsewhere(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Bool
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	t.Cleanup(elsewhere.Close)
+	w := newWeb(t)
+	spec := w.spec("web")
+	spec.Headers = map[string]mcpclient.Value{"X-Api-Key": {Text: "secret"}}
+	r := newRig(t, spec)
+	w.failWith(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) })
+	if got := r.call("web_echo", "{}"); !got.Response.IsError || reached.Load() {
+		t.Errorf("got %q, reached: %v", text(got), reached.Load())
 	}
 }
 

@@ -102,6 +102,22 @@ func TestCloseEndsTheGroup(t *testing.T) {
 	}
 }
 
+// TestDeathEndsTheGroup: what a program has started ends when it is killed.
+func TestDeathEndsTheGroup(t *testing.T) {
+	t.Parallel()
+	spec := child("stubborn", "stubborn")
+	spec.ProtocolVersion = "2025-11-25"
+	r := newRig(t, spec)
+	var server, grandchild int
+	if _, err := fmt.Sscan(text(r.call("stubborn_x", "{}")), &server, &grandchild); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("its child to be gone", func() bool { return !running(grandchild) })
+}
+
 // running reports whether a process runs: one whose parent has gone waits as a zombie for the system's first process.
 func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
