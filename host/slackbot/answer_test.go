@@ -274,6 +274,38 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestOld: a streamed message ends before Slack ends it, and the answer goes on in another, if it does.
+func TestOld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.streams = 50 * time.Millisecond
+	w.start(engine(func(_ context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turn.Surface.Text("beginning of " + turn.Text)
+		w.answered("beginning of " + turn.Text)
+		if turn.Text == "both" {
+			turn.Surface.Text("end of both")
+		}
+		return &chat.Answer{Text: "x"}, nil
+	}), nil)
+	w.connected()
+	ts := w.tell(mention("both"))
+	if m := w.answered("end of both"); strings.Contains(m.Text, "beginning") {
+		t.Errorf("%+v", m)
+	}
+	w.wait("an active session", func() bool { return w.slack.Session(general, ts) == "active" })
+	ts = w.tell(mention("one"))
+	w.wait("an active session", func() bool { return w.slack.Session(general, ts) == "active" })
+	w.stop()
+	before := len(w.answers())
+	w.start(engine(echo), nil)
+	w.connected()
+	w.tell(mention("anew"))
+	w.answered("You said: anew")
+	if n := len(w.answers()); n != before+1 {
+		t.Errorf("%d more messages after the restart: %+v", n-before, w.answers())
+	}
+}
+
 // TestThread: what others said before is told once, as data, and so are files.
 func TestThread(t *testing.T) {
 	t.Parallel()

@@ -81,6 +81,8 @@ type world struct {
 	counts *counts
 	log    *logBuffer
 	stop   func()
+	// streams is how long streamed messages stay open, if not zero.
+	streams time.Duration
 }
 
 // logBuffer keeps what is logged.
@@ -160,6 +162,9 @@ func (w *world) start(e slackbot.Engine, change func(*slackbot.Options)) *slackb
 	b, err := slackbot.New(w.t.Context(), w.options(e, change))
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.streams > 0 {
+		b.StreamFor(w.streams)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

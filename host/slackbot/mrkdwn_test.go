@@ -67,8 +67,12 @@ func TestSettle(t *testing.T) {
 			got.WriteString(p.text)
 		}
 	}
-	if want := "hello &lt;!channel> and &lt;https://a.example|b> 1 < 2"; got.String()+o.held != want {
-		t.Errorf("got %q, want %q", got.String()+o.held, want)
+	o.final = true
+	for _, p := range o.settle([]part{{text: " <"}, {text: "note", note: true}}) {
+		got.WriteString(p.text)
+	}
+	if want := "hello &lt;!channel> and &lt;https://a.example|b> 1 < 2 <note"; got.String() != want {
+		t.Errorf("got %q, want %q", got.String(), want)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -129,6 +130,8 @@ type Bot struct {
 	journal    *journal
 	lanes      lanes
 	questions  questions
+	// streamTime is how long a streamed message may stay open.
+	streamTime time.Duration
 	// work are goroutines that Run waits for.
 	work sync.WaitGroup
 	// ctx is Run's, and begun says that it is set: what comes over HTTP before is turned away.
@@ -139,7 +142,7 @@ type Bot struct {
 // New returns a Bot and makes its tables. It asks Slack nothing. It fails for workspaces that contradict themselves or each other, and with
 // the store's errors.
 func New(ctx context.Context, options *Options) (*Bot, error) {
-	b := &Bot{options: *options, begun: make(chan struct{})}
+	b := &Bot{options: *options, begun: make(chan struct{}), streamTime: streamTime}
 	b.options.fill()
 	if err := checkWorkspaces(b.options.Workspaces); err != nil {
 		return nil, err

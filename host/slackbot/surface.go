@@ -101,11 +101,18 @@ func (s *surface) send(ctx context.Context) {
 		select {
 		case <-s.wake:
 		case <-timer:
-			s.out.write(ctx, s.take())
+			s.sendNow(ctx)
 		case <-s.closing:
 			return
 		}
 	}
+}
+
+// sendNow sends what is gathered. It goes on when the turn is cancelled, for a message that was begun must be known.
+func (s *surface) sendNow(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+	defer cancel()
+	s.out.write(ctx, s.take())
 }
 
 // due is when to send what is gathered, or to end a stream that nothing comes to; not ok if there is nothing to do.
@@ -113,7 +120,7 @@ func (s *surface) due() (at time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pending) == 0 {
-		return s.out.opened.Add(streamTime), s.out.ts != "" && !s.out.plain
+		return s.out.opened.Add(s.w.bot.streamTime), s.out.ts != "" && !s.out.plain
 	}
 	wait, characters := textWait, 0
 	for _, p := range s.pending {
@@ -288,12 +295,16 @@ func (s *surface) question(n int) int {
 	return s.asking
 }
 
-// finish says how the turn ended, and reports whether Slack has taken that.
-func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) bool {
+// halt sends no more, until finish.
+func (s *surface) halt() {
 	if s.begun {
 		close(s.closing)
 		<-s.done
 	}
+}
+
+// finish says how the turn ended, and reports whether Slack has taken that.
+func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) bool {
 	if errors.Is(err, errForbidden) {
 		return s.refuse(ctx)
 	}

@@ -57,6 +57,7 @@ func (b *Bot) answer(m *message) {
 	if cause != nil && b.ctx.Err() != nil {
 		cause = errEnding
 	}
+	s.halt()
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer stop()
 	if s.finish(ending, answer, err, cause) {

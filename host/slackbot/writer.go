@@ -19,8 +19,8 @@ const (
 	// which escaping lengthens.
 	streamRoom = 11_500
 	plainRoom  = 2_500
-	// endTries is how often the end of an answer is tried, endPause how long it waits in between.
-	endTries = 4
+	// endTries is how often the end of an answer is tried again, endPause how long it waits in between.
+	endTries = 3
 	endPause = time.Second
 )
 
@@ -38,6 +38,8 @@ type answerWriter struct {
 	fenced bool
 	// held is the end of the text that may become a mention with what comes next.
 	held string
+	// final says that nothing more comes, shows that something was shown.
+	final, shows bool
 	// shown is what a plain message holds.
 	shown []part
 }
@@ -55,7 +57,7 @@ func (o *answerWriter) next() time.Time {
 // write sends parts, or puts them back.
 func (o *answerWriter) write(ctx context.Context, parts []part) (ok bool) {
 	defer func() { o.last = time.Now() }()
-	if o.ts != "" && !o.plain && time.Since(o.opened) >= streamTime {
+	if o.ts != "" && !o.plain && time.Since(o.opened) >= o.surface.w.bot.streamTime {
 		o.roll(ctx)
 	}
 	parts = o.settle(parts)
@@ -82,7 +84,7 @@ func (o *answerWriter) settle(parts []part) []part {
 	for _, p := range parts {
 		if p.card == nil && !p.note && !p.calm {
 			p.text, o.held = o.held+p.text, ""
-			if at := unfinished.FindStringIndex(p.text); at != nil {
+			if at := unfinished.FindStringIndex(p.text); at != nil && !o.final {
 				p.text, o.held = p.text[:at[0]], p.text[at[0]:]
 			}
 			if p.text = calm(p.text); p.text == "" {
@@ -196,7 +198,7 @@ func (o *answerWriter) open(ctx context.Context, parts []part) error {
 
 // begin notes a message that was made.
 func (o *answerWriter) begin(ctx context.Context, ts string) {
-	o.ts, o.opened = ts, time.Now()
+	o.ts, o.opened, o.shows = ts, time.Now(), true
 	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, ts); err != nil {
 		o.surface.w.logger.Error("an answer could not be written down", "err", err)
 	}
@@ -335,25 +337,23 @@ func plainText(shown []part) string {
 // end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It reports whether Slack has
 // taken that.
 func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) bool {
-	for try := range endTries {
-		if try > 0 {
-			select {
-			case <-time.After(endPause):
-			case <-ctx.Done():
-				return false
-			}
-			parts = o.surface.take()
+	if o.final = true; o.held != "" {
+		parts = append([]part{{}}, parts...) // which takes what was held back
+	}
+	for try := 0; !o.write(ctx, parts); try++ {
+		if try == endTries {
+			return false
 		}
-		if o.held != "" {
-			parts = append(parts, part{text: calm(o.held), calm: true})
-			o.held = ""
+		select {
+		case <-time.After(endPause):
+		case <-ctx.Done():
+			return false
 		}
-		if o.write(ctx, parts) {
-			break
-		}
+		parts = o.surface.take()
 	}
 	if o.ts == "" {
-		return false
+		o.surface.w.setStatus(ctx, o.surface.m, slack.AgentSessionStatusActive)
+		return o.shows
 	}
 	return o.close(ctx, whole)
 }
