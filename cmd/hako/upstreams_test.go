@@ -80,8 +80,8 @@ func TestUpstreamFileErrors(t *testing.T) {
 	invoke(t, t.TempDir(), "upstreams").want(t, exitOK, "no upstream servers are configured")
 }
 
-// TestServeUpstreams: AC16. The tools are offered over MCP, and a changed file takes effect while hako serves.
-func TestServeUpstreams(t *testing.T) {
+// TestAC16ServeUpstreams: The tools are offered over MCP, and a changed file takes effect while hako serves.
+func TestAC16ServeUpstreams(t *testing.T) {
 	t.Parallel()
 	dir := downstream(t, "config/mcp_servers.json", "upstreams: config/mcp_servers.json\n")
 	s := serve(t, dir)

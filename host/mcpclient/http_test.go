@@ -212,7 +212,9 @@ func TestRedirectElsewhere(t *testing.T) {
 	spec := w.spec("web")
 	spec.Headers = map[string]mcpclient.Value{"X-Api-Key": {Text: "secret"}}
 	r := newRig(t, spec)
-	w.failWith(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) })
+	w.failWith(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	})
 	if got := r.call("web_echo", "{}"); !got.Response.IsError || reached.Load() {
 		t.Errorf("got %q, reached: %v", text(got), reached.Load())
 	}

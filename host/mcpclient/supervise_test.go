@@ -108,8 +108,8 @@ func TestOldServers(t *testing.T) {
 	}
 }
 
-// TestApply: AC16. Servers are added, changed and removed while the others go on.
-func TestApply(t *testing.T) {
+// TestAC16Apply: Servers are added, changed and removed while the others go on.
+func TestAC16Apply(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, child("a", "plain"), child("b", "plain"))
 	before := text(r.call("a_pid", "{}"))
@@ -147,8 +147,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestFollow: AC16. A changed file is applied; a broken one is reported and changes nothing.
-func TestFollow(t *testing.T) {
+// TestAC16Follow: A changed file is applied; a broken one is reported and changes nothing.
+func TestAC16Follow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	dir := t.TempDir()
