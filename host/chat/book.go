@@ -96,7 +96,7 @@ func (b *book) close() {
 func (b *book) join(ctx context.Context) error {
 	for i := 1; ; i++ {
 		name := strconv.Itoa(i)
-		alive, err := b.hold(ctx, name)
+		alive, err := b.hold(ctx, name, joinTime)
 		if err == nil {
 			b.process, b.alive = name, alive
 			return nil
@@ -107,12 +107,15 @@ func (b *book) join(ctx context.Context) error {
 	}
 }
 
-// holdTime is how long it may take to find out that a process is alive.
-const holdTime = 5 * time.Millisecond
+// How long it is tried to take a name. A free one that is passed over when joining does no harm.
+const (
+	joinTime = 10 * time.Millisecond
+	buryTime = 250 * time.Millisecond
+)
 
 // hold takes the name of a process, unless that is alive: then the error matches store.ErrLocked.
-func (b *book) hold(ctx context.Context, name string) (release func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, holdTime)
+func (b *book) hold(ctx context.Context, name string, patience time.Duration) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return b.store.Lock(ctx, "chat process "+name)
 }
@@ -204,10 +207,6 @@ func say(ctx context.Context, tx *sql.Tx, p place, m message, person string, now
 }
 
 // end writes the answer down. A conversation that was deleted meanwhile stays so.
-func (b *book) end(p place, text, ending string, now time.Time) error {
-	return b.changes.write(func(ctx context.Context, tx *sql.Tx) error { return end(ctx, tx, p, text, ending, now) })
-}
-
 func end(ctx context.Context, tx *sql.Tx, p place, text, ending string, now time.Time) error {
 	var last int64
 	err := tx.QueryRowContext(ctx, `UPDATE chat_conversation SET running = '', last = last + 1, used = $1 WHERE tenant = $2 AND id = $3 RETURNING last`,

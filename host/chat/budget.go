@@ -35,26 +35,27 @@ type Use struct {
 // spent is what counts against Budgets, in their order.
 type spent [3]Use
 
-// spend adds what a request of the turn has used. Where there are budgets, it waits until that is known to all processes.
+// spend adds what a request of the turn has used. Where there are budgets, all processes know of it when it returns; otherwise it is written
+// with the answer.
 func (r *run) spend(response *llm.Response) error {
 	r.answer.Usage = r.answer.Usage.Add(response.Usage)
 	r.answer.Cost += response.Cost
-	used := Use{int64(response.Usage.Total()), response.Cost}
-	if used == (Use{}) {
-		return nil
-	}
-	add := func(ctx context.Context, tx *sql.Tx) error {
-		return add(ctx, tx, r.place, r.day, r.turn.Caller.User, used)
-	}
-	changes := r.engine.book.changes
+	r.unwritten.Tokens += int64(response.Usage.Total())
+	r.unwritten.Cost += response.Cost
 	if !r.engine.options.Budgets.any() {
-		changes.later(add)
 		return nil
 	}
-	return changes.write(add)
+	used := r.unwritten
+	r.unwritten = Use{}
+	return r.engine.book.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+		return add(ctx, tx, r.place, r.day, r.caller.User, used)
+	})
 }
 
 func add(ctx context.Context, tx *sql.Tx, p place, day, person string, used Use) error {
+	if used == (Use{}) {
+		return nil
+	}
 	if _, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET tokens = tokens + $1, cost = cost + $2 WHERE tenant = $3 AND id = $4`,
 		used.Tokens, used.Cost, p.tenant, p.id); err != nil {
 		return err

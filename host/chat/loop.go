@@ -40,6 +40,8 @@ type run struct {
 	// made are the tool calls so far, by key.
 	made   map[string]*made
 	answer Answer
+	// unwritten is what was used and is not in the store yet.
+	unwritten Use
 }
 
 // prepare puts together what the model is asked.

@@ -33,7 +33,7 @@ func (e *Engine) recover(ctx context.Context) error {
 func (e *Engine) bury(ctx context.Context, name string) error {
 	if name != e.book.process {
 		// While the name is held no new process can take it.
-		release, err := e.book.hold(ctx, name)
+		release, err := e.book.hold(ctx, name, buryTime)
 		if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
 			return nil // it lives
 		}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -168,7 +169,14 @@ func (r *run) end(failure error) {
 	case failure != nil:
 		text, ending = strings.TrimSpace(r.partial.String()+"\n\n"+r.words.stopped), endingStopped
 	}
-	if err := r.engine.book.end(r.place, text, ending, r.engine.options.Now()); err != nil {
+	now := r.engine.options.Now()
+	err := r.engine.book.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+		if err := add(ctx, tx, r.place, r.day, r.caller.User, r.unwritten); err != nil {
+			return err
+		}
+		return end(ctx, tx, r.place, text, ending, now)
+	})
+	if err != nil {
 		r.engine.options.Logger.Error("an answer is not in its conversation", "conversation", r.turn.Conversation, "err", err)
 	}
 }

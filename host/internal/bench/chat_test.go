@@ -26,7 +26,8 @@ const (
 	turns         = 10
 )
 
-// chat measures what a turn takes besides its model, with many conversations at once. Each turn asks twice, with a tool call between.
+// chat measures what a turn takes besides its model, with many conversations at once that begin within a second. Each turn asks twice, with a
+// tool call between.
 func (r *results) chat(t *testing.T) {
 	s, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -43,6 +44,7 @@ func (r *results) chat(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range conversations {
 		group.Go(func() {
+			time.Sleep(rand.N(time.Second))
 			for range turns {
 				model := new(atomic.Int64)
 				start := time.Now()
