@@ -121,11 +121,11 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	}
 	defer s.door.Close()
 	defer g.policy.Watch(s.door.ToolsChanged)()
-	if s.slack, err = newSlackDoor(ctx, c, s.host, g, numbers, s.logger); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.slack.close()) }()
-	if flags.http {
+	if flags.http { // a process that a client has started is for that client
+		if s.slack, err = newSlackDoor(ctx, c, s.host, g, numbers, s.logger); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.slack.close()) }()
 		if s.web, err = listen(c, cert, s.slack.handle(s.door.Handler()), numbers.Handler(), g.state, s.logger); err != nil {
 			return err
 		}

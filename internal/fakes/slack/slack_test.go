@@ -108,3 +108,43 @@ func TestMessages(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestStream: a streamed message in a channel says for whom it is, takes text and cards in order, and ends once.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	s, url := serve(t)
+	const form = "application/x-www-form-urlencoded"
+	call := func(method, body string) string {
+		t.Helper()
+		got, _ := ask(t, url+method, "xoxb-good", form, body)
+		return got
+	}
+	start := "channel=C0000000G1&thread_ts=1.1&markdown_text=one"
+	for body, want := range map[string]string{
+		start:                                "missing_recipient_team_id",
+		start + "&recipient_team_id=" + Team: "missing_recipient_user_id",
+		"channel=C0000000G1&markdown_text=x": "invalid_thread_ts",
+		start + "&recipient_team_id=" + Team + "&recipient_user_id=U1&markdown_text=" + strings.Repeat("x", longestStream+1): "ok", // the first counts
+	} {
+		if got := call("chat.startStream", body); got != want {
+			t.Errorf("%.80s: %s, want %s", body, got, want)
+		}
+	}
+	ts := s.Messages()[0].TS
+	at := "channel=C0000000G1&ts=" + ts
+	for _, step := range []struct{ method, body, want string }{
+		{"chat.update", at + "&text=x", "streaming_state_conflict"},
+		{"chat.appendStream", at + `&chunks=[{"type":"task_update","id":"1","title":"A","status":"in_progress"},{"type":"markdown_text","text":" two"}]`, "ok"},
+		{"chat.appendStream", at + "&markdown_text=" + strings.Repeat("x", longestStream+1), "msg_too_long"},
+		{"chat.stopStream", at + `&chunks=[{"type":"task_update","id":"1","title":"A","status":"complete"}]`, "ok"},
+		{"chat.appendStream", at + "&markdown_text=x", "message_not_in_streaming_state"},
+		{"chat.stopStream", "channel=C0000000G1&ts=9.9", "message_not_found"},
+	} {
+		if got := call(step.method, step.body); got != step.want {
+			t.Errorf("%s: %s, want %s", step.method, got, step.want)
+		}
+	}
+	if m := s.Messages()[0]; m.Text != "one two" || m.Streaming || len(m.Tasks) != 1 || m.Tasks[0].Status != "complete" {
+		t.Errorf("%+v", m)
+	}
+}
