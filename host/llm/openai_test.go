@@ -29,6 +29,7 @@ func TestErrorForms(t *testing.T) {
 		{"no more credit", `{"error":{"message":"You exceeded your quota","type":"insufficient_quota","code":"insufficient_quota"}}`, 429, Auth},
 		{"nothing", ``, 422, Invalid},
 		{"a number", `{"error":7}`, 500, Unavailable},
+		{"a quotation", `{"error":{"message":"hello: ` + testKey + `","param":"hello ` + testKey + `"}}`, 400, Invalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +41,14 @@ func TestErrorForms(t *testing.T) {
 				rw.WriteHeader(test.status)
 				_, _ = io.WriteString(rw, test.body)
 			}), s)
-			if _, _, err := w.complete(asks("hello")); !errors.Is(err, test.want) {
-				t.Errorf("%v, want %s", err, test.want)
+			_, _, err := w.complete(asks("hello"))
+			if !errors.Is(err, test.want) {
+				t.Fatalf("%v, want %s", err, test.want)
+			}
+			for _, quoted := range []string{testKey, "hello", "context length", "quota"} {
+				if strings.Contains(err.Error()+w.log.text(), quoted) {
+					t.Errorf("%v quotes the server", err)
+				}
 			}
 		})
 	}
