@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
@@ -92,7 +91,7 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.limits.Output))
 	}
 	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(clean(wire.Message)), maxLogLine))}
-	if wire.Code == mcp.CodeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
+	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
 		failure.Code = abi.CodeNotFound
 	}
 	return failure

@@ -155,6 +155,9 @@ func glance(data []byte) (id json.RawMessage, answers bool) {
 	}
 }
 
+// codeResourceNotFound is the code of a resource that is not there, up to MCP 2025-11-25.
+const codeResourceNotFound = -32002
+
 // codeTooLarge marks the error that takes the place of an answer that is too large. It is one of those that JSON-RPC leaves to
 // implementations.
 const codeTooLarge = -32000 - 98

@@ -142,6 +142,7 @@ func (x *session) client(s *server) *mcp.Client {
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { x.change() },
 		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { x.change() },
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { x.change() },
+		//lint:ignore SA1019 servers of versions before 2026-07-28 still log this way
 		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
 			s.said("log", "%s: %v", req.Params.Level, req.Params.Data)
 		},

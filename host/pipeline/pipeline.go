@@ -100,7 +100,7 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 		record.Output = size(response)
 	}
 	record.Duration = time.Since(record.Started)
-	if unrecorded := p.account(ctx, call, &record, response, err); unrecorded != nil && err != errUnrecordable {
+	if unrecorded := p.account(ctx, call, &record, response, err); unrecorded != nil && !errors.Is(err, errUnrecordable) {
 		record.Outcome, response, err = Internal, nil, unrecorded
 	}
 	if err != nil && record.Method == abi.CallTool {
