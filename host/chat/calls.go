@@ -121,7 +121,7 @@ func (r *run) runCall(ctx context.Context, call llm.Call, e *ended) {
 		line = r.words.outcomes[outcome]
 	}
 	r.screen.do(func(s Surface) { s.ToolEnded(shown.ID, outcome, line) })
-	reads := tool != nil && tool.Spec.Annotations.ReadOnlyHint != nil && *tool.Spec.Annotations.ReadOnlyHint
+	reads := tool != nil && tool.Hints().ReadOnlyHint != nil && *tool.Hints().ReadOnlyHint
 	e.outcome, e.changes = outcome, outcome == pipeline.OK && !reads
 }
 
