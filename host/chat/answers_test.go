@@ -174,6 +174,14 @@ func TestSummaryBeforeTheWindow(t *testing.T) {
 	if first := last.Messages[0].Text; !strings.Contains(first, "They talked about the weather.") {
 		t.Errorf("the model was given %.100q", first)
 	}
+	if n := len(last.Messages); n < 4 || !strings.HasPrefix(last.Messages[n-3].Text, "6 ") {
+		t.Errorf("the messages before the last are not there: %d in all", n)
+	}
+	for i, request := range m.requests { // where a summary stands, the four messages after it do too
+		if n := len(request.Messages); n > 1 && strings.Contains(request.Messages[0].Text, "They talked") && n < 6 {
+			t.Errorf("request %d has %d messages", i, n)
+		}
+	}
 	c, err := b.Conversation(t.Context(), aki, "c")
 	if err != nil || len(c.Messages) != 16 {
 		t.Errorf("%d messages, %v", len(c.Messages), err)

@@ -56,6 +56,12 @@ func TestConversations(t *testing.T) {
 	if !errors.As(err, &told) || told.Reason != chat.ReasonDenied || !errors.Is(err, chat.ErrNotYours) {
 		t.Errorf("somebody else goes on with it: %v", err)
 	}
+	list, err = b.Conversations(t.Context(), aki)
+	for _, c := range list {
+		if err != nil || !c.Used.Equal(byID[c.ID].Used) {
+			t.Errorf("what was refused has changed it: %+v, %v", c, err)
+		}
+	}
 	if err := b.Delete(t.Context(), aki, "a"); err != nil {
 		t.Fatal(err)
 	}
