@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/credential"
@@ -145,7 +146,7 @@ func hunt(t *testing.T, record bool, credentials *credential.Broker, servers []*
 		o.Settings = map[string]host.Settings{"hunter": {Config: map[string]any{"api": servers[0].URL, "other": servers[1].URL}}}
 		o.Credentials = credentials
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		o.Limits = manifest.Limits{Log: 1 << 20}
+		o.Limits = manifest.Limits{Log: 1 << 20, Time: 10 * time.Minute} // it may run in the interpreter, under the race detector
 		if record {
 			o.RecordDir = dir
 		}

@@ -94,7 +94,7 @@ func (p *person) see(t *testing.T, text string) {
 	t.Helper()
 	select {
 	case <-p.screen.await(text):
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("%q was not shown: %s", text, &p.screen)
 	}
 }

@@ -60,7 +60,7 @@ func invokeWith(t *testing.T, dir, stdin string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}
 	// What should have ended is ended by this, and then fails its test.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	code := a.run(ctx, append([]string{"--directory", dir}, args...))
 	return outcome{code, stdout.String(), stderr.String()}

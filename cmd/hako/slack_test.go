@@ -39,7 +39,7 @@ func serveSlack(t *testing.T) *slack.Server {
 	dir, f := t.TempDir(), fakes.New()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(slackWorkspace, "URL", server.URL)
+	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(slackWorkspace, "URL", server.URL) + patience
 	for name, content := range map[string]string{"hako.yaml": text, "hako.policy.yaml": devPolicy, "slack-app.token": "xapp-test"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func serveSlack(t *testing.T) *slack.Server {
 
 func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no %s", what)
 		}
