@@ -26,13 +26,10 @@ func offline(t *testing.T, more ...string) (string, *fakes.Fakes) {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	text := must(f.WriteConfig(dir, server.URL))
-	text += strings.ReplaceAll(strings.Join(more, ""), "URL", server.URL) + patience
+	text += strings.ReplaceAll(strings.Join(more, ""), "URL", server.URL)
 	put(t, filepath.Join(dir, "hako.yaml"), []byte(text))
 	return dir, f
 }
-
-// patience gives guests time that run in the interpreter, under the race detector, on a busy machine.
-const patience = "\nlimits: {time: 10m}\nchat: {limits: {toolTimeout: 10m}}\n"
 
 // TestToolsOffline calls the tools with secrets through the whole host, against the stand-ins.
 func TestToolsOffline(t *testing.T) {

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 		cache = os.TempDir()
 	}
 	os.Setenv("HAKO_CACHE", filepath.Join(cache, "hako-test"))
+	// Guests may run in the interpreter, under the race detector, on a busy machine.
+	os.Setenv("HAKO_LIMITS_TIME", "10m")
+	os.Setenv("HAKO_CHAT_LIMITS_TOOL_TIMEOUT", "10m")
 	os.Exit(m.Run())
 }
 

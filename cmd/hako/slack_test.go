@@ -39,7 +39,7 @@ func serveSlack(t *testing.T) *slack.Server {
 	dir, f := t.TempDir(), fakes.New()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(slackWorkspace, "URL", server.URL) + patience
+	text := must(f.WriteConfig(dir, server.URL)) + strings.ReplaceAll(slackWorkspace, "URL", server.URL)
 	for name, content := range map[string]string{"hako.yaml": text, "hako.policy.yaml": devPolicy, "slack-app.token": "xapp-test"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
