@@ -30,6 +30,8 @@ type conn struct {
 	trusted bool
 	// write says that its user is the one who may write.
 	write bool
+	// done gives the right to write back; nil: it never had a user.
+	done func()
 	// broken says that it must not be used again.
 	broken bool
 	// running is closed when the statement ends that was left behind; nil: none was.
@@ -56,6 +58,9 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 func (c *conn) source(path string) string {
 	query := url.Values{"vfs": {c.files.name}, "modeof": {path}}.Encode()
 	query = strings.ReplaceAll(query, "+", "%20") // SQLite takes a plus sign for itself
+	if c.files.open != nil {
+		return "file:database?" + query // its file system has no other
+	}
 	return fileName(path) + "?" + query
 }
 
@@ -96,6 +101,9 @@ func (c *conn) configure(o *Options) error {
 		"cache_size = -1000",
 		"journal_size_limit = 1048576",
 		fmt.Sprintf("max_page_count = %d", o.Quota/pageSize),
+	}
+	if o.Place != nil { // which commits all or nothing
+		pragmas = append(pragmas, "journal_mode = memory", "cache_spill = off")
 	}
 	for _, pragma := range pragmas {
 		if err := c.db.Exec("PRAGMA " + pragma); err != nil {

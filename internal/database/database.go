@@ -8,6 +8,7 @@ package database
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -36,8 +37,10 @@ const (
 
 // Options are what a database is made of.
 type Options struct {
-	// Path is the file, made if it is missing, with its directory.
+	// Path is the file, made if it is missing, with its directory. In a Place it is the database's name there.
 	Path string
+	// Place is where the database lies if not in a file.
+	Place Place
 	// Migrations are SQL, each applied once, in order.
 	Migrations []string
 	// Quota is the most bytes of the file. While a transaction runs, the write-ahead log beside it may grow as large and 16 MiB more.
@@ -45,9 +48,11 @@ type Options struct {
 
 	// system, if not nil, takes the place of the operating system's files, in tests.
 	system vfs.VFSFilename
+
+	cache *pageCache // of the Place
 }
 
-// DB is one database. It is safe for concurrent use, also by several processes on one file.
+// DB is one database. It is safe for concurrent use, also by several processes on one file or in one Place.
 type DB struct {
 	options Options
 	slots   chan struct{} // one element per connection in use
@@ -63,9 +68,12 @@ type DB struct {
 //
 // An error matches *abi.Error, which may be shown to the plugin's callers, or *Fault.
 func Open(ctx context.Context, options Options) (*DB, error) {
+	options.cache = new(pageCache)
 	db := &DB{options: options, slots: make(chan struct{}, maxConns), writer: make(chan struct{}, 1)}
-	if err := makeFile(options.Path); err != nil {
-		return nil, db.fault(errReadOnly, err)
+	if options.Place == nil {
+		if err := makeFile(options.Path); err != nil {
+			return nil, db.fault(errReadOnly, err)
+		}
 	}
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -105,20 +113,47 @@ var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the database has be
 // acquire takes a connection out of the pool, to write or only to read, and waits for it no longer than busyWait.
 func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
 	start := time.Now()
+	done := func() {}
 	if write {
-		if err := enter(ctx, db.writer, start); err != nil {
+		var err error
+		if done, err = db.lock(ctx, start); err != nil {
 			return nil, err
 		}
 	}
 	c, err := db.reserve(ctx, start)
 	if err != nil {
-		if write {
-			<-db.writer
-		}
+		done()
 		return nil, err
 	}
-	c.write = write
+	c.write, c.files.writes, c.done = write, write, done
 	return c, nil
+}
+
+// lock makes the caller the only one who writes: in this process, and in a Place among all. SQLite has locks of its own for files.
+func (db *DB) lock(ctx context.Context, start time.Time) (release func(), err error) {
+	if err := enter(ctx, db.writer, start); err != nil {
+		return nil, err
+	}
+	if db.options.Place == nil {
+		return func() { <-db.writer }, nil
+	}
+	wait, cancel := context.WithDeadline(ctx, start.Add(busyWait))
+	defer cancel()
+	unlock, err := db.options.Place.Lock(wait, db.options.Path)
+	if err != nil {
+		<-db.writer
+		switch {
+		case ctx.Err() != nil:
+			return nil, ended(ctx)
+		case wait.Err() != nil:
+			return nil, errBusy
+		}
+		return nil, fmt.Errorf("%w: %w", errPlace, err)
+	}
+	return func() {
+		unlock()
+		<-db.writer
+	}, nil
 }
 
 // enter takes a place in queue, within busyWait of start.
@@ -187,7 +222,7 @@ func (db *DB) release(c *conn) {
 		// Makes room for the next statement as far as can be; that one tells if it does not.
 		_ = c.checkpoint(context.Background())
 	}
-	write := c.write
+	done := c.done
 	db.mu.Lock()
 	keep := !c.broken && !db.closed
 	if keep {
@@ -198,8 +233,8 @@ func (db *DB) release(c *conn) {
 		// What it did is committed or lost already; nobody could act on the error.
 		_ = c.close()
 	}
-	if write {
-		<-db.writer
+	if done != nil {
+		done()
 	}
 	<-db.slots
 	db.inUse.Done()

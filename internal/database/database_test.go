@@ -21,6 +21,9 @@ const table = "CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT UNIQUE, valu
 
 func options(t *testing.T, migrations ...string) Options {
 	t.Helper()
+	if *inPlace {
+		return Options{Place: newMemoryPlace(), Path: "test", Migrations: migrations, Quota: 8 << 20}
+	}
 	return Options{Path: filepath.Join(t.TempDir(), "place with ?#%", "test.db"), Migrations: migrations, Quota: 8 << 20}
 }
 

@@ -19,6 +19,10 @@ var errBusy = failf(abi.CodeBusy, "others have used the database for longer than
 
 var errReadOnly = failf(abi.CodeInternal, "the host may not write the database: the operator has to give it permission")
 
+var errUnreachable = failf(abi.CodeBusy, "the place where the database lies cannot be reached now, and it is not certain whether the last write is in it: try again")
+
+var errOvertaken = failf(abi.CodeBusy, "another process has written to the database meanwhile, so nothing was changed: try again")
+
 // ended says why a call goes no further.
 func ended(ctx context.Context) *abi.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -35,6 +39,7 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 		stopped *panicError
 		code    sqlite3.ExtendedErrorCode
 	)
+	place := cause(c, err)
 	switch {
 	case errors.As(err, &own):
 		return own, false
@@ -42,6 +47,10 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 		return failf(abi.CodeLimit, "the statement needs more than the %d MiB of memory that there are", maxMemory>>20), false
 	case ctx.Err() != nil:
 		return ended(ctx), false
+	case errors.Is(place, ErrChanged):
+		return errOvertaken, false
+	case errors.Is(place, errPlace):
+		return errUnreachable, true
 	case errors.As(err, &code):
 		if known := db.known(c, code, err, sql); known != nil {
 			return known, false
@@ -65,7 +74,15 @@ func (db *DB) told(ctx context.Context, c *conn, err error, sql string) error {
 	if !fault {
 		return told
 	}
-	return db.fault(told, err)
+	return db.fault(told, cause(c, err))
+}
+
+// cause is err, or what the place of the database said where SQLite only knows that something did. c may be nil.
+func cause(c *conn, err error) error {
+	if c != nil && c.running == nil && errors.Is(c.files.full, errPlace) {
+		return c.files.full
+	}
+	return err
 }
 
 // Fault is a failure of the host's, for the operator. Told is what the plugin and its callers may know of it.
@@ -87,7 +104,7 @@ func (s *Session) explain(ctx context.Context, c *conn, err error, sql string) *
 	}
 	told, fault := s.db.explain(ctx, c, err, sql)
 	if fault {
-		s.fault(s.db.fault(told, err))
+		s.fault(s.db.fault(told, cause(c, err)))
 	}
 	return told
 }

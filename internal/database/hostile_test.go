@@ -111,7 +111,7 @@ func TestRunaways(t *testing.T) {
 			if r.Error == nil || r.Error.Code != abi.CodeTimeout && r.Error.Code != abi.CodeLimit {
 				t.Errorf("got %+v", r.Error)
 			}
-			if took > limit+10*time.Second { // the machine may be busy; the benchmark measures it
+			if took > limit+2*time.Minute { // the machine may be busy; the benchmark measures it
 				t.Errorf("it took %v", took)
 			}
 			if n := s.value(t, "SELECT count(*) FROM item"); n != int64(0) {
@@ -121,8 +121,8 @@ func TestRunaways(t *testing.T) {
 	}
 }
 
+// TestMemoryHogs is not parallel: what others take would count too.
 func TestMemoryHogs(t *testing.T) {
-	t.Parallel()
 	db := openTest(t, options(t, table))
 	s := session(t, db)
 	var before, after runtime.MemStats

@@ -24,8 +24,12 @@ type files struct {
 	log, temporary, used int64
 	// ctx is the running statement's. Sorting can stay within one step of SQLite's for long, and writes temporary files meanwhile.
 	ctx context.Context
-	// full is why the running statement found no room; nil: it did.
+	// full is why the running statement found no room, or no place; nil: it did.
 	full error
+	// writes says that the connection's user is the one who may write.
+	writes bool
+	// open, if not nil, opens the database in its Place.
+	open func() *sharedFile
 }
 
 var filesNumber atomic.Uint64
@@ -44,11 +48,38 @@ func newFiles(o *Options) *files {
 		temporary:   o.Quota,
 		ctx:         context.Background(),
 	}
+	if o.Place != nil {
+		f.dir = ""
+		f.open = func() *sharedFile { return &sharedFile{files: f, place: o.Place, name: o.Path, cache: o.cache} }
+	}
 	vfs.Register(f.name, f)
 	return f
 }
 
 func (f *files) close() { vfs.Unregister(f.name) }
+
+// Delete, Access and FullPathname are of no use to a database in a Place: it has no journal, and a name that is its own.
+
+func (f *files) Delete(name string, syncDir bool) error {
+	if f.open != nil {
+		return nil
+	}
+	return f.VFSFilename.Delete(name, syncDir)
+}
+
+func (f *files) Access(name string, flags vfs.AccessFlag) (bool, error) {
+	if f.open != nil {
+		return false, nil
+	}
+	return f.VFSFilename.Access(name, flags)
+}
+
+func (f *files) FullPathname(name string) (string, error) {
+	if f.open != nil {
+		return name, nil
+	}
+	return f.VFSFilename.FullPathname(name)
+}
 
 // OpenFilename opens a file of the database, or a temporary one if name is nil.
 func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
@@ -59,6 +90,12 @@ func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, 
 		}
 		_ = os.Remove(file.Name()) // Windows refuses while it is open
 		return &temporaryFile{File: file, files: f}, flags, nil
+	}
+	if f.open != nil {
+		if flags&vfs.OPEN_MAIN_DB == 0 {
+			return nil, flags, sqlite3.CANTOPEN
+		}
+		return f.open(), flags, nil
 	}
 	file, flags, err := f.VFSFilename.OpenFilename(name, flags)
 	if err == nil && flags&vfs.OPEN_WAL != 0 {

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+)
+
+// heard waits until something is.
+func heard(t *testing.T, bell <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-bell:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("nothing is heard")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	over(t, func(t *testing.T, where string) {
+		first, second := open(t, where), open(t, where)
+		if err := first.Migrate(t.Context(), "notes", table); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		bell := second.Changes(ctx, "notes")
+		seen := 0
+		announce := func() {
+			err := first.Update(t.Context(), func(tx *sql.Tx) error {
+				if err := appendNote(t)(tx); err != nil {
+					return err
+				}
+				return first.Announce(t.Context(), tx, "notes")
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for want := range 5 {
+			for seen < want {
+				heard(t, bell)
+				seen = count(t, second)
+			}
+			announce()
+		}
+		for seen < 5 {
+			heard(t, bell)
+			seen = count(t, second)
+		}
+		cancel()
+		for second.topics() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
+// topics counts what somebody waits for.
+func (s *Store) topics() int {
+	s.bells.mu.Lock()
+	defer s.bells.mu.Unlock()
+	return len(s.bells.topics)
+}
+
+// What is rolled back is not announced, and other topics are not over PostgreSQL.
+func TestChangesOfOthersAreNotHeard(t *testing.T) {
+	t.Parallel()
+	s := open(t, places["postgres"](t))
+	bell := s.Changes(t.Context(), "notes")
+	heard(t, bell) // the listener stands
+	last := s.Changes(t.Context(), "last")
+	<-last
+	_ = s.Update(t.Context(), func(tx *sql.Tx) error {
+		if err := s.Announce(t.Context(), tx, "notes"); err != nil {
+			t.Error(err)
+		}
+		return context.Canceled
+	})
+	for _, topic := range []string{"other", "last"} {
+		if err := s.Update(t.Context(), func(tx *sql.Tx) error { return s.Announce(t.Context(), tx, topic) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard(t, last) // they come in order
+	select {
+	case <-bell:
+		t.Error("a change is heard that none was")
+	default:
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	over(t, func(t *testing.T, where string) {
+		first, second := open(t, where), open(t, where)
+		for _, s := range []*Store{first, second} {
+			if err := s.Join(t.Context(), "v1.2.3"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// One that died long ago.
+		if err := exec(t, first, "INSERT INTO replica (id, host, version, started, seen) VALUES ('dead', 'h', 'v', 1, 1)"); err != nil {
+			t.Fatal(err)
+		}
+		list, err := open(t, where).Replicas(t.Context())
+		if err != nil || len(list) != 2 || list[0].Version != "v1.2.3" || list[0].Host == "" || list[0].Seen.IsZero() {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		if id := list[0].ID; id != first.Replica() && id != second.Replica() || first.Replica() == second.Replica() || len(id) != 16 {
+			t.Errorf("ids %+v, %s, %s", list, first.Replica(), second.Replica())
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := second.Replicas(t.Context()); err != nil || len(list) != 1 || list[0].ID != second.Replica() {
+			t.Errorf("after one has left: %+v, %v", list, err)
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// connectTime bounds making a connection, where the URL has no connect_timeout.
+	connectTime = 5 * time.Second
+	// pingTime bounds the look whether a connection that was idle is still there.
+	pingTime = time.Second
+	// answerTime is how much later than Options.StatementTimeout a server is given up that does not answer at all.
+	answerTime = 3 * time.Second
+)
+
+// postgres is a PostgreSQL database.
+type postgres struct {
+	options *Options
+	config  *pgx.ConnConfig // of connections of their own: without a bound on how long an answer takes
+	pool    *pgxpool.Pool
+	db      *sql.DB // over pool
+	locks   *locks
+
+	mu      sync.Mutex
+	library *pgxpool.Pool // guarded by mu; nil before Pool is called
+}
+
+var _ engine = (*postgres)(nil)
+
+// openPostgres reads the URL, and looks whether the database can be used through what lies in between.
+func openPostgres(ctx context.Context, where, replica string, o *Options) (*postgres, error) {
+	config, err := pgxpool.ParseConfig(where)
+	if err != nil {
+		return nil, badURL(where, err)
+	}
+	c := config.ConnConfig
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = connectTime
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "hako " + replica
+	}
+	e := &postgres{options: o, config: c.Copy()}
+	config.MaxConns = int32(o.Connections)
+	config.PingTimeout = pingTime
+	config.BeforeConnect = e.password
+	config.AfterConnect = e.settings(o.StatementTimeout)
+	c.DialFunc = impatient(c.DialFunc, o.StatementTimeout+answerTime)
+	if e.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, e.explain(err)
+	}
+	e.db = stdlib.OpenDBFromPool(e.pool)
+	e.locks = newLocks(e)
+	if err := e.checkPooler(ctx); err != nil {
+		return nil, errors.Join(e.explain(err), e.close())
+	}
+	return e, nil
+}
+
+// password finds URLs that hold one, also such that are none because of it.
+var password = regexp.MustCompile(`:[^@]*@|(?i)password`)
+
+// badURL is the error for a URL that cannot be read. pgx shows the URL without its password as far as it can tell, so it is shown only
+// where there is none.
+func badURL(where string, err error) error {
+	_, rest, _ := strings.Cut(where, "://")
+	if password.MatchString(rest) {
+		return fmt.Errorf("store: the URL cannot be read (it is not shown, because it holds a password): write it as " +
+			"postgres://USER@HOST:PORT/DATABASE, and give the password with postgres.password; in a URL all but letters and digits in it is percent-encoded")
+	}
+	return fmt.Errorf("store: %w", err)
+}
+
+// cacheDir is the default of Options.Dir.
+func cacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = os.TempDir()
+	}
+	return filepath.Join(base, "hako", "store")
+}
+
+// password sets the password of a new connection.
+func (e *postgres) password(ctx context.Context, config *pgx.ConnConfig) (err error) {
+	if e.options.Password == nil {
+		return nil
+	}
+	if config.Password, err = e.options.Password(ctx); err != nil {
+		return fmt.Errorf("the password: %w", err)
+	}
+	return nil
+}
+
+// settings makes a new connection's session ready. Settings are no parameters of its start, which poolers refuse.
+func (e *postgres) settings(statements time.Duration) func(context.Context, *pgx.Conn) error {
+	// With keepalives the server notices within 25 seconds that this machine is gone, and gives its locks to others.
+	text := fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = 60000; "+
+		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3", statements.Milliseconds())
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol) // in one go, and with nothing prepared
+		return err
+	}
+}
+
+// connect makes a connection of its own, outside of the pool.
+func (e *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
+	config := e.config.Copy()
+	if err := e.password(ctx, config); err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.settings(0)(ctx, conn); err != nil {
+		_ = conn.Close(ctx)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// name is the URL without the user, the password and parameters.
+func (e *postgres) name() string {
+	return fmt.Sprintf("postgres://%s:%d/%s", e.config.Host, e.config.Port, e.config.Database)
+}
+
+func (e *postgres) begin(ctx context.Context, write bool) (*sql.Tx, error) {
+	if write {
+		return e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	}
+	return e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+}
+
+// migrate takes a lock first, and sees what is committed when it has it. It has a connection of its own, for its statements may take their
+// time.
+func (e *postgres) migrate(ctx context.Context, f func(*sql.Tx) error) error {
+	db := stdlib.OpenDB(*e.config.Copy(), stdlib.OptionBeforeConnect(e.password), stdlib.OptionAfterConnect(e.settings(0)))
+	defer db.Close()
+	return inTurn(ctx, db, "migration", f)
+}
+
+func (e *postgres) inTurn(ctx context.Context, name string, f func(*sql.Tx) error) error {
+	return inTurn(ctx, e.db, name, f)
+}
+
+// turnIdle is how long, in milliseconds, a transaction that has its turn may do nothing before the server ends it: a replica that stands
+// still in the midst of one holds the others up no longer.
+const turnIdle = "5000"
+
+// inTurn takes a lock first that ends with the transaction. Each statement after that sees what was committed before it.
+func inTurn(ctx context.Context, db *sql.DB, name string, f func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return err
+	}
+	return finish(tx, func(tx *sql.Tx) error {
+		const lock = "SELECT set_config('idle_in_transaction_session_timeout', $2, true), pg_advisory_xact_lock($1)"
+		if _, err := tx.ExecContext(ctx, lock, lockKey("turn "+name), turnIdle); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+func (e *postgres) now(ctx context.Context, tx *sql.Tx) (now time.Time, err error) {
+	return now, tx.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&now)
+}
+
+func (e *postgres) announce(ctx context.Context, tx *sql.Tx, topic string) error {
+	_, err := tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, topic)
+	return err
+}
+
+func (e *postgres) close() error {
+	e.locks.close()
+	err := e.db.Close()
+	e.pool.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.library != nil {
+		e.library.Close()
+	}
+	return err
+}
+
+// Redacted returns the URL of a database as it may be shown: without its password, or without everything after the scheme if it cannot be
+// told where one is.
+func Redacted(where string) string {
+	scheme, rest, _ := strings.Cut(where, "://")
+	if !password.MatchString(rest) {
+		return where
+	}
+	u, err := url.Parse(where)
+	if err != nil {
+		u = new(url.URL)
+	}
+	if _, plain := u.User.Password(); !plain || password.MatchString(u.RawQuery) {
+		return scheme + "://(not shown: it may hold a password)"
+	}
+	return u.Redacted()
+}

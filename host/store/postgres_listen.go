@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// channel is the one that all announcements go through; the topic is their payload.
+const channel = "hako"
+
+const (
+	// listenPing is how long a connection may be silent before it is tried, and listenAnswer how long an answer may take.
+	listenPing   = 10 * time.Second
+	listenAnswer = 5 * time.Second
+	// reconnectAfter and reconnectMost are the first and the longest pause after a lost connection.
+	reconnectAfter = 50 * time.Millisecond
+	reconnectMost  = 5 * time.Second
+)
+
+// listen keeps a connection that is told of announcements.
+func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
+	wait := reconnectAfter
+	for ctx.Err() == nil {
+		start := time.Now()
+		err := e.listenOnce(ctx, ring)
+		if ctx.Err() != nil {
+			return
+		}
+		e.options.Logger.Warn("no news of changes comes from the database until it can be reached again", "err", e.explain(err))
+		if time.Since(start) > time.Minute {
+			wait = reconnectAfter
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait/2)): // replicas come back one after the other
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, reconnectMost)
+	}
+}
+
+// listenOnce listens until the connection is lost. What was announced before it stood may have been missed.
+func (e *postgres) listenOnce(ctx context.Context, ring func(topic string)) error {
+	connecting, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	conn, err := e.connect(connecting)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(connecting) }()
+	if _, err := conn.Exec(connecting, "LISTEN "+channel); err != nil {
+		return err
+	}
+	ring("")
+	for {
+		n, err := await(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if n != nil && n.Payload != "" {
+			ring(n.Payload)
+		}
+	}
+}
+
+// await returns the next announcement, or nil if there was none for a while but the server answers.
+func await(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	waiting, cancel := context.WithTimeout(ctx, listenPing)
+	defer cancel()
+	n, err := conn.WaitForNotification(waiting)
+	if err == nil || waiting.Err() == nil || ctx.Err() != nil {
+		return n, err
+	}
+	answering, cancel := context.WithTimeout(ctx, listenAnswer)
+	defer cancel()
+	return nil, conn.Ping(answering)
+}

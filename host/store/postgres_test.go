@@ -1,0 +1,372 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+// TestURLs: whatever is wrong with a URL, its password is nowhere.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t"
+	tests := map[string]struct {
+		url, want string
+	}{
+		"nobody listens":                {"postgres://u:s3cr3t@127.0.0.1:1/hako?connect_timeout=2", "cannot be reached"},
+		"a password with a slash":       {"postgres://u:s3cr3t/x@127.0.0.1:1/hako", ""},
+		"with a percent sign":           {"postgres://u:s3cr3t%zz@127.0.0.1:1/hako", "the URL cannot be read"},
+		"with a question mark":          {"postgres://u:s3cr3t?x@127.0.0.1:1/hako", ""},
+		"with a hash":                   {"postgres://u:s3cr3t#x@127.0.0.1:1/hako", ""},
+		"a bad port":                    {"postgres://u:s3cr3t@127.0.0.1:port/hako", "the URL cannot be read"},
+		"a password as parameter":       {"postgres://127.0.0.1:port/hako?password=s3cr3t", "the URL cannot be read"},
+		"a bad parameter, no password":  {"postgres://u@127.0.0.1:1/hako?sslmode=maybe", "sslmode"},
+		"a certificate that is missing": {"postgres://u@127.0.0.1:1/hako?sslmode=verify-full&sslrootcert=/no/such/file", "/no/such/file"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log strings.Builder
+			s, err := OpenWith(t.Context(), test.url, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err == nil {
+				t.Fatal(s.Close())
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if shown := err.Error() + log.String() + Redacted(test.url); strings.Contains(shown, secret) {
+				t.Errorf("the password is shown: %s", shown)
+			}
+		})
+	}
+}
+
+func TestRedactedKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"postgres://u@h:5432/db?sslmode=require":   "postgres://u@h:5432/db?sslmode=require",
+		"postgres://u:p@h:5432/db?sslmode=require": "postgres://u:xxxxx@h:5432/db?sslmode=require",
+		"postgresql:///db?host=/run/postgresql":    "postgresql:///db?host=/run/postgresql",
+	} {
+		if got := Redacted(url); got != want {
+			t.Errorf("%s is shown as %s", url, got)
+		}
+	}
+}
+
+// with is the URL with other parameters, and another user and password if they are not empty.
+func with(t *testing.T, where, user, password string, parameters ...string) string {
+	t.Helper()
+	u, err := url.Parse(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	query := u.Query()
+	for i := 0; i < len(parameters); i += 2 {
+		query.Set(parameters[i], parameters[i+1])
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// TestTroubles has a real server make each of the errors that have a cause.
+func TestTroubles(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t, "max_connections=12", "superuser_reserved_connections=0")
+	where := server.Database(t)
+	for _, statement := range []string{
+		"CREATE ROLE reader LOGIN", "CREATE ROLE nologin NOLOGIN", "CREATE ROLE astray LOGIN", "ALTER ROLE astray SET search_path = nowhere",
+	} {
+		server.Exec(t, statement)
+	}
+	s, err := OpenWith(t.Context(), where, &Options{Connections: 2, StatementTimeout: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+		t.Fatal(err)
+	}
+	raise := func(state string) func() error {
+		return func() error {
+			return exec(t, s, fmt.Sprintf("DO $$ BEGIN RAISE EXCEPTION 'made up' USING ERRCODE = '%s'; END $$", state))
+		}
+	}
+	reopen := func(where string) func() error {
+		return func() error {
+			s, err := Open(t.Context(), where)
+			if err == nil {
+				err = errors.Join(s.Migrate(t.Context(), "other", "CREATE TABLE other (id BIGINT)"), s.Close())
+			}
+			return err
+		}
+	}
+	tests := map[string]struct {
+		do   func() error
+		is   error
+		want string
+	}{
+		"a slow statement": {func() error { return exec(t, s, "SELECT pg_sleep(10)") }, ErrUnreachable, "postgres.statementTimeout"},
+		"a standby":        {reopen(with(t, where, "", "", "options", "-c default_transaction_read_only=on")), nil, ""},
+		"only reads":       {func() error { return exec(t, s, "SET TRANSACTION READ ONLY; INSERT INTO note VALUES (1, 'x')") }, ErrReadOnly, "target_session_attrs"},
+		"no right":         {reopen(with(t, where, "reader", "")), ErrReadOnly, "give the user the right"},
+		"no such schema":   {reopen(with(t, where, "astray", "")), ErrReadOnly, "search_path"},
+		"no such user":     {reopen(with(t, where, "nobody-here", "")), ErrUnreachable, "postgres.password"},
+		"no login":         {reopen(with(t, where, "nologin", "")), ErrUnreachable, "postgres.password"},
+		"no such database": {reopen(server.URL("missing")), ErrUnreachable, "create the database"},
+		"a full disk":      {raise("53100"), ErrFull, "free some space on the database's disk"},
+		"damage":           {raise("XX001"), ErrCorrupt, "restore the database"},
+		"its own error":    {func() error { return exec(t, s, "nonsense") }, nil, "SQLSTATE 42601"},
+	}
+	delete(tests, "a standby")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := test.do()
+			if err == nil || test.is != nil && !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q (%v)", err, test.want, test.is)
+			}
+		})
+	}
+	t.Run("too many connections", func(t *testing.T) {
+		var open []*sql.DB
+		for range 12 {
+			db, err := sql.Open("pgx", where)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, db)
+			defer db.Close()
+			if db.PingContext(t.Context()) != nil {
+				break
+			}
+		}
+		if err := reopen(where)(); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "max_connections") {
+			t.Errorf("with %d others: %v", len(open), err)
+		}
+	})
+}
+
+// A server that goes and comes back makes calls fail meanwhile, and nothing has to be started again.
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	outages := map[string]func(t *testing.T, server *postgrestest.Server) (end func()){
+		"stopped": func(t *testing.T, server *postgrestest.Server) func() {
+			server.Stop(t)
+			return func() { server.Start(t) }
+		},
+		"killed": func(t *testing.T, server *postgrestest.Server) func() {
+			server.Kill()
+			return func() { server.Start(t) }
+		},
+		"hangs": func(t *testing.T, server *postgrestest.Server) func() { return server.Pause(t) },
+	}
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := postgrestest.NewServer(t)
+			s, err := OpenWith(t.Context(), server.Database(t), &Options{StatementTimeout: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Migrate(t.Context(), "notes", table); err != nil {
+				t.Fatal(err)
+			}
+			bell := s.Changes(t.Context(), "notes")
+			heard(t, bell)
+			held, release, err := s.Lock(t.Context(), "mine")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			end := outage(t, server)
+			var done sync.WaitGroup
+			for range 3 {
+				done.Go(func() {
+					if err := s.Update(t.Context(), appendNote(t)); !errors.Is(err, ErrUnreachable) {
+						t.Errorf("during the outage: %v", err)
+					}
+				})
+			}
+			done.Wait()
+			select {
+			case <-held.Done():
+			case <-time.After(2 * time.Minute):
+				t.Error("the loss of the lock is not noticed")
+			}
+			if cause := context.Cause(held); !errors.Is(cause, ErrLockLost) {
+				t.Errorf("the lock ends because of %v", cause)
+			}
+			end()
+			err = s.Update(t.Context(), func(tx *sql.Tx) error {
+				return errors.Join(appendNote(t)(tx), s.Announce(t.Context(), tx, "notes"))
+			})
+			if err != nil {
+				t.Errorf("after the outage: %v", err)
+			}
+			if n := count(t, s); n != 1 {
+				t.Errorf("%d notes, want the one after the outage", n)
+			}
+			heard(t, bell) // or what may have been missed
+			if _, again, err := s.Lock(t.Context(), "mine too"); err != nil {
+				t.Error(err)
+			} else {
+				again()
+			}
+		})
+	}
+}
+
+// A connection that was lost before the end of a transaction is nobody's trouble: it runs once more.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.Start(t))
+	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+		t.Fatal(err)
+	}
+	times := 0
+	err := s.Update(t.Context(), func(tx *sql.Tx) error {
+		if times++; times == 1 {
+			if _, err := tx.ExecContext(t.Context(), "SELECT pg_terminate_backend(pg_backend_pid())"); err != nil {
+				return err
+			}
+		}
+		return appendNote(t)(tx)
+	})
+	if err != nil || times != 2 || count(t, s) != 1 {
+		t.Errorf("ran %d times, %v", times, err)
+	}
+}
+
+// Transactions that meet for longer than anybody waits end with an error that says so.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.Start(t))
+	err := s.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$")
+		return err
+	})
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "try again") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Lock(ctx, "free"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t)
+	where := server.Database(t)
+	server.Exec(t, "CREATE ROLE hako LOGIN SUPERUSER PASSWORD 'right'")
+	server.RequirePasswords(t, "hako")
+	word := "wrong"
+	o := &Options{Password: func(context.Context) (string, error) { return word, nil }}
+	if s, err := OpenWith(t.Context(), with(t, where, "hako", ""), o); err == nil {
+		t.Error("a wrong password is taken", s.Close())
+	} else if !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), word) || !strings.Contains(err.Error(), "postgres.password") {
+		t.Errorf("got %v", err)
+	}
+	word = "right"
+	s, err := OpenWith(t.Context(), with(t, where, "hako", ""), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, release, err := s.Lock(t.Context(), "lock"); err != nil {
+		t.Error(err)
+	} else {
+		release()
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t)
+	s := open(t, server.Database(t))
+	h, err := s.Health(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(h.Version, "1") || h.Latency <= 0 || h.Skew.Abs() > time.Minute || h.Connections < 1 || h.MaxConnections != 300 ||
+		h.ReadOnly || !h.CanCreate || !h.Local || h.Encrypted || h.Pooler {
+		t.Errorf("%+v", h)
+	}
+	if h, err := open(t, t.TempDir()).Health(t.Context()); h != nil || err != nil {
+		t.Errorf("of a directory: %+v, %v", h, err)
+	}
+}
+
+// TestFailover has a server that only reads for a while, as one does that the primary has become.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t)
+	s := open(t, server.Database(t))
+	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, done func(error) bool) {
+		t.Helper()
+		var err error
+		for range 2000 {
+			if err = s.Update(t.Context(), appendNote(t)); done(err) {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Fatalf("%s: %v", what, err)
+	}
+	server.Exec(t, "ALTER SYSTEM SET default_transaction_read_only = on")
+	server.Exec(t, "SELECT pg_reload_conf()")
+	until("a server that only reads", func(err error) bool { return errors.Is(err, ErrReadOnly) })
+	if h, err := s.Health(t.Context()); err != nil || !h.ReadOnly {
+		t.Errorf("%+v, %v", h, err)
+	}
+	before := count(t, s) // reading goes on
+	server.Exec(t, "ALTER SYSTEM SET default_transaction_read_only = off")
+	server.Exec(t, "SELECT pg_reload_conf()")
+	until("afterwards", func(err error) bool { return err == nil })
+	if n := count(t, s); n != before+1 {
+		t.Errorf("%d notes, want %d", n, before+1)
+	}
+}
+
+// TestTurnOfAReplicaThatStandsStill: the others wait for it for some seconds, and it cannot go on afterwards.
+func TestTurnOfAReplicaThatStandsStill(t *testing.T) {
+	t.Parallel()
+	where := postgrestest.Start(t)
+	still, other := open(t, where), open(t, where)
+	if err := other.Migrate(t.Context(), "notes", table); err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	err := still.UpdateInTurn(t.Context(), "notes", func(tx *sql.Tx) error {
+		if runs++; runs == 1 {
+			if err := other.UpdateInTurn(t.Context(), "notes", appendNote(t)); err != nil {
+				t.Errorf("another replica: %v", err)
+			}
+		}
+		return appendNote(t)(tx)
+	})
+	if err != nil || runs != 2 || count(t, other) != 2 {
+		t.Errorf("%v after %d runs, %d notes", err, runs, count(t, other))
+	}
+}

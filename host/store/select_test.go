@@ -1,0 +1,68 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+const selectWords = "SELECT text FROM note ORDER BY id"
+
+func openWithWords(t *testing.T, where string) *Store {
+	t.Helper()
+	s := open(t, where)
+	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec(t, s, "INSERT INTO note VALUES (1, 'a'), (2, 'b'), (3, 'c')"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	over(t, func(t *testing.T, where string) {
+		s := openWithWords(t, where)
+		if words, err := List(t.Context(), s, Column[string], selectWords); !slices.Equal(words, []string{"a", "b", "c"}) || err != nil {
+			t.Errorf("%q, %v", words, err)
+		}
+		if words, err := List(t.Context(), s, Column[string], "SELECT text FROM note WHERE id > $1", 3); words != nil || err != nil {
+			t.Errorf("of nothing: %q, %v", words, err)
+		}
+		broken := errors.New("broken")
+		words, err := List(t.Context(), s, func(*sql.Rows) (string, error) { return "", broken }, selectWords)
+		if words != nil || !errors.Is(err, broken) {
+			t.Errorf("a row that cannot be read: %q, %v", words, err)
+		}
+		if _, err := List(t.Context(), s, Column[string], "SELECT nothing FROM nowhere"); err == nil {
+			t.Error("a wrong query passes")
+		}
+	})
+}
+
+// What was read before the connection was lost is not in the list twice.
+func TestListOverALostConnection(t *testing.T) {
+	t.Parallel()
+	where := postgrestest.Start(t)
+	s, other := open(t, where), open(t, where)
+	const query = "SELECT number FROM generate_series(1, 100000) AS number"
+	read := 0
+	list, err := List(t.Context(), s, func(rows *sql.Rows) (int, error) {
+		if read++; read == 10 {
+			if err := exec(t, other, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query = $1", query); err != nil {
+				t.Error(err)
+			}
+		}
+		return Column[int](rows)
+	}, query)
+	if err != nil || len(list) != 100_000 {
+		t.Errorf("%d rows, %v", len(list), err)
+	}
+	if read == len(list) {
+		t.Error("the connection was not lost")
+	}
+}

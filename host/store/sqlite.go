@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
+)
+
+// database is the file inside the directory.
+const database = "hako.db"
+
+const (
+	// lockPoll is how often a waiting Lock looks.
+	lockPoll = 20 * time.Millisecond
+	// changePoll is how often a change is looked for.
+	changePoll = 200 * time.Millisecond
+	// busyTime is how long a transaction waits for others: on a slow disk a few processes that start at once take a while.
+	busyTime = 30 * time.Second
+)
+
+// sqlite is the embedded database.
+type sqlite struct {
+	dir string
+	db  *sql.DB
+}
+
+var _ engine = (*sqlite)(nil)
+
+func openSQLite(dir string) (*sqlite, error) {
+	if err := makeDir(dir); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	e := &sqlite{dir: dir}
+	var err error
+	if e.db, err = sql.Open("sqlite3", source(e.name(), busyTime)); err != nil {
+		return nil, fmt.Errorf("store %s: %w", dir, err)
+	}
+	e.db.SetMaxOpenConns(5) // one of them looks for changes
+	return e, nil
+}
+
+// makeDir makes the directory, and keeps git from taking what is in it.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
+}
+
+// source is the driver's name for the database: a transaction is on the disk when it has ended, and a writing one starts as such,
+// so that it cannot fail for a lock half-way.
+func source(path string, timeout time.Duration) string {
+	query := url.Values{
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", timeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)",
+			"foreign_keys(1)", "trusted_schema(0)",
+		},
+		"_txlock": {"immediate"},
+	}
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + query.Encode()
+}
+
+func (e *sqlite) name() string { return filepath.Join(e.dir, database) }
+
+func (e *sqlite) begin(ctx context.Context, write bool) (*sql.Tx, error) {
+	return e.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: !write})
+}
+
+func (e *sqlite) migrate(ctx context.Context, f func(*sql.Tx) error) error {
+	return e.inTurn(ctx, "", f)
+}
+
+func (e *sqlite) inTurn(ctx context.Context, _ string, f func(*sql.Tx) error) error {
+	tx, err := e.begin(ctx, true)
+	if err != nil {
+		return err
+	}
+	return finish(tx, f)
+}
+
+func (e *sqlite) again(error) bool { return false } // SQLite has waited already
+
+func (e *sqlite) lost(error) bool { return false }
+
+func (e *sqlite) close() error { return e.db.Close() }
+
+func (e *sqlite) now(context.Context, *sql.Tx) (time.Time, error) { return time.Now(), nil }
+
+// lock takes the lock of the kernel on a file.
+func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func(), error) {
+	dir := filepath.Join(e.dir, "locks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("store %s: %w", e.dir, err)
+	}
+	sum := sha256.Sum256([]byte(name)) // any text is a name
+	lock := flock.New(filepath.Join(dir, hex.EncodeToString(sum[:16])), flock.SetPermissions(0o600))
+	free, err := lock.TryLock() // also if ctx has ended
+	if err == nil && !free {
+		_, err = lock.TryLockContext(ctx, lockPoll)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", ErrLocked, err)
+		}
+		return nil, nil, errors.Join(fmt.Errorf("store %s: lock %q: %w", e.dir, name, err), lock.Close())
+	}
+	held, end := context.WithCancel(context.WithoutCancel(ctx))
+	return held, func() {
+		end()
+		_ = lock.Close() // the kernel takes the lock back, whatever else fails
+	}, nil
+}
+
+// announce has nothing to do: each change of the database is one of all topics.
+func (e *sqlite) announce(context.Context, *sql.Tx, string) error { return nil }
+
+// listen looks whether another connection has changed the database (sqlite.org/pragma.html, data_version).
+func (e *sqlite) listen(ctx context.Context, ring func(topic string)) {
+	var conn *sql.Conn
+	var seen int64
+	for {
+		version, err := e.version(ctx, &conn)
+		if err == nil && version != seen {
+			seen = version
+			ring("")
+		}
+		select {
+		case <-time.After(changePoll):
+		case <-ctx.Done():
+			if conn != nil {
+				_ = conn.Close()
+			}
+			return
+		}
+	}
+}
+
+// version changes with the database, as conn sees it, which is opened if it is nil.
+func (e *sqlite) version(ctx context.Context, conn **sql.Conn) (version int64, err error) {
+	if *conn == nil {
+		if *conn, err = e.db.Conn(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return version, (*conn).QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+}
+
+// causes are SQLite's primary result codes (sqlite.org/rescode.html) that have one of the causes of errors.go.
+var causes = map[sqlite3.ErrorCode]error{
+	sqlite3.FULL:     ErrFull,
+	sqlite3.BUSY:     ErrLocked,
+	sqlite3.LOCKED:   ErrLocked,
+	sqlite3.READONLY: ErrReadOnly,
+	sqlite3.CANTOPEN: ErrReadOnly,
+	sqlite3.CORRUPT:  ErrCorrupt,
+	sqlite3.NOTADB:   ErrCorrupt,
+}
+
+// explain names the cause where err is SQLite's. Another error, such as one of a transaction's own, stays as it is.
+func (e *sqlite) explain(err error) error {
+	var code sqlite3.ExtendedErrorCode
+	if !errors.As(err, &code) {
+		return err
+	}
+	cause := causes[sqlite3.ErrorCode(code)]
+	if code == sqlite3.IOERR_WRITE {
+		cause = ErrFull // beyond a quota or a limit on the size of files, as far as SQLite tells
+	}
+	if cause == nil {
+		return fmt.Errorf("store %s: %w", e.name(), err)
+	}
+	return fmt.Errorf("store %s: %w (%w): %s", e.name(), cause, err, remedies[cause])
+}

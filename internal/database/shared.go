@@ -1,0 +1,185 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// sharedFile is a database in a Place, for one connection. A read transaction of SQLite's has one snapshot. What a transaction writes
+// comes at its end, is gathered, and committed as a whole where SQLite would flush a file to the disk (sqlite.org/atomiccommit.html,
+// section 3.10), so the journal that SQLite wants can stay in memory: it is for undoing what was never committed.
+type sharedFile struct {
+	files    *files
+	place    Place
+	name     string
+	cache    *pageCache
+	snapshot Snapshot // nil: nothing is being read
+	level    vfs.LockLevel
+	// written are pages of the transaction, and length how many pages the database has with them.
+	written map[int64][]byte
+	length  int64
+	// committed says that they have been; then they are newer than the snapshot, until that is closed.
+	committed bool
+	// failed says that the commit has failed: the database is as it was, and what SQLite writes to make it so again is dropped.
+	failed bool
+}
+
+var _ vfs.File = (*sharedFile)(nil)
+
+// errPlace says that the place failed.
+var errPlace = errors.New("the place of the database failed")
+
+// fault remembers why the place failed, for explain, and returns what SQLite needs to hear: code.
+func (f *sharedFile) fault(err error, code error) error {
+	f.files.full = fmt.Errorf("%w: %w", errPlace, err)
+	return code
+}
+
+// Lock takes a snapshot for whoever begins to read. Who writes has the place's lock already, from before the snapshot: see DB.acquire.
+func (f *sharedFile) Lock(level vfs.LockLevel) error {
+	if level >= vfs.LOCK_RESERVED && !f.files.writes {
+		return sqlite3.READONLY
+	}
+	if level >= vfs.LOCK_RESERVED && f.committed {
+		return sqlite3.BUSY // a statement of before is still reading
+	}
+	if f.snapshot == nil {
+		if err := f.read(); err != nil {
+			return f.fault(err, sqlite3.IOERR_LOCK)
+		}
+	}
+	f.level = level
+	return nil
+}
+
+// read takes a snapshot, and brings the cache up to it.
+func (f *sharedFile) read() error {
+	ctx := f.files.ctx
+	snapshot, err := f.place.Snapshot(ctx, f.name)
+	if err != nil {
+		return err
+	}
+	if err := f.cache.advance(ctx, snapshot); err != nil {
+		return errors.Join(err, snapshot.Close())
+	}
+	f.snapshot, f.length, f.written, f.committed, f.failed = snapshot, snapshot.Length(), nil, false, false
+	return nil
+}
+
+// Unlock ends the snapshot when nothing is read any more.
+func (f *sharedFile) Unlock(level vfs.LockLevel) error {
+	f.level = level
+	if level > vfs.LOCK_NONE || f.snapshot == nil {
+		return nil
+	}
+	_ = f.snapshot.Close() // it has only read
+	f.snapshot, f.written, f.committed = nil, nil, false
+	return nil
+}
+
+func (f *sharedFile) CheckReservedLock() (bool, error) { return f.level >= vfs.LOCK_RESERVED, nil }
+
+func (f *sharedFile) ReadAt(p []byte, offset int64) (int, error) {
+	number, from := offset/pageSize+1, offset%pageSize
+	if f.snapshot == nil || number > f.length || from+int64(len(p)) > pageSize {
+		return 0, io.EOF
+	}
+	page, err := f.page(number)
+	if err != nil {
+		return 0, f.fault(err, sqlite3.IOERR_READ)
+	}
+	clear(p)
+	if page != nil {
+		copy(p, page[from:])
+	}
+	return len(p), nil
+}
+
+// readAhead is how many pages are fetched at once.
+const readAhead = 16
+
+// page returns a page that must not be changed, nil if it has never been written.
+func (f *sharedFile) page(number int64) ([]byte, error) {
+	if page, ok := f.written[number]; ok {
+		return page, nil
+	}
+	version := f.snapshot.Version()
+	if page, ok := f.cache.get(version, number); ok {
+		return page, nil
+	}
+	pages, err := f.snapshot.Read(f.files.ctx, number, readAhead)
+	if err != nil {
+		return nil, err
+	}
+	var found []byte
+	for _, page := range pages {
+		if len(page.Data) != pageSize {
+			return nil, fmt.Errorf("page %d has %d bytes", page.Number, len(page.Data))
+		}
+		if page.Number == number {
+			found = page.Data
+		}
+	}
+	f.cache.put(version, pages)
+	return found, nil
+}
+
+// WriteAt gathers a page. SQLite writes whole ones.
+func (f *sharedFile) WriteAt(p []byte, offset int64) (int, error) {
+	if len(p) != pageSize || offset%pageSize != 0 || f.level < vfs.LOCK_RESERVED || f.committed {
+		return 0, sqlite3.IOERR_WRITE
+	}
+	if f.failed {
+		return len(p), nil
+	}
+	if f.written == nil {
+		f.written = map[int64][]byte{}
+	}
+	number := offset/pageSize + 1
+	f.written[number] = append([]byte(nil), p...)
+	f.length = max(f.length, number)
+	return len(p), nil
+}
+
+func (f *sharedFile) Truncate(size int64) error {
+	if !f.failed {
+		f.length = (size + pageSize - 1) / pageSize
+	}
+	return nil
+}
+
+// Sync commits what was written. After an error the database is as it was.
+func (f *sharedFile) Sync(vfs.SyncFlag) error {
+	if f.failed || f.committed || len(f.written) == 0 {
+		return nil
+	}
+	pages := make([]Page, 0, len(f.written))
+	for number, data := range f.written {
+		if number <= f.length {
+			pages = append(pages, Page{number, data})
+		}
+	}
+	version := f.snapshot.Version()
+	if err := f.place.Commit(f.files.ctx, f.name, version, f.length, pages); err != nil {
+		f.written, f.failed = nil, true
+		f.cache.clear() // nobody knows whether it has been committed
+		return f.fault(err, sqlite3.FULL)
+	}
+	f.cache.commit(version, pages)
+	f.committed = true
+	return nil
+}
+
+func (f *sharedFile) Size() (int64, error) { return f.length * pageSize, nil }
+
+func (f *sharedFile) SectorSize() int { return pageSize }
+
+func (f *sharedFile) DeviceCharacteristics() vfs.DeviceCharacteristic {
+	return vfs.IOCAP_POWERSAFE_OVERWRITE | vfs.IOCAP_UNDELETABLE_WHEN_OPEN
+}
+
+func (f *sharedFile) Close() error { return f.Unlock(vfs.LOCK_NONE) }

@@ -1,0 +1,16 @@
+//go:build !unix
+
+// Package postgrestest gives tests a PostgreSQL server of their own, where there are unix sockets.
+package postgrestest
+
+import "testing"
+
+// Start skips the test.
+func Start(t testing.TB) string {
+	t.Helper()
+	t.Skip("tests with PostgreSQL need unix sockets")
+	return ""
+}
+
+// Pooled skips the test.
+func Pooled(t testing.TB, _, _ string, _ ...string) string { return Start(t) }
