@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -108,6 +109,9 @@ func syntaxProblem(err error) Problem {
 	if m := syntaxError.FindStringSubmatch(err.Error()); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 		p.Message = "YAML syntax: " + m[2]
+	}
+	if strings.HasSuffix(p.Message, "found character that cannot start any token") {
+		p.Message += ": indent with spaces, not with tabs, and put texts that start with @ or ` in quotes"
 	}
 	return p
 }

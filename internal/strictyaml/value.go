@@ -26,6 +26,9 @@ func (v Value) Problem(format string, args ...any) {
 // Line returns the line in which v starts, counted from 1.
 func (v Value) Line() int { return v.node.Line }
 
+// Path returns the place of v in the document, such as "tools[0].inputSchema".
+func (v Value) Path() string { return v.path }
+
 // Object reads a mapping whose keys are those of fields, each at most once.
 func (v Value) Object(fields Fields) {
 	v.entries(func(key *yaml.Node, value Value) {
@@ -60,7 +63,11 @@ func (v Value) entries(each func(key *yaml.Node, value Value)) {
 // List reads a list.
 func (v Value) List(each func(i int, item Value)) {
 	if v.node.Kind != yaml.SequenceNode {
-		v.Problem("must be a list, not %s", describe(v.node))
+		remedy := ""
+		if v.IsText() {
+			remedy = ": put it in brackets, as in [a, b]"
+		}
+		v.Problem("must be a list, not %s%s", describe(v.node), remedy)
 		return
 	}
 	for i, item := range v.node.Content {
@@ -74,7 +81,11 @@ func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode && isText(v
 // Text returns a text, or false after reporting that v is something else.
 func (v Value) Text() (string, bool) {
 	if !v.IsText() {
-		v.Problem("must be text, not %s", describe(v.node))
+		remedy := ""
+		if v.node.Kind == yaml.ScalarNode && v.node.ShortTag() != "!!null" {
+			remedy = fmt.Sprintf(`: for a text write "%s"`, v.node.Value)
+		}
+		v.Problem("must be text, not %s%s", describe(v.node), remedy)
 		return "", false
 	}
 	return v.node.Value, true
@@ -85,7 +96,7 @@ func isText(n *yaml.Node) bool {
 	return n.ShortTag() == "!!str" || n.ShortTag() == "!!timestamp"
 }
 
-// describe names what n is, and the remedy where a scalar was probably meant as a text.
+// describe names what n is.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -97,9 +108,9 @@ func describe(n *yaml.Node) string {
 	case "!!null":
 		return "empty: give a value or leave the key out"
 	case "!!int", "!!float":
-		return fmt.Sprintf("a number: for a text write \"%s\"", n.Value)
+		return "a number"
 	case "!!bool":
-		return fmt.Sprintf("true or false: for a text write \"%s\"", n.Value)
+		return "true or false"
 	}
 	return "text"
 }

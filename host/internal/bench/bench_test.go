@@ -56,6 +56,7 @@ func TestBench(t *testing.T) {
 	debug.SetGCPercent(400) // as hako serve does
 	var r results
 	t.Run("http", func(t *testing.T) { r.http(t) })
+	t.Run("metrics", func(t *testing.T) { r.metrics(t) })
 	t.Run("file", func(t *testing.T) { r.file(t) })
 	t.Run("broker", func(t *testing.T) { r.broker(t) })
 	t.Run("sql", func(t *testing.T) { r.sql(t) })
@@ -67,7 +68,9 @@ func TestBench(t *testing.T) {
 	t.Run("pipeline", func(t *testing.T) { r.pipeline(t) })
 	t.Run("govern", func(t *testing.T) { r.govern(t) })
 	t.Run("chat", func(t *testing.T) { r.chat(t) })
+	t.Run("slack", func(t *testing.T) { r.slack(t) })
 	t.Run("start", func(t *testing.T) { r.start(t) })
+	t.Run("sessions", func(t *testing.T) { r.sessions(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -156,13 +159,21 @@ func filesPlugin(t *testing.T) []byte {
 // sandboxed is hako with the plugins, as hako serve puts it together, metrics included.
 func sandboxed(t *testing.T, dir string, plugins ...[]byte) string {
 	t.Helper()
-	observed := metrics.New("bench")
+	return observed(t, metrics.New("bench"), dir, plugins...)
+}
+
+// observed is hako with the plugins and with metrics; nil counts nothing.
+func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]byte) string {
+	t.Helper()
 	options := &host.Options{
-		CacheDir: guesttest.CacheDir(t), ShippedMounts: map[string]string{"workspace": dir}, Observer: observed,
+		CacheDir: guesttest.CacheDir(t), ShippedMounts: map[string]string{"workspace": dir},
 		Limits: manifest.Limits{Rate: 100_000_000, Queue: 10_000, Concurrency: 64},
 	}
 	for i, wasm := range plugins {
 		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i), Wasm: wasm})
+	}
+	if numbers != nil {
+		options.Observer = numbers
 	}
 	h, err := host.New(options)
 	if err != nil {
@@ -177,8 +188,11 @@ func sandboxed(t *testing.T, dir string, plugins ...[]byte) string {
 			t.Fatalf("%s: %s", status.Name, status.Reason)
 		}
 	}
-	limits := mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000, Burst: 10_000_000, Sessions: 10_000}
-	server, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{Limits: limits})
+	door := &mcpserver.Options{Limits: mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000, Burst: 10_000_000, Sessions: 10_000}}
+	if numbers != nil {
+		door.Observer = numbers
+	}
+	server, err := mcpserver.New(h.Catalog(), h, door)
 	if err != nil {
 		t.Fatal(err)
 	}

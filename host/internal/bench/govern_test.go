@@ -148,7 +148,7 @@ func (r *results) verify(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, openAudit(t, dir, false), func(n int64) bool { return n <= million })
 	start := time.Now()
-	report, err := audit.Verify(dir, nil)
+	report, err := audit.Dir(dir).Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ const (
 	opSelect             = 0x1b
 	opSelectTyped        = 0x1c
 	opLocalGet           = 0x20
+	opLocalSet           = 0x21
 	opGlobalGet          = 0x23
 	opGlobalSet          = 0x24
 	opTableSet           = 0x26
@@ -55,6 +56,9 @@ const (
 	opPrefixVector       = 0xfd
 )
 
+// noResult is the type of blocks that take and leave nothing.
+const noResult = 0x40
+
 // instruction copies the instruction at r, with function indexes moved.
 func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 	start := r.pos
@@ -64,7 +68,10 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 		return appendUint(append(out, op), w.shift(index)), r.err
 	case opPrefixMisc:
 		sub := r.uint()
-		if err := w.skipMisc(r, sub); err != nil {
+		if what, ok := lastingMisc[sub]; ok {
+			w.lasting(what)
+		}
+		if err := skipMisc(r, sub); err != nil {
 			return nil, err
 		}
 		if shift, ok := bulk[sub]; ok {
@@ -93,7 +100,7 @@ func skipImmediates(r *reader, op byte) error {
 		op >= opI32Eqz && op <= opI64Extend32S:
 	case op == opBlock, op == opLoop, op == opIf:
 		r.int() // block type: a 33-bit number, of which the one-byte forms are types
-	case op == opBr, op == opBrIf, op >= opLocalGet && op <= opTableSet:
+	case op == opBr, op == opBrIf, op == opCall, op == opReturnCall, op == opRefFunc, op >= opLocalGet && op <= opTableSet:
 		r.uint()
 	case op == opBrTable:
 		for range r.uint() {
@@ -110,7 +117,7 @@ func skipImmediates(r *reader, op byte) error {
 		r.bytes(r.length())
 	case op >= opLoad && op <= opStoreLast:
 		return skipMemarg(r)
-	case op == opMemorySize, op == opRefNull:
+	case op == opMemorySize, op == opMemoryGrow, op == opRefNull:
 		r.byte()
 	case op == opI32Const, op == opI64Const:
 		r.int()
@@ -118,6 +125,8 @@ func skipImmediates(r *reader, op byte) error {
 		r.bytes(4)
 	case op == opF64Const:
 		r.bytes(8)
+	case op == opPrefixMisc:
+		return skipMisc(r, r.uint())
 	case op == opPrefixVector:
 		return skipVector(r)
 	default:
@@ -148,10 +157,7 @@ func skipMemarg(r *reader) error {
 }
 
 // skipMisc skips the immediates of the 0xfc instructions: saturating conversions, bulk memory, tables.
-func (w *rewriter) skipMisc(r *reader, sub uint64) error {
-	if what, ok := lastingMisc[sub]; ok {
-		w.lasting(what)
-	}
+func skipMisc(r *reader, sub uint64) error {
 	switch {
 	case sub <= 7: // saturating conversions
 	case sub == 9, sub == 11, sub == 13, sub >= 15 && sub <= 17: // data.drop, memory.fill, elem.drop, table.grow, size, fill

@@ -20,6 +20,23 @@ func assembled(functions ...[]byte) []byte {
 	return append(append(out, 10), sized(code)...)
 }
 
+// chain is a switch over n parts, fewer than 64, each of which does some work and jumps to the next.
+func chain(n byte, work []byte) []byte {
+	code := append([]byte{0x03, 0x40}, bytes.Repeat([]byte{0x02, 0x40}, int(n))...)
+	code = append(code, 0x20, 1, 0x0e, n)
+	for k := range n {
+		code = append(code, k)
+	}
+	code = append(code, 0)
+	for k := range n {
+		code = append(append(code, 0x0b), work...)
+		if k+1 < n {
+			code = append(code, 0x41, k+1, 0x21, 1, 0x0c, n-1-k)
+		}
+	}
+	return append(code, 0x0b)
+}
+
 // TestSteps counts the steps of small programs: functions and loops count once, small leaves nothing, long paths by their length.
 func TestSteps(t *testing.T) {
 	t.Parallel()
@@ -30,7 +47,10 @@ func TestSteps(t *testing.T) {
 	loop := func(body []byte) []byte { // with local 1 from 0 to 99
 		return join([]byte{0x03, 0x40}, body, []byte{0x20, 1, 0x41, 1, 0x6a, 0x22, 1, 0x41, 0xe4, 0, 0x49, 0x0d, 0, 0x0b})
 	}
-	around := []byte("\x02\x40\x20\x01\x45\x0d\x00" + square + "\x0b") // block: local 1 == 0? leave it; square
+	around := []byte("\x02\x40\x20\x01\x45\x0d\x00" + square + "\x0b")       // block: local 1 == 0? leave it; square
+	jumps := []byte("\x03\x40\x02\x40\x02\x40\x20\x01\x0e\x02\x00\x01\x00" + // loop around a switch over local 1
+		"\x0b\x41\x01\x21\x01\x0c\x01" + // part 0: go to part 1
+		"\x0b\x20\x00\x41\x01\x6b\x22\x00\x04\x40\x41\x00\x21\x01\x0c\x01\x0b\x0b") // part 1: go to part 0 as often as the parameter says
 	for _, test := range []struct {
 		name        string
 		functions   [][]byte
@@ -44,6 +64,8 @@ func TestSteps(t *testing.T) {
 		{"branches around all of it", [][]byte{join(repeat(string(around), 10_000), result)}, 10_000 * 6 / 512, 10_000 * 20 / 400},
 		{"calls of a small leaf", [][]byte{join(repeat("\x20\x00\x10\x01\x21\x00", 1000), result), join(repeat(square, 5), result)}, 1000 * 40 / 512, 1000 * 60 / 400},
 		{"calls of a large leaf", [][]byte{join(repeat("\x20\x00\x10\x01\x21\x00", 100), result), join(repeat(square, 40), result)}, 100, 220},
+		{"a switch with jumps ahead and back", [][]byte{join(jumps, result)}, 20, 20},
+		{"many jumps ahead", [][]byte{join(chain(60, repeat(square, 10)), result)}, 60 * 60 / 512, 60 * 70 / 400},
 		{"a recursion", [][]byte{{0x20, 0, 0x04, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x10, 0, 0x1a, 0x0b, 0x20, 0}}, 20, 21},
 		{"a recursion with work on the way back", [][]byte{join([]byte{0x20, 0, 0x04, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x10, 0, 0x1a}, repeat(square, 80), []byte{0x0b, 0x20, 0})}, 40, 45},
 	} {

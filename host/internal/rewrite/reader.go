@@ -48,6 +48,10 @@ func (r *reader) bytes(n int) []byte {
 
 // uint reads an unsigned LEB128 number of at most 64 bits.
 func (r *reader) uint() uint64 {
+	if r.pos < len(r.data) && r.data[r.pos] < 0x80 { // nearly all are of one byte
+		r.pos++
+		return uint64(r.data[r.pos-1])
+	}
 	v, n := binary.Uvarint(r.data[min(r.pos, len(r.data)):])
 	if n <= 0 {
 		r.fail(leb128Error(n))
@@ -57,14 +61,19 @@ func (r *reader) uint() uint64 {
 	return v
 }
 
-// int skips a signed LEB128 number: nothing here needs its value.
-func (r *reader) int() {
-	for range binary.MaxVarintLen64 {
-		if r.byte()&0x80 == 0 {
-			return
+// int reads a signed LEB128 number of at most 64 bits.
+func (r *reader) int() int64 {
+	var v int64
+	for shift := 0; shift < 7*binary.MaxVarintLen64; shift += 7 {
+		b := r.byte()
+		v |= int64(b&0x7f) << shift
+		if b&0x80 == 0 {
+			unused := max(57-shift, 0)
+			return v << unused >> unused
 		}
 	}
 	r.fail(errNumber)
+	return 0
 }
 
 // length reads the length of something that must still follow.

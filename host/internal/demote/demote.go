@@ -1,0 +1,28 @@
+// Package demote takes the alarm out of what a library logs.
+package demote
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Logger passes what a library warns of and calls an error on to logger as details (debug), and drops the rest: it knows what failed, and
+// not whether a person should act.
+func Logger(logger *slog.Logger) *slog.Logger { return slog.New(handler{logger.Handler()}) }
+
+type handler struct{ slog.Handler }
+
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (h handler) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = slog.LevelDebug
+	return h.Handler.Handle(ctx, record)
+}
+
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return handler{h.Handler.WithAttrs(attrs)}
+}
+
+func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
