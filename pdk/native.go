@@ -16,6 +16,10 @@ import (
 // Outside of Wasm there is no host: the functions below let handlers run under go test. HTTP goes out directly, log lines go to
 // the standard logger, progress is dropped, and updates reach whom a test names.
 
+// client has a transport of its own: httptest.Server.Close closes the connections of http.DefaultTransport, also under the requests
+// of other tests.
+var client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 func warm[In, Out any]() {}
 
 func hostCanceled() bool { return false }
@@ -34,7 +38,7 @@ func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTT
 	for name, values := range head.Headers {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, nil, &abi.Error{Code: abi.CodeNetwork, Message: err.Error()}
 	}

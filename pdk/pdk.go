@@ -29,6 +29,7 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // The types of the wire that handlers see.
@@ -57,7 +58,8 @@ var (
 
 // HandleTool registers the handler of the tool called name in the manifest. Arguments, which the host has checked against the
 // input schema, are decoded into In with encoding/json. A handler's result may be a *Result, a string (one text block) or
-// any other value, which becomes the structured content. A returned error is a tool error: its text goes to the model.
+// any other value, which becomes the structured content. A returned error is a tool error: its text goes to the model, in the
+// caller's language where it is a [locale.Error].
 // HandleTool panics if name has a handler already.
 func HandleTool[In, Out any](name string, handle func(context.Context, In) (Out, error)) {
 	warm[In, Out]()
@@ -116,12 +118,12 @@ func Handle(ctx context.Context, request *abi.Request) (response *abi.Response) 
 	defer func() {
 		if cause := recover(); cause != nil {
 			Log(ctx).Error(fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
-			response = failure(request.Method, fmt.Errorf("%s stopped unexpectedly: %v", request.Name, cause))
+			response = failure(request, fmt.Errorf("%s stopped unexpectedly: %v", request.Name, cause))
 		}
 	}()
 	response, err := serve(ctx, request)
 	if err != nil {
-		return failure(request.Method, err)
+		return failure(request, err)
 	}
 	return response
 }
@@ -208,14 +210,15 @@ func notFound(kind, name string) error {
 }
 
 // failure is the response for an error: a tool's own failure is a result that a model reads.
-func failure(method string, err error) *abi.Response {
+func failure(request *abi.Request, err error) *abi.Response {
 	var wire *abi.Error
 	ok := errors.As(err, &wire)
-	if method == abi.CallTool && (!ok || wire.Code != abi.CodeNotFound) {
-		return &abi.Response{IsError: true, Content: []Content{{Type: abi.Text, Text: err.Error()}}}
+	text := locale.In(err, request.Locale)
+	if request.Method == abi.CallTool && (!ok || wire.Code != abi.CodeNotFound) {
+		return &abi.Response{IsError: true, Content: []Content{{Type: abi.Text, Text: text}}}
 	}
 	if !ok {
-		wire = &abi.Error{Code: abi.CodeInternal, Message: err.Error()}
+		wire = &abi.Error{Code: abi.CodeInternal, Message: text}
 	}
 	return &abi.Response{Error: wire}
 }

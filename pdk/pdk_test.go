@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/locale"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
@@ -30,6 +32,13 @@ func init() {
 	})
 	pdk.HandleTool("nothing", func(context.Context, arguments) (*pdk.Result, error) { return nil, nil })
 	pdk.HandleTool("fail", func(context.Context, arguments) (string, error) { return "", errors.New("not today") })
+	closed := locale.Text{"en": "not on a %[1]s", "ja": "%[2]sは休みです"}
+	pdk.HandleTool("localized", func(context.Context, arguments) (string, error) {
+		return "", fmt.Errorf("look it up: %w", closed.Errorf("Monday", "月曜日"))
+	})
+	pdk.HandleResource("test://localized", func(context.Context, string) ([]pdk.ResourceContents, error) {
+		return nil, closed.Errorf("Monday", "月曜日")
+	})
 	pdk.HandleTool("panic", func(context.Context, arguments) (string, error) { panic("oops") })
 	pdk.HandleTool("unmarshallable", func(context.Context, arguments) (chan int, error) { return make(chan int), nil })
 	pdk.HandleTool("surroundings", func(ctx context.Context, _ arguments) (string, error) {
@@ -79,6 +88,9 @@ func TestHandle(t *testing.T) {
 				`"structuredContent":{"text":""},"isError":true}`},
 		{"nil result", abi.Request{Method: abi.CallTool, Name: "nothing"}, `{}`},
 		{"error", abi.Request{Method: abi.CallTool, Name: "fail"}, `{"content":[{"type":"text","text":"not today"}],"isError":true}`},
+		{"error in English", abi.Request{Method: abi.CallTool, Name: "localized", Locale: "en"}, `{"content":[{"type":"text","text":"not on a Monday"}],"isError":true}`},
+		{"error in Japanese", abi.Request{Method: abi.CallTool, Name: "localized", Locale: "ja-JP"}, `{"content":[{"type":"text","text":"月曜日は休みです"}],"isError":true}`},
+		{"error of a resource in Japanese", abi.Request{Method: abi.ReadResource, URI: "test://localized", Locale: "ja"}, `{"error":{"code":"internal","message":"月曜日は休みです"}}`},
 		{"panic", abi.Request{Method: abi.CallTool, Name: "panic"},
 			`{"content":[{"type":"text","text":"panic stopped unexpectedly: oops"}],"isError":true}`},
 		{"cannot be marshalled", abi.Request{Method: abi.CallTool, Name: "unmarshallable"},
@@ -129,7 +141,7 @@ func TestCompletionIsBounded(t *testing.T) {
 
 func TestListHandlers(t *testing.T) {
 	h := pdk.Handle(t.Context(), &abi.Request{Method: abi.ListHandlers}).Handlers
-	if h == nil || len(h.Tools) != 8 || strings.Join(h.Prompts, " ") != "prompt" || h.Resources[0] != "test://fixed" || h.ResourceTemplates[0] != "test://{id}" {
+	if h == nil || len(h.Tools) != 9 || strings.Join(h.Prompts, " ") != "prompt" || h.Resources[0] != "test://fixed" || h.ResourceTemplates[0] != "test://{id}" {
 		t.Errorf("handlers = %+v", h)
 	}
 }
