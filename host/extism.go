@@ -21,7 +21,7 @@ import (
 // adopt makes spec run an Extism guest, and returns its manifest with everything that it offers. client may be nil. It fails with errAsked
 // if the guest has to be asked for that first.
 func (h *Host) adopt(p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spec) (*manifest.Manifest, error) {
-	config, err := h.configure(p)
+	config, err := h.options().configure(p.manifest)
 	if err != nil {
 		return nil, err
 	}

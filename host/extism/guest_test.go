@@ -2,10 +2,12 @@ package extism_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	"github.com/hako-run/hako/host/catalog"
@@ -64,6 +66,7 @@ func load(t testing.TB, s setup) *sandbox.Plugin {
 	}
 	s.spec.Name, s.spec.Wasm = "guest", func() ([]byte, error) { return s.wasm, nil }
 	adapter.Equip(&s.spec)
+	s.spec.Limits.Time = cmp.Or(s.spec.Limits.Time, 10*time.Minute) // on a busy machine
 	plugin := engine.Load(s.spec)
 	t.Cleanup(func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {

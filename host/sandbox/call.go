@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -27,12 +28,15 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 		return nil, err
 	}
 	defer p.calls.Done()
+	ctx, span := trace.Start(ctx, "sandbox", trace.Internal)
+	defer span.End()
+	span.Text(trace.Plugin, p.spec.Name)
 	session, err := p.sessions.enter(ctx, p.spec, invocation)
 	if err != nil {
 		return nil, err
 	}
 	defer p.sessions.leave(session)
-	if err := p.gate.enter(ctx, p.spec.Name); err != nil {
+	if err := p.queue(ctx); err != nil {
 		return nil, err
 	}
 	defer p.gate.leave()
@@ -45,6 +49,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	c := p.newCall(invocation.Request.Name, limits)
 	c.Tenant, c.Ask, c.request = invocation.Tenant, invocation.Ask, invocation.Request
 	c.progress, c.session = invocation.Progress, session
+	c.log.ctx = ctx
 	payload, err := c.payload(*c.request)
 	if err != nil {
 		return nil, err
@@ -63,9 +68,23 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	return response, nil
 }
 
+// queue waits until the call may run.
+func (p *Plugin) queue(ctx context.Context) error {
+	begin := time.Now()
+	_, span := trace.Start(ctx, "queue", trace.Internal)
+	defer span.End()
+	err := p.gate.enter(ctx, p.spec.Name)
+	if err == nil {
+		p.engine.observer.CallQueued(p.spec.Name, time.Since(begin))
+	}
+	return err
+}
+
 // serve runs the call in an instance and gives the instance back.
 func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte) (*abi.Response, error) {
+	_, span := trace.Start(ctx, "instance", trace.Internal)
 	instance, err := p.acquire(ctx, code, c)
+	span.End()
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +133,7 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 		limits:   limits,
 		meter:    newMeter(limits.CPU),
 		patience: p.spec.Limits.QueueWait,
-		log:      &logSink{logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
+		log:      &logSink{ctx: context.Background(), logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
 	}
 }
 

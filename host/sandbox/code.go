@@ -25,6 +25,8 @@ type code struct {
 	lasting atomic.Bool
 	// ahead says that such an instance may be started before the call that it is for.
 	ahead atomic.Bool
+	// interpreted says that the code is not compiled, and that compiled code is to take its place.
+	interpreted bool
 	// weight is what the compiled code takes in memory, estimated.
 	weight int64
 	pool   pool

@@ -58,7 +58,7 @@ func (p *Plugin) load(ctx context.Context) error {
 	if !stateless || !module.metered || p.engine.isReady(module.digest) {
 		return p.loadCompiled(ctx, module)
 	}
-	code, err := p.build(ctx, module, wazero.NewRuntimeConfigInterpreter())
+	code, err := p.build(ctx, module, ByInterpreter)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,11 @@ func (p *Plugin) load(ctx context.Context) error {
 }
 
 func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) error {
-	code, err := p.build(ctx, module, wazero.NewRuntimeConfigCompiler())
+	how := FromCompiler
+	if p.engine.isReady(module.digest) {
+		how = FromCache
+	}
+	code, err := p.build(ctx, module, how)
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,7 @@ func (p *Plugin) compile(module *rewritten) {
 	p.background.Go(func() {
 		defer close(done)
 		p.engine.compiler.Lock() // one after the other: each takes all processors
-		code, err := p.build(context.Background(), module, wazero.NewRuntimeConfigCompiler())
+		code, err := p.build(context.Background(), module, FromCompiler)
 		p.engine.compiler.Unlock()
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -134,8 +138,12 @@ func (p *Plugin) prepare(ctx context.Context) error {
 	return p.failed
 }
 
-// build compiles a module for a kind of runtime and links its imports.
-func (p *Plugin) build(ctx context.Context, module *rewritten, config wazero.RuntimeConfig) (*code, error) {
+// build compiles a module, or reads it for the interpreter, and links its imports.
+func (p *Plugin) build(ctx context.Context, module *rewritten, how string) (*code, error) {
+	begin, config := time.Now(), wazero.NewRuntimeConfigCompiler()
+	if how == ByInterpreter {
+		config = wazero.NewRuntimeConfigInterpreter()
+	}
 	// The runtime outlives the call that happens to come first.
 	ctx = experimental.WithCompilationWorkers(context.WithoutCancel(ctx), runtime.GOMAXPROCS(0))
 	config = config.
@@ -149,10 +157,11 @@ func (p *Plugin) build(ctx context.Context, module *rewritten, config wazero.Run
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
 	}
 	code := &code{
-		runtime: runtime, module: compiled, digest: module.digest, metered: module.metered, globals: module.Globals,
+		runtime: runtime, module: compiled, digest: module.digest, metered: module.metered, globals: module.Globals, interpreted: how == ByInterpreter,
 		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)},
 	}
 	code.lasting.Store(module.Lasting != "")
+	p.engine.observer.PluginCompiled(p.spec.Name, how, time.Since(begin))
 	return code, nil
 }
 

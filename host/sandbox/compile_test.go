@@ -29,7 +29,7 @@ func TestNobodyWaitsForTheCompiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}})
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}, Limits: manifest.Limits{Time: patience}})
 	defer func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
 			t.Error(err)
@@ -88,7 +88,7 @@ func TestCompiledCodeIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plugin := engine.Load(sandbox.Spec{Name: "hello", Wasm: small(t)})
+		plugin := engine.Load(sandbox.Spec{Name: "hello", Wasm: small(t), Limits: manifest.Limits{Time: patience}})
 		if i == 0 {
 			err = plugin.Prepare(t.Context())
 		} else {

@@ -38,14 +38,17 @@ type Options struct {
 	// Redact changes what guests log before it is, to leave out what nobody should read there; an empty text is not logged. It is called from
 	// many goroutines at once. Nil leaves all as it is.
 	Redact func(text string) string
+	// Observer may be nil.
+	Observer Observer
 }
 
 // Engine compiles plugins and holds what they share. It is safe for concurrent use.
 type Engine struct {
-	cache  wazero.CompilationCache
-	images string // the directory with images; empty means none
-	logger *slog.Logger
-	redact func(string) string
+	cache    wazero.CompilationCache
+	images   string // the directory with images; empty means none
+	logger   *slog.Logger
+	redact   func(string) string
+	observer Observer
 	// started and epoch are one moment, on the process's monotonic clock and the wall clock.
 	started time.Time
 	epoch   int64
@@ -77,13 +80,16 @@ func New(options *Options) (*Engine, error) {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
 	initRuntime.Do(func() { _ = wazero.NewRuntime(context.Background()).Close(context.Background()) })
+	if e.observer = options.Observer; e.observer == nil {
+		e.observer = unobserved{}
+	}
 	if options.CacheDir == "" {
 		e.cache = wazero.NewCompilationCache()
 		return e, nil
 	}
 	e.images = filepath.Join(options.CacheDir, "images")
 	if err := os.MkdirAll(e.images, 0o700); err != nil {
-		return nil, fmt.Errorf("make the compilation cache: %w", err)
+		return nil, fmt.Errorf("make the compilation cache: %w: give this user write permission, or name another directory with cache or HAKO_CACHE", err)
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
 	if err != nil {

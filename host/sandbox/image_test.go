@@ -37,6 +37,7 @@ func born(t *testing.T, dir string, spec sandbox.Spec) string {
 		t.Fatal(err)
 	}
 	spec.Wasm, spec.Modules = probe(t), []brokerModule{deniedHTTP}
+	spec.Limits.Time = patience
 	plugin := engine.Load(spec)
 	defer func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {

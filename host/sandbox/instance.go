@@ -19,6 +19,7 @@ import (
 
 // instance is one instance of a plugin. It serves one call at a time.
 type instance struct {
+	plugin  *Plugin
 	module  api.Module
 	entry   api.Function
 	fuel    api.MutableGlobal // nil: not metered
@@ -48,12 +49,12 @@ func callOf(ctx context.Context) *call { return ctx.Value(instanceKey{}).(*insta
 // instantiate makes an instance that is as a guest is after its start: by starting it, or from the image of one that was. The
 // call that waits for it pays the time, and its limits hold.
 func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *call) (_ *instance, err error) {
-	need := code.startMemory(image)
+	begin, need := time.Now(), code.startMemory(image)
 	if err := p.engine.budget.wait(ctx, p.spec.Name, need, c.patience); err != nil {
 		return nil, err
 	}
 	memory := &linearMemory{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, paid: uint64(need)}
-	i := &instance{memory: memory, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
+	i := &instance{plugin: p, memory: memory, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
 		descriptors: uint32(3 + len(p.spec.Mounts))}
 	c.instance = i
 	defer func() {
@@ -85,9 +86,14 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 		err = p.spec.Contract.Start(ctx, &Guest{c})
 	}
 	if err != nil {
-		return nil, errors.Join(err, i.close())
+		return nil, errors.Join(err, i.close(CloseFailed))
 	}
 	i.started = true
+	how := FromStart
+	if image != nil {
+		how = FromImage
+	}
+	p.engine.observer.InstanceMade(p.spec.Name, how, time.Since(begin))
 	return i, nil
 }
 
@@ -186,8 +192,11 @@ func (i *instance) draws() {
 // maxRandom is how many random bytes are made at once: a fraction of a millisecond.
 const maxRandom = 64 << 10
 
-// close gives everything up. The module's own close does not run guest code.
-func (i *instance) close() error {
+// close gives everything up, for one of CloseReasons. The module's own close does not run guest code.
+func (i *instance) close(reason string) error {
+	if i.started {
+		i.plugin.engine.observer.InstanceClosed(i.plugin.spec.Name, reason)
+	}
 	i.files.End()
 	err := i.module.Close(context.Background())
 	i.memory.Free()

@@ -11,6 +11,7 @@ import (
 
 // logSink passes on what a guest logs in one call, up to a number of bytes.
 type logSink struct {
+	ctx    context.Context // the call's, for the trace that it belongs to
 	logger *slog.Logger
 	redact func(string) string // may be nil
 	tool   string
@@ -29,7 +30,7 @@ func (s *logSink) admit(n int64) bool {
 		return true
 	}
 	if s.left >= 0 {
-		s.logger.Warn("the plugin passed its log limit: the rest of this call's records are dropped", "tool", s.tool)
+		s.logger.WarnContext(s.ctx, "the plugin passed its log limit: the rest of this call's records are dropped", "tool", s.tool)
 	}
 	s.left = -1
 	return false
@@ -44,7 +45,7 @@ func (s *logSink) emit(level abi.LogLevel, text string) {
 	if len(text) > maxLine {
 		text = text[:maxLine] + " (cut)"
 	}
-	s.logger.Log(context.Background(), clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"), "tool", s.tool)
+	s.logger.Log(s.ctx, clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"), "tool", s.tool)
 }
 
 func clamp(level slog.Level) slog.Level {

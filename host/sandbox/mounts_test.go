@@ -31,7 +31,7 @@ func filesPlugin(t testing.TB, m grant.Mount) *sandbox.Plugin {
 		Name:   "files",
 		Wasm:   func() ([]byte, error) { return guesttest.Build(t, "plugins/files"), nil },
 		Mounts: []*file.Mount{mount},
-		Limits: manifest.Limits{Output: 8 << 20},
+		Limits: manifest.Limits{Output: 8 << 20, Time: patience},
 	})
 	t.Cleanup(func() {
 		for _, close := range []func() error{plugin.Close, mount.Close, engine.Close} {

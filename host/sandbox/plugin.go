@@ -64,11 +64,6 @@ func (p *Plugin) Metered() bool {
 	return !p.prepared || p.metered
 }
 
-// Load says how many calls run in an instance now and how many wait for one.
-func (p *Plugin) Load() (running, waiting int) {
-	return len(p.gate.slots), int(p.gate.waiting.Load())
-}
-
 // begin counts a call in, unless the plugin is closed.
 func (p *Plugin) begin() error {
 	p.closing.RLock()

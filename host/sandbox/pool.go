@@ -57,10 +57,10 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 		return i, err
 	}
 	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
-		if image.restore(i) {
+		if p.restore(image, i) {
 			return i, nil
 		}
-		p.discard(i)
+		p.discard(i, CloseUnclean)
 	}
 	return p.instantiate(ctx, code, image, c)
 }
@@ -97,7 +97,7 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 	}
 	image, err := capture(i, p.engine.nanotime())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close())
+		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close(CloseFailed))
 	}
 	p.hold(code, image)
 	code.pool.resets.Go(func() { p.saveImage(code, image) })
@@ -126,8 +126,12 @@ func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
 		code.pool.lay(i, func() { p.putBack(code) })
 		return
 	}
+	reason := CloseFailed
+	if ended {
+		reason = CloseSingle
+	}
 	code.pool.resets.Go(func() {
-		p.discard(i)
+		p.discard(i, reason)
 		p.refill(code)
 	})
 }
@@ -135,11 +139,11 @@ func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
 // putBack makes the used instances idle that no call has taken in the meantime.
 func (p *Plugin) putBack(code *code) {
 	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
-		if code.image().restore(i) {
+		if p.restore(code.image(), i) {
 			code.pool.keep(i)
 			continue
 		}
-		p.discard(i)
+		p.discard(i, CloseUnclean)
 		p.refill(code)
 	}
 }
@@ -169,14 +173,14 @@ func (p *Plugin) refill(code *code) {
 		return
 	}
 	if i.unique != "" && i.unique != startDrew {
-		p.discard(i) // its start did more than that of the first
+		p.discard(i, CloseUnclean) // its start did more than that of the first
 		return
 	}
 	code.pool.keep(i)
 }
 
-func (p *Plugin) discard(i *instance) {
-	if err := i.close(); err != nil {
+func (p *Plugin) discard(i *instance, reason string) {
+	if err := i.close(reason); err != nil {
 		p.logger.Debug("close an instance", "err", err)
 	}
 }
@@ -257,13 +261,13 @@ func (p *pool) keep(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		_ = i.close() // nothing runs in it any more
+		_ = i.close(CloseCode) // nothing runs in it any more
 		return
 	}
 	i.since = time.Now()
 	p.idle = append(p.idle, i)
 	if len(p.idle) > p.most {
-		_ = p.idle[0].close() // nothing runs in it any more
+		_ = p.idle[0].close(CloseSurplus) // nothing runs in it any more
 		p.idle = slices.Delete(p.idle, 0, 1)
 	}
 	if p.shrinking == nil {
@@ -277,7 +281,7 @@ func (p *pool) shrink() {
 	defer p.mu.Unlock()
 	n := 0
 	for n < len(p.idle) && time.Since(p.idle[n].since) >= p.idleTime {
-		_ = p.idle[n].close() // nothing runs in it any more
+		_ = p.idle[n].close(CloseIdle) // nothing runs in it any more
 		n++
 	}
 	p.idle = append([]*instance(nil), p.idle[n:]...)
@@ -313,7 +317,7 @@ func (p *pool) drop() bool {
 	defer p.mu.Unlock()
 	for _, list := range []*[]*instance{&p.idle, &p.used} {
 		if len(*list) > 0 {
-			_ = (*list)[0].close() // nothing runs in it any more
+			_ = (*list)[0].close(CloseMemory) // nothing runs in it any more
 			*list = append([]*instance(nil), (*list)[1:]...)
 			return true
 		}
@@ -334,7 +338,7 @@ func (p *pool) close() (weight int64, err error) {
 		p.shrinking.Stop()
 	}
 	for _, i := range append(p.idle, p.used...) {
-		_ = i.close() // nothing runs in it any more
+		_ = i.close(CloseCode) // nothing runs in it any more
 	}
 	p.idle, p.used = nil, nil
 	if p.image == nil {

@@ -119,7 +119,7 @@ func (s *sessions) forget(id sessionID) {
 	session := s.byID[id]
 	delete(s.byID, id)
 	if session.instance != nil {
-		_ = session.instance.close() // nothing runs in it any more
+		_ = session.instance.close(CloseSession) // nothing runs in it any more
 	}
 }
 

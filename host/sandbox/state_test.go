@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
@@ -114,7 +113,7 @@ func TestSharedStatesAreBounded(t *testing.T) {
 func TestSessionTakesTurns(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{
-		State: manifest.StateSession, Limits: manifest.Limits{Concurrency: 2, Queue: 3, QueueWait: time.Minute},
+		State: manifest.StateSession, Limits: manifest.Limits{Concurrency: 2, Queue: 3, QueueWait: patience},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
