@@ -48,11 +48,11 @@ type Consent struct {
 // HTTPMapping is what the operator settles about one HTTP permission.
 type HTTPMapping struct {
 	// URL is granted instead of the one that the plugin asks for, if not empty: a narrower one, or another server.
-	URL string
+	URL string `json:"url"`
 	// Private allows addresses that are not public, as in HTTPRule.
-	Private bool
+	Private bool `json:"private"`
 	// Credential is applied instead of the one that the plugin asks for, if not empty. A plugin that asks for none gets none.
-	Credential string
+	Credential string `json:"credential"`
 }
 
 var (
@@ -87,7 +87,7 @@ func (c *Consent) checkMounts() error {
 		case !slices.Contains(asked, name):
 			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("mount", name, asked)))
 		case m.Path == "" || strings.HasPrefix(m.Path, "~") || strings.ContainsRune(m.Path, 0):
-			errs = append(errs, fmt.Errorf(`plugin %s: mount %s: the folder must be written out, without "~"`, c.Name, name))
+			errs = append(errs, wrongMount(c.Name, name, both(`the folder must be written out, without "~"`, `フォルダーは「~」を使わずにすべて書いてください`)))
 		case m.Quota < 0:
 			errs = append(errs, fmt.Errorf("plugin %s: mount %s: the quota must not be below zero", c.Name, name))
 		}
@@ -101,7 +101,8 @@ func (c *Consent) checkMounts() error {
 }
 
 func notMapped(plugin, mount string) error {
-	return fmt.Errorf("plugin %[1]s: mount %[2]q is not mapped to a folder: hako plugin approve %[1]s --mount %[2]s=DIR", plugin, mount)
+	return wrong("mounts."+mount+".dir", both("choose a folder", "フォルダーを指定してください"),
+		fmt.Sprintf("plugin %[1]s: mount %[2]q is not mapped to a folder: hako plugin approve %[1]s --mount %[2]s=DIR", plugin, mount))
 }
 
 func (c *Consent) checkHTTP() error {
@@ -116,27 +117,28 @@ func (c *Consent) checkHTTP() error {
 		if !slices.Contains(asked, name) {
 			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("HTTP permission", name, asked)))
 		}
-		if err := checkCredential(c.HTTP[name].Credential, credentials[name]); err != nil {
-			errs = append(errs, fmt.Errorf("plugin %s: HTTP permission %s: %w", c.Name, name, err))
+		if text := checkCredential(c.HTTP[name].Credential, credentials[name]); text != nil {
+			errs = append(errs, wrongHTTP(c.Name, name, "credential", text))
 		}
 		if to := c.HTTP[name].URL; to != "" {
 			if _, err := manifest.ParseBaseURL(to); err != nil {
-				errs = append(errs, fmt.Errorf("plugin %s: HTTP permission %s: url %q %w", c.Name, name, to, err))
+				errs = append(errs, wrongHTTP(c.Name, name, "url", both("url %q %v", "%q は「https://api.example.com/v1/」のような URL ではありません (%v)", to, err)))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkCredential checks the name of a credential that is to be applied instead of the one asked for.
-func checkCredential(mapped, asked string) error {
+// checkCredential says what is wrong with the name of a credential that is to be applied instead of the one asked for; nil if nothing is.
+func checkCredential(mapped, asked string) manifest.Text {
 	switch {
 	case mapped == "":
 		return nil
 	case asked == "":
-		return fmt.Errorf("the plugin asks for no credential there: remove %q", mapped)
+		return both("the plugin asks for no credential there: remove %q", "このプラグインは認証情報を求めていません。%q を削除してください", mapped)
 	case !pluginName.MatchString(mapped):
-		return fmt.Errorf("%q is no name of a credential: 1 to 40 of a-z, 0-9 and \"-\", starting with a letter", mapped)
+		return both(`%q is no name of a credential: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
+			"%q は認証情報の名前ではありません。英小文字で始まる 1～40 文字の英小文字、数字、「-」を指定してください", mapped)
 	}
 	return nil
 }

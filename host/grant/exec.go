@@ -21,36 +21,41 @@ var settled = []string{"PATH", "HOME", "TMPDIR"}
 
 // checkExec checks what the operator settles about commands.
 func (c *Consent) checkExec() error {
-	var errs []error
-	fail := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("plugin %s: exec: "+format, append([]any{c.Name}, args...)...))
-	}
 	e := &c.Exec
 	if c.Asked.Exec == nil {
 		if len(e.Programs)+len(e.Env)+len(e.Ports) > 0 || e.Unconfined {
-			fail("it does not ask to run commands")
+			return wrongExec(c.Name, "programs", both("it does not ask to run commands", "このプラグインはコマンドの実行を求めていません"))
 		}
-		return errors.Join(errs...)
+		return nil
 	}
-	for _, name := range e.Programs {
+	errs := []error{c.checkPrograms()}
+	for _, name := range e.Env {
+		if !environment.MatchString(name) || slices.Contains(settled, name) {
+			errs = append(errs, wrongExec(c.Name, "env", both("the variable %q cannot be passed on: name one other than %s",
+				"環境変数 %q は渡せません。%s 以外の名前を指定してください", name, strings.Join(settled, ", "))))
+		}
+	}
+	if slices.Contains(e.Ports, 0) {
+		errs = append(errs, wrongExec(c.Name, "ports", both("there is no port 0", "ポート 0 はありません")))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Consent) checkPrograms() error {
+	var errs []error
+	for _, name := range c.Exec.Programs {
 		switch {
-		case name == manifest.AnyProgram && len(e.Programs) > 1:
-			fail(`"*" allows all programs: leave the others out, or leave it out`)
+		case name == manifest.AnyProgram && len(c.Exec.Programs) > 1:
+			errs = append(errs, wrongExec(c.Name, "programs", both(`"*" allows all programs: leave the others out, or leave it out`,
+				"「*」はすべてのプログラムを許可します。「*」だけにするか、「*」を除いてください")))
 		case name != manifest.AnyProgram && !filepath.IsAbs(name) && !program.MatchString(name):
-			fail("%q is neither the name of a program nor its absolute path", name)
+			errs = append(errs, wrongExec(c.Name, "programs", both("%q is neither the name of a program nor its absolute path",
+				"%q はプログラムの名前でも絶対パスでもありません", name)))
 		case !asksFor(c.Asked.Exec, name):
 			errs = append(errs, notAsked(c.Name, name, c.Asked.Exec))
 		}
 	}
-	for _, name := range e.Env {
-		if !environment.MatchString(name) || slices.Contains(settled, name) {
-			fail("the variable %q cannot be passed on: name one other than %s", name, strings.Join(settled, ", "))
-		}
-	}
-	if slices.Contains(e.Ports, 0) {
-		fail("there is no port 0")
-	}
-	if c.RevokedAt.IsZero() && len(e.Programs) == 0 {
+	if c.RevokedAt.IsZero() && len(c.Exec.Programs) == 0 {
 		errs = append(errs, noPrograms(c.Name))
 	}
 	return errors.Join(errs...)
@@ -62,11 +67,13 @@ func asksFor(asked *manifest.ExecPermission, name string) bool {
 }
 
 func noPrograms(plugin string) error {
-	return fmt.Errorf("plugin %[1]s: no programs are named that it may run: hako plugin approve %[1]s --program git --program ls", plugin)
+	return wrong("exec.programs", both("name at least one program", "プログラムを 1 つ以上指定してください"),
+		fmt.Sprintf("plugin %[1]s: no programs are named that it may run: hako plugin approve %[1]s --program git --program ls", plugin))
 }
 
 func notAsked(plugin, name string, asked *manifest.ExecPermission) error {
-	return fmt.Errorf("plugin %s: it does not ask to run %s, only %s", plugin, name, strings.Join(asked.Programs, ", "))
+	text := both("it does not ask to run %s, only %s", "%s の実行は求められていません。求められているのは %s だけです", name, strings.Join(asked.Programs, ", "))
+	return wrong("exec.programs", text, fmt.Sprintf("plugin %s: %s", plugin, text["en"]))
 }
 
 // exec returns which commands are granted.

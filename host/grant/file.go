@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -23,10 +22,12 @@ var ErrNoConsent = errors.New("no consent is recorded")
 // File is a consent file: YAML, sorted, one Consent for each plugin. What it holds is what was read last; Load it anew to see what
 // other processes changed. It is safe for concurrent use.
 type File struct {
-	path string
+	document document
+	dir      string // where relative folders begin
 
-	mu       sync.Mutex
-	consents map[string]Consent // guarded by mu; the values are not changed
+	mu       sync.Mutex         // guards what follows
+	text     []byte             // as it was read or written
+	consents map[string]Consent // the values are not changed
 }
 
 // Load reads the consent file at path. A file that does not exist is empty. The error is a *manifest.Error, wrapped, for a file that
@@ -36,26 +37,45 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consent file: %w", err)
 	}
-	consents, err := load(path)
+	return open(context.Background(), path, fileDocument(path))
+}
+
+func open(ctx context.Context, path string, d document) (*File, error) {
+	text, err := d.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, consents: consents}, nil
+	consents, err := parseAll(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	return &File{document: d, dir: filepath.Dir(path), text: text, consents: consents}, nil
 }
 
-func load(path string) (map[string]Consent, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// parseAll is parse, also of nothing.
+func parseAll(text []byte) (map[string]Consent, error) {
+	if text == nil {
 		return map[string]Consent{}, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("consent file: %w", err)
+	return parse(text)
+}
+
+// String names the file, or the store that the consents are in.
+func (f *File) String() string {
+	if d, ok := f.document.(fileDocument); ok {
+		return string(d)
 	}
-	consents, err := parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("consent file %s: %w", path, err)
-	}
-	return consents, nil
+	return f.document.String()
+}
+
+// Same reports whether both hold the same text.
+func (f *File) Same(other *File) bool {
+	f.mu.Lock()
+	text := f.text
+	f.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	return bytes.Equal(text, other.text)
 }
 
 // Approve records the consent c and replaces the one for that plugin before. A zero c.ApprovedAt becomes the present.
@@ -95,33 +115,28 @@ func (f *File) Revoke(ctx context.Context, name, by string) error {
 	})
 }
 
-// update changes the file under the lock.
-func (f *File) update(ctx context.Context, change func(map[string]Consent) error) (err error) {
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-		return fmt.Errorf("consent file: %w", err)
-	}
-	lock := flock.New(f.path + ".lock")
-	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return fmt.Errorf("lock the consent file %s: %w", f.path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	consents, err := load(f.path)
+// update changes what is there now.
+func (f *File) update(ctx context.Context, change func(map[string]Consent) error) error {
+	var text []byte
+	var consents map[string]Consent
+	err := f.document.change(ctx, func(old []byte) (_ []byte, err error) {
+		if consents, err = parseAll(old); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.document, err)
+		}
+		if err := change(consents); err != nil {
+			return nil, err
+		}
+		if text, err = format(consents); err != nil {
+			return nil, fmt.Errorf("consent file: %w", err)
+		}
+		return text, nil
+	})
 	if err != nil {
 		return err
-	}
-	if err := change(consents); err != nil {
-		return err
-	}
-	data, err := format(consents)
-	if err != nil {
-		return fmt.Errorf("consent file: %w", err)
-	}
-	if err := replaceFile(f.path, data); err != nil {
-		return fmt.Errorf("write the consent file: %w", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.consents = consents
+	f.text, f.consents = text, consents
 	return nil
 }
 
@@ -195,6 +210,6 @@ func (f *File) lookup(name string) (Consent, bool) {
 }
 
 func (f *File) inDir(c Consent) Consent {
-	c.dir = filepath.Dir(f.path)
+	c.dir = f.dir
 	return c
 }

@@ -3,7 +3,6 @@ package grant
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -20,9 +19,9 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, e
 	var g Grants
 	var errs []error
 	for _, p := range m.Permissions.HTTP {
-		rule, err := c.httpRule(p, config)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("plugin %s: HTTP permission %s: %w", m.Name, p.Name, err))
+		rule, text := c.httpRule(p, config)
+		if text != nil {
+			errs = append(errs, wrongHTTP(m.Name, p.Name, "url", text))
 		}
 		g.HTTP = append(g.HTTP, rule)
 	}
@@ -53,21 +52,28 @@ func (c *Consent) mount(p manifest.FilePermission, m Mount) Mount {
 	m.Name = p.Mount
 	m.Write = m.Write && p.Write
 	m.Deny = slices.Clone(m.Deny)
-	if !filepath.IsAbs(m.Path) {
-		m.Path = filepath.Join(c.dir, m.Path)
-	}
+	m.Path = c.folder(m.Path)
 	return m
 }
 
-func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HTTPRule, error) {
+// folder is the absolute path of a folder of the consent's.
+func (c *Consent) folder(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.dir, path)
+}
+
+// httpRule returns what is granted, or says what is wrong with its address.
+func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HTTPRule, manifest.Text) {
 	mapping := c.HTTP[p.Name]
-	configured, err := configuredURL(p.ConfigKey, config)
-	if err != nil {
-		return HTTPRule{}, err
+	configured, text := configuredURL(p.ConfigKey, config)
+	if text != nil {
+		return HTTPRule{}, text
 	}
 	if configured != "" && mapping.URL != "" && spelling(configured) != spelling(mapping.URL) {
-		return HTTPRule{}, fmt.Errorf("config.%s says %s and the consent says %s: make them agree, or remove the url from the consent",
-			p.ConfigKey, configured, mapping.URL)
+		return HTTPRule{}, both("config.%s says %s and the consent says %s: make them agree, or remove the url from the consent",
+			"config.%s は %s ですが、承認の記録は %s です。一致させるか、承認の記録から URL を除いてください", p.ConfigKey, configured, mapping.URL)
 	}
 	rule := HTTPRule{
 		Name:    p.Name,
@@ -82,27 +88,27 @@ func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HT
 	return rule, rule.checkCredential()
 }
 
-// checkCredential checks that the credential, if there is one, may be sent to the address.
-func (r HTTPRule) checkCredential() error {
+// checkCredential says why the credential, if there is one, may not be sent to the address; nil if it may.
+func (r HTTPRule) checkCredential() manifest.Text {
 	base, err := manifest.ParseBaseURL(r.URL)
 	if r.Credential == "" || err != nil {
 		return nil // a manifest's and a consent's are valid
 	}
 	if err := manifest.CheckCredentialURL(base); err != nil {
-		return fmt.Errorf("the credential %s cannot be sent to %s: the address %w", r.Credential, r.URL, err)
+		return both("the credential %s cannot be sent to %s: the address %v", "認証情報 %s を %s に送ることはできません (%v)", r.Credential, r.URL, err)
 	}
 	return nil
 }
 
 // configuredURL returns the address that the operator set under key, or "".
-func configuredURL(key string, config map[string]any) (string, error) {
+func configuredURL(key string, config map[string]any) (string, manifest.Text) {
 	value, set := config[key]
 	if key == "" || !set {
 		return "", nil
 	}
 	text, _ := value.(string)
 	if _, err := manifest.ParseBaseURL(text); err != nil {
-		return "", fmt.Errorf("config.%s %w", key, err)
+		return "", both("config.%s %v", "config.%s が正しい URL ではありません (%v)", key, err)
 	}
 	return text, nil
 }

@@ -7,10 +7,9 @@ package manifest
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // Manifest is one plugin's description of itself.
@@ -38,23 +37,7 @@ type Manifest struct {
 }
 
 // Text is a text by language ("en", "ja"). In YAML a plain string stands for English alone.
-type Text map[string]string
-
-// In returns the text for language, a BCP 47 tag, found as RFC 4647 section 3.4 looks up: the tag, then shortened at each "-",
-// then "en"; without any of these the first language by name. An empty Text gives "".
-func (t Text) In(language string) string {
-	for tag := strings.ToLower(language); tag != ""; tag = tag[:max(0, strings.LastIndexByte(tag, '-'))] {
-		for have, text := range t {
-			if strings.EqualFold(have, tag) {
-				return text
-			}
-		}
-	}
-	if text, ok := t["en"]; ok || len(t) == 0 {
-		return text
-	}
-	return t[slices.Min(slices.Collect(maps.Keys(t)))]
-}
+type Text = locale.Text
 
 // Tool is one tool on offer.
 type Tool struct {
@@ -242,7 +225,7 @@ type Limits struct {
 	// Time is the wall time of one call, waiting in the queue not included.
 	Time time.Duration
 	// CPU is how much one call computes, in millions of steps. A step is a function call, a turn of a loop, or some hundred
-	// instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 200 to 1,000 million steps a second.
+	// instructions without either; moving 16 bytes in bulk counts as one too. A core takes some 100 to 1,000 million steps a second.
 	CPU int
 	// Memory is the most linear memory of one instance, in bytes.
 	Memory int64

@@ -311,21 +311,3 @@ func TestParseBounds(t *testing.T) {
 		})
 	}
 }
-
-func TestTextIn(t *testing.T) {
-	t.Parallel()
-	text := manifest.Text{"en": "colour", "en-US": "color", "ja": "色", "zh-Hant": "顏色"}
-	for language, want := range map[string]string{
-		"en": "colour", "en-us": "color", "en-US-x": "color", "ja-JP": "色", "zh-Hant-TW": "顏色", "zh": "colour", "fr": "colour", "": "colour",
-	} {
-		if got := text.In(language); got != want {
-			t.Errorf("%q: got %q, want %q", language, got, want)
-		}
-	}
-	if got := (manifest.Text{"ja": "色", "de": "Farbe"}).In("fr"); got != "Farbe" {
-		t.Errorf("without English: got %q", got)
-	}
-	if got := manifest.Text(nil).In("en"); got != "" {
-		t.Errorf("empty: got %q", got)
-	}
-}

@@ -1,0 +1,142 @@
+package grant
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+// document is where the text of a File is kept.
+type document interface {
+	// read returns the text; there is none before the first consent.
+	read(ctx context.Context) ([]byte, error)
+	// change replaces the text by what f makes of it, while nobody else does.
+	change(ctx context.Context, f func([]byte) ([]byte, error)) error
+	// String names it for errors.
+	String() string
+}
+
+// fileDocument is a file.
+type fileDocument string
+
+func (d fileDocument) String() string { return "consent file " + string(d) }
+
+func (d fileDocument) read(context.Context) ([]byte, error) {
+	data, err := os.ReadFile(string(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("consent file: %w", err)
+	}
+	return data, nil
+}
+
+func (d fileDocument) change(ctx context.Context, f func([]byte) ([]byte, error)) (err error) {
+	path := string(d)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("consent file: %w", err)
+	}
+	lock := flock.New(path + ".lock")
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return fmt.Errorf("lock the consent file %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	data, err := d.read(ctx)
+	if err != nil {
+		return err
+	}
+	if data, err = f(data); err != nil {
+		return err
+	}
+	if err := replaceFile(path, data); err != nil {
+		return fmt.Errorf("write the consent file: %w", err)
+	}
+	return nil
+}
+
+// storedDocument is a row of a store.
+type storedDocument struct {
+	store *store.Store
+	// file is the consent file whose text is the first one.
+	file fileDocument
+}
+
+// Topic is what changes of stored consents are announced under (store.Store.Changes).
+const Topic = "consents"
+
+// LoadStored is Load for consents in a store that replicas share, where one counts for all of them at once. They have the form of a file:
+// path is the one that they take the place of, where relative folders of mounts begin. If the store has never had consents, those of the
+// file at path are taken over; after that the file is not read any more. Errors are also the store's.
+func LoadStored(ctx context.Context, s *store.Store, path string) (*File, error) {
+	const table = `CREATE TABLE consents (id BIGINT PRIMARY KEY, text TEXT NOT NULL)`
+	if err := s.Migrate(ctx, "consents", table); err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("consent file: %w", err)
+	}
+	return open(ctx, path, &storedDocument{s, fileDocument(path)})
+}
+
+func (d *storedDocument) String() string { return "consents in the store " + d.store.Where() }
+
+func (d *storedDocument) read(ctx context.Context) (data []byte, err error) {
+	err = d.store.View(ctx, func(tx *sql.Tx) (err error) {
+		data, err = text(ctx, tx)
+		return err
+	})
+	if err != nil || data != nil {
+		return data, err
+	}
+	old, err := d.file.read(ctx)
+	if err != nil || old == nil {
+		return nil, err
+	}
+	if _, err := parse(old); err != nil {
+		return nil, fmt.Errorf("%s, which the store takes over: %w", d.file, err)
+	}
+	err = d.change(ctx, func(data []byte) ([]byte, error) {
+		if data == nil { // nobody was faster
+			data = old
+		}
+		old = data
+		return data, nil
+	})
+	return old, err
+}
+
+func text(ctx context.Context, tx *sql.Tx) (data []byte, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT text FROM consents WHERE id = 1").Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return data, err
+}
+
+func (d *storedDocument) change(ctx context.Context, f func([]byte) ([]byte, error)) error {
+	return d.store.UpdateInTurn(ctx, Topic, func(tx *sql.Tx) error {
+		data, err := text(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if data, err = f(data); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO consents (id, text) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET text = excluded.text", string(data))
+		if err != nil {
+			return err
+		}
+		return d.store.Announce(ctx, tx, Topic)
+	})
+}

@@ -1,0 +1,141 @@
+package grant
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Explain says in plain words what a plugin may do, one line each; one that may do nothing gets a line too. Language is a BCP 47 tag;
+// Japanese is spoken, everything else gives English.
+func (g Grants) Explain(language string) []string {
+	w := givenEnglish
+	if wordsFor(language) == japanese {
+		w = givenJapanese
+	}
+	var lines []string
+	for _, rule := range g.HTTP {
+		lines = append(lines, w.http(rule))
+	}
+	for _, mount := range g.Mounts {
+		lines = append(lines, w.mount(mount))
+	}
+	if g.SQL != nil {
+		lines = append(lines, fmt.Sprintf(w.database, strictyaml.FormatSize(g.SQL.Quota)))
+	}
+	if g.Exec != nil {
+		lines = append(lines, w.exec(g.Exec))
+	}
+	if lines == nil {
+		return []string{w.nothing}
+	}
+	return lines
+}
+
+// given are the formats of one language for what is granted.
+type given struct {
+	list                                     string // between the items of a list
+	rule, paths, private, credential         string
+	read, write, deny, quota                 string
+	database, nothing                        string
+	programs, anyProgram, folders            string
+	variables, isolated, network, unconfined string
+}
+
+var givenEnglish = given{
+	list:       ", ",
+	rule:       "http %[1]s: may send %[2]s to %[3]s",
+	paths:      ", only to the paths %s",
+	private:    ", private addresses too",
+	credential: ", with the credential %s",
+	read:       "files /%s: may read what is in %s",
+	write:      "files /%s: may read, change and delete what is in %s",
+	deny:       ", but not %s",
+	quota:      ", at most %s",
+	database:   "sql: a database of its own for each tenant, at most %s",
+	nothing:    "nothing outside of its sandbox",
+	programs:   "commands: may run %s",
+	anyProgram: "commands: may run every program that is installed",
+	folders:    ", in these folders (without their quotas; not in those that hide a part)",
+	variables:  ", with the variables %s",
+	isolated:   ", no network",
+	network:    ", network: TCP ports %v of any host, and UDP",
+	unconfined: ", also where the kernel cannot hold them",
+}
+
+var givenJapanese = given{
+	list:       "、",
+	rule:       "http %[1]s: %[3]s に %[2]s を送信可",
+	paths:      "、パス %s のみ",
+	private:    "、プライベートアドレスも可",
+	credential: "、認証情報 %s を付けて送信",
+	read:       "files /%s: %s の中の読み取りのみ可",
+	write:      "files /%s: %s の中の読み取り、変更、削除が可",
+	deny:       "、ただし %s を除く",
+	quota:      "、最大 %s",
+	database:   "sql: テナントごとの専用データベース、最大 %s",
+	nothing:    "サンドボックスの外には何もできません",
+	programs:   "commands: %s を実行可",
+	anyProgram: "commands: インストールされているすべてのプログラムを実行可",
+	folders:    "、これらのフォルダーの中で実行 (容量の上限は適用されません。一部を隠しているフォルダーでは実行できません)",
+	variables:  "、環境変数 %s を渡す",
+	isolated:   "、ネットワークなし",
+	network:    "、ネットワーク: 任意のホストの TCP ポート %v と UDP",
+	unconfined: "、カーネルで制限できない環境でも実行",
+}
+
+func (w given) http(rule HTTPRule) string {
+	methods := rule.Methods
+	if len(methods) == 0 {
+		methods = []string{"GET", "HEAD"}
+	}
+	line := fmt.Sprintf(w.rule, rule.Name, strings.Join(methods, w.list), rule.URL)
+	if len(rule.Paths) > 0 {
+		line += fmt.Sprintf(w.paths, strings.Join(rule.Paths, w.list))
+	}
+	if rule.Private {
+		line += w.private
+	}
+	if rule.Credential != "" {
+		line += fmt.Sprintf(w.credential, rule.Credential)
+	}
+	return line
+}
+
+func (w given) mount(mount Mount) string {
+	format := w.read
+	if mount.Write {
+		format = w.write
+	}
+	line := fmt.Sprintf(format, mount.Name, mount.Path)
+	if len(mount.Deny) > 0 {
+		line += fmt.Sprintf(w.deny, strings.Join(mount.Deny, w.list))
+	}
+	if mount.Quota > 0 {
+		line += fmt.Sprintf(w.quota, strictyaml.FormatSize(mount.Quota))
+	}
+	return line
+}
+
+func (w given) exec(e *Exec) string {
+	line := fmt.Sprintf(w.programs, strings.Join(e.Programs, w.list))
+	if slices.Contains(e.Programs, manifest.AnyProgram) {
+		line = w.anyProgram
+	}
+	line += w.folders
+	if len(e.Env) > 0 {
+		line += fmt.Sprintf(w.variables, strings.Join(e.Env, w.list))
+	}
+	if len(e.Ports) == 0 {
+		line += w.isolated
+	} else {
+		line += fmt.Sprintf(w.network, e.Ports)
+	}
+	if e.Unconfined {
+		line += w.unconfined
+	}
+	return line
+}

@@ -1,0 +1,105 @@
+package grant_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+func replica(t *testing.T, where string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func stored(t *testing.T, s *store.Store, path string) *grant.File {
+	t.Helper()
+	f, err := grant.LoadStored(t.Context(), s, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// What is approved at one replica is in force at all, and they are told.
+func TestStoredConsents(t *testing.T) {
+	t.Parallel()
+	where := postgrestest.Start(t)
+	here, there := replica(t, where), replica(t, where)
+	path := filepath.Join(t.TempDir(), "consents.yaml")
+	before := stored(t, there, path)
+	changes := there.Changes(t.Context(), grant.Topic)
+	<-changes
+	approve(t, stored(t, here, path), weather())
+	select {
+	case <-changes:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the other replica is not told")
+	}
+	after := stored(t, there, path)
+	if _, ok := after.Lookup("weather", weather().Digest); !ok || after.Same(before) || !after.Same(stored(t, here, path)) {
+		t.Errorf("the other replica has %+v", after.Consents())
+	}
+	if err := after.Revoke(t.Context(), "weather", "aki"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := stored(t, here, path).Lookup("weather", weather().Digest); ok {
+		t.Error("revoked at one replica, in force at another")
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("there is a file: %v", err)
+	}
+	if name := after.String(); !strings.Contains(name, "postgres://") {
+		t.Errorf("it is called %q", name)
+	}
+}
+
+// The file that there was before is taken over once, by one replica.
+func TestStoredConsentsBeginWithTheFile(t *testing.T) {
+	t.Parallel()
+	where := postgrestest.Start(t)
+	path := filepath.Join(t.TempDir(), "consents.yaml")
+	approve(t, open(t, path), weather())
+	var done sync.WaitGroup
+	for range 3 {
+		s := replica(t, where)
+		done.Go(func() {
+			f, err := grant.LoadStored(t.Context(), s, path)
+			if err != nil {
+				t.Error(err)
+			} else if _, ok := f.Lookup("weather", weather().Digest); !ok {
+				t.Error("the consent is not taken over")
+			}
+		})
+	}
+	done.Wait()
+	s := replica(t, where)
+	if err := stored(t, s, path).Revoke(t.Context(), "weather", "aki"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := stored(t, s, path).Lookup("weather", weather().Digest); ok {
+		t.Error("the file is read again")
+	}
+}
+
+func TestStoredConsentsOfABadFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "consents.yaml")
+	if err := os.WriteFile(path, []byte("nonsense: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := grant.LoadStored(t.Context(), replica(t, postgrestest.Start(t)), path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+}
