@@ -48,7 +48,7 @@ func appendCalls(t *testing.T, l *audit.Log, n int) {
 
 func verify(t *testing.T, dir string) *audit.Report {
 	t.Helper()
-	report, err := audit.Verify(dir, nil)
+	report, err := audit.Dir(dir).Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestLog(t *testing.T) {
 	if !report.OK() || report.Records != 16 || report.Checkpoints != 1 || report.Signed != 10 || report.Last != 16 {
 		t.Errorf("%+v", report)
 	}
-	names, err := audit.Last(dir, &audit.Query{Type: audit.TypeCall, User: "aki", After: 14}, 10)
+	names, err := audit.Dir(dir).Last(t.Context(), &audit.Query{Type: audit.TypeCall, User: "aki", After: 14}, 10)
 	if err != nil || len(names) != 2 || names[1].Target.Name != "tool_4" || names[1].Seq != 16 {
 		t.Errorf("%v, %v", names, err)
 	}
@@ -280,11 +280,11 @@ func TestExpectation(t *testing.T) {
 		{"another record", audit.Expectation{Seq: report.Last, Hash: strings.Repeat("0", 64)}, false},
 		{"a later one", audit.Expectation{Seq: report.Last + 1, Hash: report.Head}, false},
 	} {
-		if got, err := audit.Verify(dir, &test.expect); err != nil || got.OK() != test.ok {
+		if got, err := audit.Dir(dir).Verify(t.Context(), &test.expect); err != nil || got.OK() != test.ok {
 			t.Errorf("%s: %+v, %v", test.name, got, err)
 		}
 	}
-	if _, err := audit.Verify(t.TempDir(), nil); err == nil {
+	if _, err := audit.Dir(t.TempDir()).Verify(t.Context(), nil); err == nil {
 		t.Error("an empty directory verifies")
 	}
 }
@@ -324,7 +324,7 @@ func TestWriters(t *testing.T) {
 	}
 	group.Wait()
 	report := verify(t, dir)
-	calls, err := audit.Last(dir, &audit.Query{Type: audit.TypeCall}, 10_000)
+	calls, err := audit.Dir(dir).Last(t.Context(), &audit.Query{Type: audit.TypeCall}, 10_000)
 	if err != nil || !report.OK() || len(calls) != writers*each {
 		t.Errorf("%d calls, %v; %+v", len(calls), err, report)
 	}
@@ -364,7 +364,7 @@ func TestKilled(t *testing.T) {
 	l := open(t, audit.Options{Dir: dir})
 	appendCalls(t, l, 1)
 	report := verify(t, dir)
-	calls, err := audit.Last(dir, &audit.Query{Type: audit.TypeCall}, 1_000_000)
+	calls, err := audit.Dir(dir).Last(t.Context(), &audit.Query{Type: audit.TypeCall}, 1_000_000)
 	if err != nil || !report.OK() || len(calls) <= written {
 		t.Errorf("%d calls of at least %d, %v; %+v", len(calls), written, err, report)
 	}
@@ -434,7 +434,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if report, err := audit.Verify(dir, nil); err != nil || !report.OK() {
+		if report, err := audit.Dir(dir).Verify(b.Context(), nil); err != nil || !report.OK() {
 			b.Fatal(report, err)
 		}
 	}

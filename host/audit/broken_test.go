@@ -83,7 +83,7 @@ func TestTorn(t *testing.T) {
 			if err := torn.Close(); err != nil {
 				t.Fatal(err)
 			}
-			calls, err := audit.Last(dir, &audit.Query{Type: audit.TypeCall}, 10)
+			calls, err := audit.Dir(dir).Last(t.Context(), &audit.Query{Type: audit.TypeCall}, 10)
 			want := 4
 			if size == len(whole) {
 				want = 5

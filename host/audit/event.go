@@ -38,6 +38,8 @@ type Event struct {
 	Target   Target    `json:"target,omitzero"`
 	Decision *Decision `json:"decision,omitempty"`
 	Approval *Approval `json:"approval,omitempty"`
+	// Elicited are the questions that a server asked during the call.
+	Elicited []Elicited `json:"elicited,omitempty"`
 
 	DurationMS  float64 `json:"duration_ms,omitempty"`
 	InputBytes  int     `json:"input_bytes,omitempty"`
@@ -98,6 +100,13 @@ type Approval struct {
 	ID     string `json:"id"`
 	By     string `json:"by,omitempty"`
 	Answer string `json:"answer"`
+}
+
+// Elicited is that a server asked the caller something, in which mode ("form", "url"), and how that ended ("accept", "decline", "expired" and so on):
+// never what.
+type Elicited struct {
+	Mode    string `json:"mode,omitempty"`
+	Outcome string `json:"outcome"`
 }
 
 // Checkpoint signs the chain up to and without its own record.

@@ -15,8 +15,9 @@ import (
 // followPoll is how often Follow looks for new records.
 const followPoll = 250 * time.Millisecond
 
-// Follow gives the entries after record after that match, and those to come as they are written, until ctx ends. An error ends it too.
-func Follow(ctx context.Context, dir string, query *Query, after uint64) iter.Seq2[*Entry, error] {
+// Follow implements Place.
+func (d Dir) Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*Entry, error] {
+	dir := string(d)
 	wanted := *query
 	wanted.After = max(wanted.After, after)
 	return func(yield func(*Entry, error) bool) {

@@ -76,7 +76,7 @@ func TestFullDisk(t *testing.T) {
 	if err := command.Wait(); err != nil {
 		t.Error(err)
 	}
-	calls, err := audit.Last(dir, &audit.Query{Type: audit.TypeCall}, 100)
+	calls, err := audit.Dir(dir).Last(t.Context(), &audit.Query{Type: audit.TypeCall}, 100)
 	if report := verify(t, dir); err != nil || !report.OK() || len(calls) != written {
 		t.Errorf("%d calls of %d, %v, %+v", len(calls), written, err, report)
 	}

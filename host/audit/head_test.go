@@ -18,24 +18,25 @@ func TestHeadUnwritten(t *testing.T) {
 	if err := l.Append(t.Context(), event); err != nil {
 		t.Fatal(err)
 	}
-	head := l.headFile
-	if l.headFile, err = os.Open(head.Name()); err != nil { // for reading alone
+	files := l.writer.(*files)
+	head := files.headFile
+	if files.headFile, err = os.Open(head.Name()); err != nil { // for reading alone
 		t.Fatal(err)
 	}
 	if err := l.Append(t.Context(), event); err == nil {
 		t.Error("recorded without a head")
 	}
-	if err := l.headFile.Close(); err != nil {
+	if err := files.headFile.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.headFile = head
+	files.headFile = head
 	if err := l.Append(t.Context(), event); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Verify(dir, nil); err != nil || !report.OK() || report.Records != 3 {
+	if report, err := Dir(dir).Verify(t.Context(), nil); err != nil || !report.OK() || report.Records != 3 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -63,7 +64,7 @@ func TestKilledOften(t *testing.T) {
 		}
 		dir = next
 	}
-	if report, err := Verify(dir, nil); err != nil || !report.OK() || report.Checkpoints < 2 {
+	if report, err := Dir(dir).Verify(t.Context(), nil); err != nil || !report.OK() || report.Checkpoints < 2 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -39,9 +39,18 @@ func openKey(dir string, create bool) (*key, error) {
 	if err != nil {
 		return nil, err
 	}
-	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	k, err := parseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// parseKey reads a key as its file has it. The error does not hold it.
+func parseKey(text string) (*key, error) {
+	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s is no key of an audit log", path)
+		return nil, fmt.Errorf("the key is not %d bytes in base64, as openssl rand -base64 %d prints them", ed25519.SeedSize, ed25519.SeedSize)
 	}
 	return newKey(seed), nil
 }
@@ -120,6 +129,11 @@ func (k *key) authenticate(seq uint64, hash string) string {
 	return hex.EncodeToString(authenticate(k.mac, strconv.FormatUint(seq, 10)+"\n"+hash))
 }
 
+// wrote reports whether the head was written with the key.
+func (k *key) wrote(h head) bool {
+	return hmac.Equal([]byte(h.MAC), []byte(k.authenticate(h.Seq, h.Hash)))
+}
+
 func writeHead(file *os.File, c chain, k *key) error {
 	text := fmt.Appendf(nil, `{"seq":%d,"hash":"%s","mac":"%s"}`, c.seq, c.hash, k.authenticate(c.seq, c.hash))
 	for len(text) < headSize-1 {
@@ -142,7 +156,7 @@ func readHead(dir string, k *key) (head, error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return head{}, fmt.Errorf("%s: %w", headName, err)
 	}
-	if !hmac.Equal([]byte(h.MAC), []byte(k.authenticate(h.Seq, h.Hash))) {
+	if !k.wrote(h) {
 		return head{}, fmt.Errorf("%s was not written with the log's key", headName)
 	}
 	return h, nil

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,8 @@ type Query struct {
 	Token, Action string
 	// OwnNotes says whether to read what the log records about itself, such as checkpoints.
 	OwnNotes bool
-	// After is the number of a record: only later ones are read.
-	After uint64
+	// After is the number of a record: only later ones are read. So is Before, where it is not zero: only earlier ones are.
+	After, Before uint64
 }
 
 func (q *Query) matches(e *Entry) bool {
@@ -39,12 +40,15 @@ func (q *Query) matches(e *Entry) bool {
 	if !q.OwnNotes && e.Type.own() {
 		return false
 	}
+	if q.Before > 0 && e.Seq >= q.Before {
+		return false
+	}
 	return e.Seq > q.After && !e.Time.Before(q.Since) && (q.Until.IsZero() || e.Time.Before(q.Until))
 }
 
-// Read gives the entries in dir that match, oldest first. The log may be written to meanwhile. An error ends it; lines that are no
-// records are among them.
-func Read(dir string, query *Query) iter.Seq2[*Entry, error] {
+// Read implements Place.
+func (d Dir) Read(_ context.Context, query *Query) iter.Seq2[*Entry, error] {
+	dir := string(d)
 	return func(yield func(*Entry, error) bool) {
 		names, err := segments(dir)
 		if err != nil {
@@ -112,20 +116,36 @@ func (r *lineReader) next() (*Entry, error) {
 	return entry, nil
 }
 
-// Last returns the newest n entries that match, oldest of them first. It reads no more segments than it needs.
-func Last(dir string, query *Query, n int) ([]*Entry, error) {
+// Last implements Place. It reads no more segments than it needs.
+func (d Dir) Last(_ context.Context, query *Query, n int) ([]*Entry, error) {
+	dir := string(d)
 	names, err := segments(dir)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	var last []*Entry
 	for i := len(names) - 1; i >= 0 && len(last) < n; i-- {
-		of, err := lastOf(filepath.Join(dir, names[i]), query, n-len(last))
+		path := filepath.Join(dir, names[i])
+		if query.Before > 0 && first(path) >= query.Before {
+			continue
+		}
+		of, err := lastOf(path, query, n-len(last))
 		if last = append(of, last...); err != nil {
 			return last, err
 		}
 	}
 	return last, nil
+}
+
+// first is the number of the first record of a segment; 0 if it cannot be read.
+func first(path string) uint64 {
+	for entry, err := range readSegment(path) {
+		if err == nil {
+			return entry.Seq
+		}
+		break
+	}
+	return 0
 }
 
 // lastOf is Last of one segment.

@@ -1,16 +1,10 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 )
 
 // Expectation is what a log is held against besides itself.
@@ -62,33 +56,13 @@ func (p Problem) String() string {
 
 const maxProblems = 100
 
-// Verify reads the whole log in dir and reports each sign that it is not as it was written. It may run while the log is written to.
-// An error means that the log could not be read, not that it was changed.
-func Verify(dir string, expect *Expectation) (*Report, error) {
-	v := &verifier{dir: dir, report: new(Report)}
-	if expect != nil {
-		v.expect = *expect
-	}
-	if err := v.prepare(); err != nil {
-		return nil, fmt.Errorf("verify the audit log %s: %w", dir, err)
-	}
-	for i, name := range v.names {
-		if err := v.segment(name, i == len(v.names)-1); err != nil {
-			return nil, fmt.Errorf("verify the audit log %s: %w", dir, err)
-		}
-	}
-	v.finish()
-	return v.report, nil
-}
-
+// verifier holds a log against itself, line by line.
 type verifier struct {
-	dir    string
-	names  []string
 	expect Expectation
 	head   *head // nil: none that can be trusted
 	report *Report
 
-	name     string // of the segment, its line
+	name     string // of the segment or the table, and the line in it
 	lines    int
 	chain    chain
 	at       place // of the chain's last record
@@ -100,53 +74,12 @@ type verifier struct {
 	expected bool
 }
 
-// prepare finds what there is to verify. The head is read first, so that records written meanwhile come after it.
-func (v *verifier) prepare() error {
-	if v.expect.PublicKey == nil {
-		text, err := os.ReadFile(filepath.Join(v.dir, publicName))
-		if err != nil {
-			return err
-		}
-		if v.expect.PublicKey, err = ParsePublicKey(string(text)); err != nil {
-			return err
-		}
+func newVerifier(expect *Expectation) *verifier {
+	v := &verifier{report: new(Report)}
+	if expect != nil {
+		v.expect = *expect
 	}
-	v.report.PublicKey = v.expect.PublicKey
-	v.readHead()
-	var err error
-	if v.names, err = segments(v.dir); err == nil && len(v.names) == 0 {
-		err = errors.New("there are no records")
-	}
-	return err
-}
-
-// readHead reads the head, if the key is there to tell whether it is genuine.
-func (v *verifier) readHead() {
-	v.name = headName
-	k, err := openKey(v.dir, false)
-	if err != nil {
-		return // elsewhere than where it is written: signatures have to do
-	}
-	if !k.public.Equal(v.expect.PublicKey) {
-		v.problem("the log's key is not the one expected")
-		return
-	}
-	v.report.EndChecked = true
-	h, err := readHead(v.dir, k)
-	for range 3 { // it may have been read while it was written
-		if err == nil {
-			break
-		}
-		h, err = readHead(v.dir, k)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		v.problem("it is missing")
-	case err != nil:
-		v.problem("%v", err)
-	default:
-		v.head = &h
-	}
+	return v
 }
 
 func (v *verifier) problem(format string, args ...any) {
@@ -163,44 +96,6 @@ func (v *verifier) problemAt(at place, format string, args ...any) {
 type place struct {
 	segment string
 	line    int
-}
-
-func (v *verifier) segment(name string, last bool) error {
-	file, err := os.Open(filepath.Join(v.dir, name))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if v.report.Segments > 0 && number(name) != number(v.name)+1 {
-		v.lines = 0
-		v.problem("the segments after this one are missing, up to %s", name)
-	}
-	v.name, v.lines = name, 0
-	v.report.Segments++
-	reader := bufio.NewReaderSize(file, maxRecord+1024)
-	for {
-		line, err := reader.ReadSlice('\n')
-		switch {
-		case err == io.EOF && len(line) == 0:
-			if !last && v.chain.last != TypeRotated {
-				v.problem("the segment ends here, without the record that ends one: its end was cut off")
-			}
-			return nil
-		case err == io.EOF:
-			v.lines++
-			if !last {
-				v.problem("the last record is cut off")
-			}
-			return nil // being written, or to be repaired at the next start
-		case errors.Is(err, bufio.ErrBufferFull):
-			v.problem("a line is longer than any record")
-			return nil
-		case err != nil:
-			return err
-		}
-		v.lines++
-		v.line(line)
-	}
 }
 
 // line holds one record against the one before.

@@ -118,7 +118,7 @@ func TestRestoreFails(t *testing.T) {
 		"no backup":     {func(dir string) error { return os.Remove(filepath.Join(dir, "backup.json")) }, "is no backup"},
 		"no file":       {func(dir string) error { return os.Remove(filepath.Join(dir, "hako.db")) }, "no such file"},
 		"changed":       {func(dir string) error { return os.Truncate(filepath.Join(dir, "plugins/notes/acme.db"), 4096) }, "is not what was backed up"},
-		"another list":  {rewrite(`"format": 1`, `"format": 2`), "is of format 2, and this hako reads 1"},
+		"another list":  {rewrite(`"format": 2`, `"format": 3`), "is of format 3, and this hako reads up to 2"},
 		"no list":       {rewrite(`"format"`, `"formats"`), "unknown field"},
 		"path out":      {rewrite(`"hako.db"`, `"../hako.db"`), `"../hako.db" is not the path of a database`},
 		"absolute path": {rewrite(`"hako.db"`, `"/etc/hako.db"`), `"/etc/hako.db" is not the path of a database`},

@@ -19,10 +19,10 @@ import (
 // maxList is the largest list of files, in bytes.
 const maxList = 64 << 20
 
-// Restore puts the databases of the backup from into the host's directory data, which must have none yet, and returns them. No host
-// may be using data. All of the backup is checked before. If something fails, data has no database as before.
+// Restore puts what is in the backup from into the host's directory data, which must have neither databases nor an audit log yet, and returns
+// it. No host may be using data. All of the backup is checked before. If something fails, data has nothing as before.
 //
-// An error matches fs.ErrExist if data has a database already.
+// An error matches fs.ErrExist if data has something already.
 func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	defer func() {
 		if err != nil {
@@ -37,7 +37,11 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(present) > 0 {
+	log, err := auditSegments(data)
+	if err != nil {
+		return nil, err
+	}
+	if present = append(present, log...); len(present) > 0 {
 		return nil, fmt.Errorf("%s: %w: stop hako and move it away first", filepath.Join(data, filepath.FromSlash(present[0])), fs.ErrExist)
 	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
@@ -76,12 +80,12 @@ func readList(dir string) (*list, error) {
 	if err := d.Decode(l); err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	if l.Format != format {
-		return nil, fmt.Errorf("%s is of format %d, and this hako reads %d: use the version that made it", file.Name(), l.Format, format)
+	if l.Format < 1 || l.Format > format {
+		return nil, fmt.Errorf("%s is of format %d, and this hako reads up to %d: use the version that made it", file.Name(), l.Format, format)
 	}
 	for _, f := range l.Files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || !strings.HasSuffix(f.Path, ".db") {
-			return nil, fmt.Errorf("%s: %q is not the path of a database", file.Name(), f.Path)
+		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || !isDatabase(f.Path) && !(f.Audit() && strings.HasPrefix(path.Base(f.Path), "audit")) {
+			return nil, fmt.Errorf("%s: %q is not the path of a database, or of a file of the audit log", file.Name(), f.Path)
 		}
 	}
 	return l, nil
@@ -105,6 +109,9 @@ func copyIn(ctx context.Context, from, to string, file File) error {
 	}
 	if err := copyFile(source, target); err != nil {
 		return err
+	}
+	if !isDatabase(file.Path) {
+		return nil
 	}
 	return database.Check(ctx, target)
 }

@@ -1,0 +1,201 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// files is a log in a directory.
+type files struct {
+	options *Options
+	key     *key
+	flock   *flock.Flock
+	stats   *stats
+
+	// mu guards what follows, and with flock held the files.
+	mu       sync.Mutex
+	segment  *segment
+	headFile *os.File
+	chain    chain
+	unsigned int  // records since the last checkpoint
+	failed   bool // nothing could be written lately
+	closed   bool
+
+	// syncing serialises fsync; synced is the last record known to be on the disk.
+	syncing sync.Mutex
+	synced  uint64
+}
+
+var _ writer = (*files)(nil)
+
+func openFiles(options *Options, stats *stats) (*files, *key, error) {
+	if err := os.MkdirAll(options.Dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("audit: %w", err)
+	}
+	f := &files{options: options, stats: stats, flock: flock.New(filepath.Join(options.Dir, lockName))}
+	if err := f.open(); err != nil {
+		return nil, nil, fmt.Errorf("audit log %s: %w", options.Dir, errors.Join(err, f.release()))
+	}
+	return f, f.key, nil
+}
+
+// open makes the log ready under the lock.
+func (f *files) open() (err error) {
+	if err := f.flock.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.flock.Unlock()) }()
+	names, err := segments(f.options.Dir)
+	if err != nil {
+		return err
+	}
+	if f.key, err = openKey(f.options.Dir, len(names) == 0); err != nil {
+		return err
+	}
+	head, err := readHead(f.options.Dir, f.key)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.options.Logger.Error("the head of the audit log cannot be trusted", "dir", f.options.Dir, "err", err)
+		head.forged = true
+	}
+	if f.headFile, err = os.OpenFile(filepath.Join(f.options.Dir, headName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return f.first(head)
+	}
+	return f.resume(names[len(names)-1], head)
+}
+
+// first begins the first segment.
+func (f *files) first(head head) (err error) {
+	if f.segment, err = createSegment(f.options.Dir, 1); err != nil {
+		return err
+	}
+	if head.Seq > 0 {
+		return f.note(&Event{Type: TypeGap, Gap: &Gap{Seq: head.Seq, Hash: head.Hash}})
+	}
+	return nil
+}
+
+// resume goes on where an earlier process stopped.
+func (f *files) resume(name string, head head) (err error) {
+	if f.segment, err = openSegment(f.options.Dir, name); err != nil {
+		return err
+	}
+	cut, err := f.segment.repair()
+	if err != nil {
+		return err
+	}
+	if f.chain, err = f.end(); err != nil {
+		return err
+	}
+	if cut > 0 {
+		f.options.Logger.Warn("cut an unfinished record off the audit log", "bytes", cut)
+		if err := f.note(&Event{Type: TypeRecovered, Bytes: cut}); err != nil {
+			return err
+		}
+	}
+	if err := f.countUnsigned(); err != nil {
+		return err
+	}
+	fits, err := f.fits(head)
+	if err != nil || fits {
+		return err
+	}
+	f.options.Logger.Error("the end of the audit log is not as it was left", "last", f.chain.seq, "expected", head.Seq)
+	return f.note(&Event{Type: TypeGap, Gap: &Gap{Seq: head.Seq, Hash: head.Hash}})
+}
+
+// countUnsigned counts the records since the last checkpoint.
+func (f *files) countUnsigned() error {
+	for line, err := range f.segment.backward() {
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(line, []byte(`"type":"`+TypeCheckpoint+`"`)) {
+			return nil
+		}
+		f.unsigned++
+	}
+	return nil
+}
+
+// fits reports whether the log has the record that the head names. There may be later ones: who wrote them ended before it had moved the head,
+// or the log is a copy that was made while it grew.
+func (f *files) fits(head head) (bool, error) {
+	switch {
+	case head.forged || head.Seq > f.chain.seq:
+		return false, nil
+	case head.Seq == 0:
+		return f.chain.seq <= 1, nil
+	case head.Seq == f.chain.seq:
+		return head.Hash == f.chain.hash, nil
+	}
+	if found, fits, err := f.segment.fits(head); err != nil || found {
+		return fits, err
+	}
+	for n := f.segment.number - 1; n > 0; n-- {
+		before, err := openSegment(f.options.Dir, segmentName(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		_, err = before.tail() // so that its size is known
+		found, fits := false, false
+		if err == nil {
+			found, fits, err = before.fits(head)
+		}
+		if err = errors.Join(err, before.file.Close()); err != nil || found {
+			return fits, err
+		}
+	}
+	return false, nil
+}
+
+// fits looks for the record after the one that the head names, which has that one's hash.
+func (s *segment) fits(head head) (found, fits bool, err error) {
+	for line, err := range s.backward() {
+		if err != nil {
+			return false, false, err
+		}
+		seq, prev, err := parseLine(line)
+		if err != nil || seq == head.Seq+1 {
+			return true, err == nil && prev == head.Hash, nil
+		}
+	}
+	return false, false, nil
+}
+
+// end is the end of the chain. A segment that was begun and not written to goes on from the one before.
+func (f *files) end() (chain, error) {
+	c, err := f.segment.tail()
+	if err != nil || c.seq > 0 || f.segment.number == 1 {
+		return c, err
+	}
+	before, err := openSegment(f.options.Dir, segmentName(f.segment.number-1))
+	if err != nil {
+		return chain{}, err
+	}
+	c, err = before.tail()
+	return c, errors.Join(err, before.file.Close())
+}
+
+func (f *files) release() error {
+	err := f.flock.Close()
+	if f.segment != nil {
+		err = errors.Join(err, f.segment.close())
+	}
+	if f.headFile != nil {
+		err = errors.Join(err, f.headFile.Close())
+	}
+	return err
+}

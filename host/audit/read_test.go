@@ -1,0 +1,55 @@
+package audit_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+// TestLastBefore pages through a log from its end, over segments, until nothing is left.
+func TestLastBefore(t *testing.T) {
+	t.Parallel()
+	places := map[string]func(*testing.T) (audit.Options, audit.Place){
+		"files": func(t *testing.T) (audit.Options, audit.Place) {
+			dir := t.TempDir()
+			return audit.Options{Dir: dir, SegmentBytes: 4000}, audit.Dir(dir)
+		},
+		"PostgreSQL": func(t *testing.T) (audit.Options, audit.Place) {
+			s, err := store.Open(t.Context(), postgrestest.Start(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			const key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+			return audit.Options{Store: s, Key: key}, audit.In(s, key)
+		},
+	}
+	for name, make := range places {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options, place := make(t)
+			appendCalls(t, open(t, options), 60)
+			var found []string
+			query := &audit.Query{Type: audit.TypeCall}
+			for range 20 {
+				page, err := place.Last(t.Context(), query, 7)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range slices.Backward(page) {
+					found = append(found, e.Target.Name)
+				}
+				if len(page) == 0 {
+					break
+				}
+				query.Before = page[0].Seq
+			}
+			if len(found) != 60 || found[0] != "tool_59" || found[59] != "tool_0" {
+				t.Errorf("%d records: %v", len(found), found)
+			}
+		})
+	}
+}

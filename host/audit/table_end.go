@@ -1,0 +1,183 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// end is the end of the log in a table, within a transaction: what is there, and what is to be added.
+type end struct {
+	options  *Options
+	key      *key
+	chain    chain
+	unsigned int
+	// moved says that the head has to be written.
+	moved  bool
+	signed time.Time // zero: it was not
+
+	seqs, times []int64
+	lines       [][]byte
+}
+
+// end reads where the log ends. What is not as it was left becomes a record.
+func (t *table) end(ctx context.Context, tx *sql.Tx) (*end, error) {
+	if t.options.Sync {
+		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = on"); err != nil {
+			return nil, err
+		}
+	}
+	e := &end{options: t.options, key: t.key}
+	h, last, err := e.read(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	seen := t.seen
+	t.mu.Unlock()
+	e.chain = chain{seq: h.Seq, hash: h.Hash}
+	if h.Seq == last && !h.forged && (seen.seq < h.Seq || seen.seq == h.Seq && seen.hash == h.Hash) {
+		return e, nil
+	}
+	if e.chain, err = tail(ctx, tx); err != nil {
+		return nil, err
+	}
+	if seen.seq > h.Seq {
+		h.Seq, h.Hash = seen.seq, seen.hash
+	}
+	t.options.Logger.Error("the end of the audit log is not as it was left", "last", e.chain.seq, "expected", h.Seq)
+	return e, e.note(&Event{Type: TypeGap, Gap: &Gap{Seq: h.Seq, Hash: h.Hash}})
+}
+
+// read returns the head, and the number of the last record. A head that was not written with the key is forged, and so is one that is
+// missing although there are records.
+func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err error) {
+	var public string
+	err = tx.QueryRowContext(ctx, "SELECT public, seq, hash, mac, unsigned, (SELECT coalesce(max(seq), 0) FROM audit_record) FROM audit_head WHERE id = 1").
+		Scan(&public, &h.Seq, &h.Hash, &h.MAC, &e.unsigned, &last)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM audit_record").Scan(&last)
+		h.forged, e.moved = last > 0, true
+		return h, last, err
+	}
+	if err != nil {
+		return h, 0, err
+	}
+	if public != e.key.name() {
+		return h, 0, fmt.Errorf("the log was begun with another key, %s: set audit.key to that, or move the tables audit_record and audit_head away to begin a new log", public)
+	}
+	h.forged = !e.key.wrote(h)
+	return h, last, nil
+}
+
+// tail is the end of the chain as the records have it.
+func tail(ctx context.Context, tx *sql.Tx) (chain, error) {
+	var c chain
+	var line []byte
+	err := tx.QueryRowContext(ctx, "SELECT seq, line FROM audit_record ORDER BY seq DESC LIMIT 1").Scan(&c.seq, &line)
+	if errors.Is(err, sql.ErrNoRows) {
+		return chain{}, nil
+	}
+	c.hash = hashOf(line)
+	return c, err
+}
+
+// add puts a record at the end.
+func (e *end) add(at time.Time, body []byte) {
+	line := e.chain.line(body)
+	e.chain = e.chain.after(line)
+	e.seqs = append(e.seqs, int64(e.chain.seq))
+	e.times = append(e.times, at.UnixMilli())
+	e.lines = append(e.lines, line[:len(line)-1])
+	e.unsigned++
+	e.moved = true
+}
+
+// note adds a record of the log's own.
+func (e *end) note(event *Event) error {
+	if event.Time.IsZero() {
+		event.Time = e.options.Now()
+	}
+	body, err := event.encode()
+	if err != nil {
+		return err
+	}
+	e.add(event.Time, body)
+	return nil
+}
+
+// sign adds a checkpoint.
+func (e *end) sign() error {
+	now := e.options.Now()
+	if err := e.note(&Event{Time: now, Type: TypeCheckpoint, Checkpoint: e.key.sign(e.chain.seq+1, e.chain.head(), now)}); err != nil {
+		return err
+	}
+	e.unsigned, e.signed = 0, now
+	return nil
+}
+
+// keep writes what was added, and the head.
+func (e *end) keep(ctx context.Context, tx *sql.Tx) error {
+	if !e.moved {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `WITH head AS (
+			INSERT INTO audit_head (id, public, seq, hash, mac, unsigned) VALUES (1, $1, $2, $3, $4, $5)
+			ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, mac = excluded.mac, unsigned = excluded.unsigned)
+		INSERT INTO audit_record (seq, time, line) SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bytea[])`,
+		e.key.name(), int64(e.chain.seq), e.chain.hash, e.key.authenticate(e.chain.seq, e.chain.hash), e.unsigned, e.seqs, e.times, e.lines)
+	return err
+}
+
+// count counts what was kept.
+func (e *end) count(s *stats) {
+	for _, line := range e.lines {
+		s.wrote(len(line))
+	}
+	s.unsigned.Store(int64(e.unsigned))
+	if !e.signed.IsZero() {
+		s.signed.Store(e.signed.UnixNano())
+	}
+}
+
+// expire removes records that are too old, a tenth of Options.Retain or more at a time, and says so in the log, for Verify begins with what
+// is left.
+func (t *table) expire(ctx context.Context) error {
+	retain := t.options.Retain
+	if retain == 0 {
+		return nil
+	}
+	now := t.options.Now()
+	return t.options.Store.UpdateInTurn(ctx, turn, func(tx *sql.Tx) error {
+		var first, last, oldest int64
+		err := tx.QueryRowContext(ctx, "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(min(time), 0) FROM audit_record WHERE time < $1",
+			now.Add(-retain).UnixMilli()).Scan(&first, &last, &oldest)
+		if err != nil || last == 0 || oldest > now.Add(-retain-retain/10).UnixMilli() {
+			return err
+		}
+		return t.remove(ctx, tx, first, last)
+	})
+}
+
+// remove removes the records up to last.
+func (t *table) remove(ctx context.Context, tx *sql.Tx, first, last int64) error {
+	e, err := t.end(ctx, tx)
+	if err != nil || uint64(last) >= e.chain.seq {
+		return err // one stays, for the next to hang on
+	}
+	var line []byte
+	if err := tx.QueryRowContext(ctx, "SELECT line FROM audit_record WHERE seq = $1", last).Scan(&line); err != nil {
+		return err
+	}
+	removed := &Removed{Segment: fmt.Sprintf("records %d to %d", first, last), Seq: uint64(last), Hash: hashOf(line)}
+	if err := e.note(&Event{Type: TypeRemoved, Removed: removed}); err != nil {
+		return err
+	}
+	if err := e.keep(ctx, tx); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM audit_record WHERE seq <= $1", last)
+	return err
+}
