@@ -248,7 +248,7 @@ func vault(t *testing.T, kind, server string) (*credential.Broker, []string) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"prize", "another"} {
-		consent, err := b.Consent("acme", name, "")
+		consent, err := b.Consent(t.Context(), "acme", name, "")
 		if kind == "static" && name == "prize" {
 			continue // nothing to consent to
 		}
@@ -337,7 +337,7 @@ func TestShippedPluginWaitsForCredential(t *testing.T) {
 			w.load()
 			reason := ""
 			if test.state == host.Pending {
-				reason = "it needs a credential of yours: set credentials.prize in hako.yaml"
+				reason = "plugin hunter needs a credential of yours: set credentials.prize in hako.yaml"
 			}
 			w.expect("hunter.wasm", test.state, reason)
 			for _, tool := range w.Catalog().View().Tools {

@@ -6,6 +6,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/store"
 )
 
@@ -41,16 +43,17 @@ type Options struct {
 	Timeout time.Duration
 	// Operators says that operators look at questions, also where nobody attends: see Attend.
 	Operators bool
-	// Now is the clock. Nil means time.Now.
+	// Now is the clock. Nil means the store's (store.Store.Time), on which replicas agree.
 	Now func() time.Time
 }
 
 // Desk is where questions wait for answers. It is safe for concurrent use.
 type Desk struct {
-	store   *store.Store
+	store *store.Store
+	// options do not change but for Timeout and Operators, which mu guards.
 	options Options
 
-	// mu guards what follows.
+	// mu guards what follows too.
 	mu       sync.Mutex
 	watchers map[int]watcher
 	next     int
@@ -77,13 +80,31 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 			return p.Operator || p.Tenant == q.Caller.Tenant && p.User == q.Caller.User
 		}
 	}
-	if d.options.Timeout == 0 {
-		d.options.Timeout = 5 * time.Minute
-	}
+	d.Set(d.options.Timeout, d.options.Operators)
 	if d.options.Now == nil {
-		d.options.Now = time.Now
+		d.options.Now = s.Time
 	}
 	return d, nil
+}
+
+// Set changes Timeout and Operators, as in Options, for questions that are asked from now on.
+func (d *Desk) Set(timeout time.Duration, operators bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.options.Timeout, d.options.Operators = cmp.Or(timeout, 5*time.Minute), operators
+}
+
+// Timeout is how long a question waits.
+func (d *Desk) Timeout() time.Duration {
+	timeout, _ := d.rules()
+	return timeout
+}
+
+// rules are Timeout and Operators as they are now.
+func (d *Desk) rules() (timeout time.Duration, operators bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.options.Timeout, d.options.Operators
 }
 
 // Watch calls tell with every question of this process that begins to wait, until stop is called. reaches reports whether tell brings a
@@ -114,6 +135,10 @@ type Way struct {
 	// Ask asks the person at the door, who is By, and returns the answer. It must return when ctx ends. An error says that the person
 	// cannot be asked after all.
 	Ask func(ctx context.Context, q *Question) (yes bool, err error)
+	// Fill puts a question of a server's to the person at the door, By, who made the call and alone may answer, and returns the answer. It
+	// must return when ctx ends. It is elicitation.ErrMisfit if what came back is no answer, and any other error if the person cannot be
+	// asked. Nil means that nobody can be.
+	Fill func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error)
 	// Later says that the caller brings the answer with a second call, in Reply.
 	Later bool
 	// Reply is that answer.
@@ -161,14 +186,15 @@ func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err er
 func (d *Desk) open(ctx context.Context, q *Question) error {
 	q.ID = "apr_" + rand.Text()
 	q.Asked = d.options.Now().UTC().Truncate(time.Millisecond)
-	q.Expires = q.Asked.Add(d.options.Timeout)
+	timeout, _ := d.rules()
+	q.Expires = q.Asked.Add(timeout)
 	return d.insert(ctx, q)
 }
 
 // reaches reports whether there are people to answer q other than the caller at the door.
 func (d *Desk) reaches(ctx context.Context, q *Question) (bool, error) {
 	brings := func(w watcher) bool { return w.reaches != nil && w.reaches(q) }
-	if d.options.Operators || slices.ContainsFunc(d.watching(), brings) {
+	if _, operators := d.rules(); operators || slices.ContainsFunc(d.watching(), brings) {
 		return true, nil
 	}
 	return d.attended(ctx)
@@ -189,7 +215,7 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 	answered := d.await(q.ID)
 	defer d.forget(q.ID)
 	d.tell(q)
-	asking, stop := context.WithTimeout(ctx, d.options.Timeout)
+	asking, stop := context.WithTimeout(ctx, q.Expires.Sub(q.Asked))
 	here := make(chan error, 1)
 	if way.Ask != nil && self {
 		asked := make(chan struct{})
@@ -285,7 +311,7 @@ func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error
 	if asked.binding() != q.binding() {
 		return "", ErrOther
 	}
-	q.ID = asked.ID
+	q.ID, q.Asked = asked.ID, asked.Asked
 	err = d.Answer(ctx, way.Reply.ID, Answer{Yes: way.Reply.Yes, By: way.By})
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return "", err
@@ -298,13 +324,16 @@ func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error
 	return by, err
 }
 
+// May reports whether the person may answer the question, as things are now.
+func (d *Desk) May(q *Question, p Person) bool { return p.Operator || d.options.May(q, p) }
+
 // Answer answers a question. It fails with ErrUnknown if the question does not wait any more, with ErrMayNot, or with the store's error.
 func (d *Desk) Answer(ctx context.Context, id string, a Answer) error {
 	q, err := d.Question(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !a.By.Operator && !d.options.May(q, a.By) {
+	if !d.May(q, a.By) {
 		return ErrMayNot
 	}
 	if err := d.record(ctx, q, a); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 func desk(t *testing.T, dir string, options *approval.Options) *approval.Desk {
@@ -57,7 +58,7 @@ var silent = approval.Way{By: aki, Ask: func(ctx context.Context, _ *approval.Qu
 
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	d := desk(t, t.TempDir(), nil)
+	d := desk(t, storetest.Where(t), nil)
 	if by, err := d.Ask(t.Context(), question(`{"command":"ls"}`), saying(true)); err != nil || by != "aki" {
 		t.Errorf("yes: %q, %v", by, err)
 	}
@@ -78,7 +79,7 @@ func TestAsk(t *testing.T) {
 
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	d := desk(t, t.TempDir(), &approval.Options{Timeout: time.Millisecond})
+	d := desk(t, storetest.Where(t), &approval.Options{Timeout: time.Millisecond})
 	q := question(`{}`)
 	for range 20 { // the door and the desk see the end of the time in either order
 		if _, err := d.Ask(t.Context(), q, silent); !errors.Is(err, approval.ErrExpired) {
@@ -95,7 +96,7 @@ func TestExpired(t *testing.T) {
 
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
-	d := desk(t, t.TempDir(), nil)
+	d := desk(t, storetest.Where(t), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	q := question(`{}`)
 	stop := d.Watch(always, func(*approval.Question) { cancel() })
@@ -114,7 +115,7 @@ func TestWithdrawn(t *testing.T) {
 // TestElsewhere: somebody else answers, over another process's desk on the same store.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.Where(t)
 	may := &approval.Options{May: func(q *approval.Question, p approval.Person) bool { return p.User == "boss" }}
 	asking, console := desk(t, dir, may), desk(t, dir, may)
 	told := make(chan *approval.Question, 1)
@@ -143,7 +144,7 @@ func TestElsewhere(t *testing.T) {
 // TestFirstWins: of many answers one counts.
 func TestFirstWins(t *testing.T) {
 	t.Parallel()
-	d := desk(t, t.TempDir(), nil)
+	d := desk(t, storetest.Where(t), nil)
 	var answered sync.WaitGroup
 	var mu sync.Mutex
 	accepted := 0
@@ -169,7 +170,7 @@ func TestFirstWins(t *testing.T) {
 func TestRemembered(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	ask := func(change func(*approval.Question)) error {
 		q := question(`{"a":1,"b":[2]}`)
 		q.Remember = time.Minute
@@ -211,7 +212,7 @@ func TestRemembered(t *testing.T) {
 func TestRememberedReply(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	q := func() *approval.Question {
 		q := question(`{}`)
 		q.Remember = time.Minute
@@ -237,7 +238,7 @@ func TestRememberedReply(t *testing.T) {
 func TestSecondCall(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	changed := func(change func(q *approval.Question)) *approval.Question {
 		q := question(`{"n":1}`)
 		change(q)
@@ -321,6 +322,10 @@ Because of the rule "ask before writing": it writes`
 	if got := q.Text("ja"); !strings.Contains(got, "実行を許可しますか") {
 		t.Errorf("%s", got)
 	}
+	q.Approvers = []string{"leads", "U\x1b1"}
+	if got := q.Text("en"); !strings.HasSuffix(got, want[strings.LastIndex(want, "\n"):]+"\nMay be answered by: leads, U␦1") {
+		t.Errorf("%s", got)
+	}
 	q.Arguments = json.RawMessage(`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b","a":1e2,"a":2}`)
 	if got, want := q.Text("en"), "{\n  \"rm\": \"rm -rf あ <␦\\u001b\",\n  \"a\": 1e2,\n  \"a\": 2\n}"; !strings.Contains(got, want) {
 		t.Errorf("escape sequences hide something:\n%s", got)
@@ -334,7 +339,7 @@ Because of the rule "ask before writing": it writes`
 // TestAttended: a question waits for operators where another process watches, or where the configuration says that somebody does.
 func TestAttended(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.Where(t)
 	now := time.Now()
 	asking := desk(t, dir, &approval.Options{Timeout: 5 * time.Millisecond, Now: func() time.Time { return now }})
 	console := desk(t, dir, &approval.Options{Now: func() time.Time { return now }})
@@ -400,7 +405,7 @@ func TestOutcomeOf(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := desk(t, t.TempDir(), &approval.Options{Now: func() time.Time { return now }})
+	d := desk(t, storetest.Where(t), &approval.Options{Now: func() time.Time { return now }})
 	pending := func() string {
 		q := question(`{}`)
 		var waits *approval.PendingError

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // migrations are the steps of the tables. Those that were released never change.
@@ -46,11 +49,18 @@ func (d *Desk) insert(ctx context.Context, q *Question) error {
 		return fmt.Errorf("approval: %w", err)
 	}
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM approval WHERE expires < $1 AND valid_until < $1`, q.Asked.Add(-keep).UnixMilli()); err != nil {
-			return err
-		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until)
 			VALUES ($1, $2, $3, $4, $5, '', $6, 0)`, q.ID, q.binding(), q.Caller.Tenant, string(encoded), stateWaiting, q.Expires.UnixMilli())
+		return err
+	})
+}
+
+// Forget deletes questions that ended more than a day ago. One of the processes over the store calls it from time to time. Errors are the
+// store's.
+func (d *Desk) Forget(ctx context.Context) error {
+	before := d.options.Now().Add(-keep).UnixMilli()
+	return d.store.Update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM approval WHERE expires < $1 AND valid_until < $1`, before)
 		return err
 	})
 }
@@ -165,24 +175,18 @@ func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
 
 // Waiting lists the questions that wait for an answer, oldest first; of one tenant, or with tenant nil of all. Errors are the store's.
 func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
-	var list []*Question
-	err := d.store.View(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT question FROM approval WHERE state = $1 AND expires > $2 ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var text string
-			q := new(Question)
-			if err := errors.Join(rows.Scan(&text), json.Unmarshal([]byte(text), q)); err != nil {
-				return err
-			}
-			if tenant == nil || *tenant == q.Caller.Tenant {
-				list = append(list, q)
-			}
-		}
-		return rows.Err()
-	})
-	return list, err
+	all, err := store.List(ctx, d.store, scanQuestion, `SELECT question FROM approval WHERE state = $1 AND expires > $2 ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(q *Question) bool { return tenant != nil && *tenant != q.Caller.Tenant }), nil
+}
+
+func scanQuestion(rows *sql.Rows) (*Question, error) {
+	var text string
+	if err := rows.Scan(&text); err != nil {
+		return nil, err
+	}
+	q := new(Question)
+	return q, json.Unmarshal([]byte(text), q)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hako-run/hako/host/internal/visible"
 )
 
 // maxShown bounds what is shown of the arguments, in bytes. What is longer is cut, and marked, so that nobody agrees to what looks whole.
@@ -14,16 +16,16 @@ const maxShown = 2000
 
 // words are the parts of a question, by language.
 var words = map[string]struct {
-	ask, who, nobody, arguments, detail, destructive, openWorld, rule, cut string
+	ask, who, nobody, arguments, detail, destructive, openWorld, rule, approvers, cut string
 }{
 	"en": {"Allow %s?", "Asked by: %s", "a caller without a name", "Arguments:", "It would run: %s", "It may change or delete things.", "It reaches other systems.",
-		"Because of the rule %q: %s", "… (%d bytes in all)"},
+		"Because of the rule %q: %s", "May be answered by: %s", "… (%d bytes in all)"},
 	"ja": {"%s の実行を許可しますか？", "依頼者: %s", "名前のない呼び出し元", "引数:", "実行内容: %s", "データを変更・削除する可能性があります。", "外部のシステムに接続します。",
-		"ルール「%s」: %s", "…（全 %d バイト）"},
+		"ルール「%s」: %s", "回答できる人: %s", "…（全 %d バイト）"},
 }
 
-// Text is the question as people read it, in language, a BCP 47 tag: Japanese, else English. It says who asks, for what, and why a person is
-// asked. Control characters are shown as such, so that nothing can hide.
+// Text is the question as people read it, in language, a BCP 47 tag: Japanese, else English. It says who asks, for what, why a person is
+// asked, and who may answer if that is not the caller. Control characters are shown as such, so that nothing can hide.
 func (q *Question) Text(language string) string {
 	w := words["en"]
 	if strings.HasPrefix(strings.ToLower(language), "ja") {
@@ -33,9 +35,9 @@ func (q *Question) Text(language string) string {
 	if q.Title != "" {
 		name = fmt.Sprintf("%s (%s)", q.Title, q.Tool)
 	}
-	lines := []string{fmt.Sprintf(w.ask, visible(name))}
+	lines := []string{fmt.Sprintf(w.ask, visible.Text(name))}
 	if q.Detail != "" {
-		lines = append(lines, fmt.Sprintf(w.detail, visible(q.Detail)))
+		lines = append(lines, fmt.Sprintf(w.detail, visible.Text(q.Detail)))
 	}
 	if len(q.Arguments) > 0 {
 		lines = append(lines, w.arguments+" "+shown(q.Arguments, w.cut))
@@ -50,9 +52,12 @@ func (q *Question) Text(language string) string {
 	if who == "" {
 		who = w.nobody
 	}
-	lines = append(lines, fmt.Sprintf(w.who, visible(who+" ("+q.Caller.Door+")")))
+	lines = append(lines, fmt.Sprintf(w.who, visible.Text(who+" ("+q.Caller.Door+")")))
 	if q.Reason != "" {
-		lines = append(lines, fmt.Sprintf(w.rule, q.Rule, visible(q.Reason)))
+		lines = append(lines, fmt.Sprintf(w.rule, q.Rule, visible.Text(q.Reason)))
+	}
+	if len(q.Approvers) > 0 {
+		lines = append(lines, fmt.Sprintf(w.approvers, visible.Text(strings.Join(q.Approvers, ", "))))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -62,22 +67,9 @@ func shown(arguments json.RawMessage, cut string) string {
 	readable := jsontext.Value(bytes.Clone(arguments))
 	// What has no such form is shown as it is.
 	_ = readable.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
-	text := visible(string(readable))
+	text := visible.Text(string(readable))
 	if len(text) <= maxShown {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf(cut, len(arguments))
-}
-
-// visible shows what would not be seen: control characters, and those that change the direction of text.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r < ' ' || r == 0x7f || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x2069 || r == 0xfeff:
-			return '␦'
-		}
-		return r
-	}, text)
 }

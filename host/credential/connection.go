@@ -21,6 +21,9 @@ const (
 	earliest = 15 * time.Minute
 	// pause is the least time between two attempts to renew, and how old a token has to be for a refusal to count against it.
 	pause = 30 * time.Second
+	// lostTime is after how long a renewal is given up that another replica began, and whose lock is free: that replica may still be at it,
+	// without the database. It is longer than exchangeTime, with some room for clocks that do not agree.
+	lostTime = 2 * time.Minute
 	// lockTime bounds the wait for a renewal of another process, exchangeTime our own.
 	lockTime     = 2 * time.Minute
 	exchangeTime = time.Minute
@@ -53,7 +56,7 @@ func (c *connection) credential(ctx context.Context) (*broker.Credential, error)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := c.broker.vault.now()
 	if !r.due(now) || r.usable(now) && (r.Ended != "" || !r.Renewing.IsZero()) {
 		return c.header(r), nil
 	}
@@ -119,7 +122,7 @@ func (c *connection) renew(ctx context.Context, refused *broker.Credential, stat
 	if newest := c.header(r); newest.Value != refused.Value {
 		return newest, nil
 	}
-	if r.Ended == "" && time.Since(r.Issued) < pause {
+	if r.Ended == "" && c.broker.vault.now().Sub(r.Issued) < pause {
 		return nil, nil // a new token would fare no better
 	}
 	fresh, err := c.renewed(ctx, r)
@@ -139,8 +142,14 @@ func (c *connection) expired(status int, body []byte) bool {
 }
 
 // client is a form that names the application.
-func (c *connection) client(ctx context.Context) (url.Values, error) {
-	form := url.Values{"client_id": {c.spec.ClientID}}
+func (c *connection) client(ctx context.Context, p *party) (url.Values, error) {
+	form := url.Values{"client_id": {p.ClientID}}
+	if p.Resource != "" {
+		form.Set("resource", p.Resource)
+	}
+	if p.ClientSecret != "" {
+		form.Set("client_secret", p.ClientSecret)
+	}
 	if c.spec.ClientSecret.IsZero() {
 		return form, nil
 	}
@@ -154,7 +163,7 @@ func (c *connection) client(ctx context.Context) (url.Values, error) {
 
 // record makes a record of a reply; old is what it renews, or nil.
 func (c *connection) record(reply *tokenReply, old *record) *record {
-	now := time.Now()
+	now := c.broker.vault.now()
 	r := &record{
 		AccessToken: reply.AccessToken, RefreshToken: reply.RefreshToken, Issued: reply.issued(now), Expires: reply.expires(now),
 		Public: reply.facts(presets[c.spec.Provider].public),
@@ -163,7 +172,7 @@ func (c *connection) record(reply *tokenReply, old *record) *record {
 		r.Connection = rand.Text()
 		return r
 	}
-	r.Connection = old.Connection
+	r.Connection, r.Party = old.Connection, old.Party
 	if r.RefreshToken == "" {
 		r.RefreshToken = old.RefreshToken // it stays valid (RFC 6749, section 6)
 	}
@@ -194,9 +203,9 @@ func (c *connection) status(ctx context.Context) Status {
 	switch {
 	case r.Ended != "":
 		s.State, s.Remedy = Reconnect, connect+" ("+r.Ended+")"
-	case r.Failed != "" && !r.usable(time.Now()):
+	case r.Failed != "" && !r.usable(c.broker.vault.now()):
 		s.State = Unusable
-	case r.RefreshToken == "" && !r.usable(time.Now()):
+	case r.RefreshToken == "" && !r.usable(c.broker.vault.now()):
 		s.State, s.Remedy = Reconnect, connect+" (the access token has expired, and there is none to renew it with)"
 	}
 	return s

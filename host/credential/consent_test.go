@@ -31,9 +31,12 @@ func online(t *testing.T, change func(*Spec)) (*Broker, *authServer, string) {
 	return newBroker(t, options(dir, spec)), s, dir
 }
 
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // browse visits a page as a browser does, and returns what it shows.
 func browse(t *testing.T, url string) (status int, body string) {
-	response, err := http.Get(url)
+	response, err := web.Get(url)
 	if err != nil {
 		t.Error(err)
 		return 0, ""
@@ -109,7 +112,7 @@ func checkEncrypted(t *testing.T, dir string) {
 func TestAuthorizationURL(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, options(t.TempDir(), Spec{Provider: Freee, ClientID: "client", ClientSecret: Source{Env: "X"}}))
-	consent, err := b.Consent("", "freee", "")
+	consent, err := b.Consent(t.Context(), "", "freee", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +127,7 @@ func TestAuthorizationURL(t *testing.T) {
 		t.Errorf("%s ? %v, want %v", u, query, want)
 	}
 	b = newBroker(t, options(t.TempDir(), Spec{Provider: OAuth2, ClientID: "client", AuthorizeURL: "https://a.example", TokenURL: "https://a.example"}))
-	if consent, err = b.Consent("", "freee", "http://127.0.0.1:1/callback"); err != nil {
+	if consent, err = b.Consent(t.Context(), "", "freee", "http://127.0.0.1:1/callback"); err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(consent.verifier))
@@ -154,7 +157,7 @@ func TestRedirectIsChecked(t *testing.T) {
 	if err != nil || status.State != Ready || len(s.posts) != 1 || s.posts[0].Get("code") != "code-0" {
 		t.Errorf("%+v, %v, %v", status, err, s.posts)
 	}
-	if _, err := http.Get(redirect); err == nil {
+	if _, err := web.Get(redirect); err == nil {
 		t.Error("the redirect's address still listens")
 	}
 }
@@ -194,11 +197,11 @@ func TestConnectByCode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, _, _ := online(t, nil)
-			consent, err := b.Consent("", "freee", "")
+			consent, err := b.Consent(t.Context(), "", "freee", "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			client := &http.Client{Transport: web.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			response, err := client.Get(consent.URL)
 			if err != nil {
 				t.Fatal(err)

@@ -12,7 +12,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/store"
@@ -59,16 +62,19 @@ const (
 // Broker gives out credentials. It is safe for concurrent use.
 type Broker struct {
 	options Options
-	vault   vault
-	client  *http.Client
-	logger  *slog.Logger
+	// specs take the place of those among options, and proxy that of Options.Proxy.
+	specs  atomic.Pointer[specs]
+	proxy  atomic.Pointer[url.URL]
+	vault  vault
+	client *http.Client
+	logger *slog.Logger
 
 	// ending ends when Close is called; working counts what Close waits for.
 	ending  context.Context
 	end     context.CancelFunc
 	working sync.WaitGroup
 
-	mu    sync.Mutex // guards slots, and what begins against Close
+	mu    sync.Mutex // guards slots with specs, and what begins against Close
 	slots map[id]slot
 }
 
@@ -92,7 +98,8 @@ type slot interface {
 
 // New returns a Broker. The error names the credential whose Spec is wrong. Nothing is read yet: neither sources nor the store.
 func New(options Options) (*Broker, error) {
-	b := &Broker{options: options, logger: options.Logger, client: newClient(options.Proxy), slots: map[id]slot{}}
+	b := &Broker{options: options, logger: options.Logger, slots: map[id]slot{}}
+	b.client = newClient(b.proxy.Load)
 	if b.logger == nil {
 		b.logger = slog.New(slog.DiscardHandler)
 	}
@@ -101,22 +108,53 @@ func New(options Options) (*Broker, error) {
 	}
 	b.vault = vault{open: options.Store, keys: keys{source: options.Key}, logger: b.logger}
 	b.ending, b.end = context.WithCancel(context.Background())
-	for _, i := range b.configured() {
-		spec, _ := b.spec(i)
+	put, err := b.Reconfigure(options.Credentials, options.Tenants, options.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	put()
+	return b, nil
+}
+
+// specs are the credentials: shared ones, and those of tenants.
+type specs struct {
+	shared  map[string]Spec
+	tenants map[string]map[string]Spec
+}
+
+// Reconfigure checks other Credentials, Tenants and Proxy, as in Options, and returns what puts them in force. The error names the
+// credential whose Spec is wrong. What is unchanged keeps what it knows; a renewal under way ends as it began.
+func (b *Broker) Reconfigure(shared map[string]Spec, tenants map[string]map[string]Spec, proxy *url.URL) (put func(), err error) {
+	next := &specs{shared, tenants}
+	for _, i := range next.all() {
+		spec, _ := next.of(i)
 		if err := spec.Check(); err != nil {
 			return nil, fmt.Errorf("credential %s: %w", i, err)
 		}
 	}
-	return b, nil
+	return func() {
+		b.proxy.Store(proxy)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		before := b.specs.Swap(next)
+		for i := range b.slots {
+			was, _ := before.of(i)
+			if now, ok := next.of(i); !ok || !reflect.DeepEqual(was, now) {
+				delete(b.slots, i)
+			}
+		}
+	}, nil
 }
 
-// configured lists what the options name: shared ones under no tenant.
-func (b *Broker) configured() []id {
+// configured lists what there is: shared ones under no tenant.
+func (b *Broker) configured() []id { return b.specs.Load().all() }
+
+func (s *specs) all() []id {
 	var all []id
-	for name := range b.options.Credentials {
+	for name := range s.shared {
 		all = append(all, id{name: name})
 	}
-	for tenant, specs := range b.options.Tenants {
+	for tenant, specs := range s.tenants {
 		for name := range specs {
 			all = append(all, id{tenant, name})
 		}
@@ -125,25 +163,19 @@ func (b *Broker) configured() []id {
 }
 
 // spec returns what applies to i: the tenant's own, else the shared one.
-func (b *Broker) spec(i id) (Spec, bool) {
-	if own, ok := b.options.Tenants[i.tenant][i.name]; ok {
+func (b *Broker) spec(i id) (Spec, bool) { return b.specs.Load().of(i) }
+
+func (s *specs) of(i id) (Spec, bool) {
+	if own, ok := s.tenants[i.tenant][i.name]; ok {
 		return own, true
 	}
-	shared, ok := b.options.Credentials[i.name]
+	shared, ok := s.shared[i.name]
 	return shared, ok
 }
 
 // Configured reports whether anybody has a credential of that name.
 func (b *Broker) Configured(name string) bool {
-	if _, ok := b.options.Credentials[name]; ok {
-		return true
-	}
-	for _, specs := range b.options.Tenants {
-		if _, ok := specs[name]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.configured(), func(i id) bool { return i.name == name })
 }
 
 // ConfiguredFor reports whether requests of the tenant can have a credential of that name: its own, or one for all.
@@ -187,15 +219,16 @@ func (b *Broker) report(ctx context.Context, i id, err error) error {
 
 // slot returns the one for i. A static token that is shared has one slot for all tenants.
 func (b *Broker) slot(i id) (slot, error) {
-	spec, ok := b.spec(i)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	specs := b.specs.Load()
+	spec, ok := specs.of(i)
 	if !ok {
 		return nil, unusablef(nil, "the credential %s is not configured: set credentials.%s in hako.yaml (docs/credentials.md)", i, i.name)
 	}
-	if _, own := b.options.Tenants[i.tenant][i.name]; !own && !spec.connects() {
+	if _, own := specs.tenants[i.tenant][i.name]; !own && !spec.connects() {
 		i.tenant = ""
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	s, ok := b.slots[i]
 	if !ok {
 		s = b.newSlot(i, spec.withDefaults())

@@ -56,7 +56,7 @@ func (b *Broker) ConnectDevice(ctx context.Context, tenant, name string, show fu
 
 // startDevice asks for a code (RFC 8628, section 3.1).
 func (c *connection) startDevice(ctx context.Context) (*deviceReply, error) {
-	form, err := c.client(ctx)
+	form, err := c.client(ctx, c.party())
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func (c *connection) pollDevice(ctx context.Context, device *deviceReply) (*Stat
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		form, err := c.client(ctx)
+		form, err := c.client(ctx, c.party())
 		if err != nil {
 			return nil, err
 		}
 		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
 		form.Set("device_code", device.DeviceCode)
-		status, err := c.connect(ctx, form)
+		status, err := c.connect(ctx, c.party(), form)
 		var own *tokenError
 		switch {
 		case err == nil:

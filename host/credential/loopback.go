@@ -28,7 +28,7 @@ func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url
 		return nil, fmt.Errorf("listen for the redirect: %w", err)
 	}
 	defer listener.Close()
-	consent, err := b.Consent(tenant, name, redirect.String())
+	consent, err := b.Consent(ctx, tenant, name, redirect.String())
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (c *Consent) handler(path string, out chan<- callback) http.Handler {
 			return
 		}
 		query := r.URL.Query()
-		if err := c.claim(query.Get("state")); err != nil {
+		if err := c.claim(query); err != nil {
 			page(w, http.StatusBadRequest, "This link is not valid, or was used already.", "このリンクは無効か、すでに使用されています。")
 			return
 		}

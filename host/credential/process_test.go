@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 // childDir and childServer make the test binary a process that holds credentials.
@@ -123,19 +126,40 @@ func (p *process) answer(t *testing.T) string {
 
 // shared makes a directory with a connection, and a server, for processes.
 func shared(t *testing.T, expires time.Duration) (s *authServer, server, dir string) {
+	dir = t.TempDir()
+	s, server = connected(t, dir, expires)
+	return s, server, dir
+}
+
+// places are where processes keep what they share.
+var places = map[string]func(*testing.T) string{
+	"sqlite":   func(t *testing.T) string { return t.TempDir() },
+	"postgres": func(t *testing.T) string { return postgrestest.Start(t) },
+}
+
+// connected makes a connection in the store at dir, and a server.
+func connected(t *testing.T, dir string, expires time.Duration) (s *authServer, server string) {
 	s = newAuthServer(t)
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
-	dir = t.TempDir()
 	b := newBroker(t, options(dir, freeeSpec(web.URL)))
 	hold(t, b, "", -6*time.Hour, expires)
-	return s, web.URL, dir
+	return s, web.URL
 }
 
 // TestProcessesRenewOnce has real processes ask at the same time for a token that has expired.
 func TestProcessesRenewOnce(t *testing.T) {
 	t.Parallel()
-	s, server, dir := shared(t, -time.Minute)
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testProcessesRenewOnce(t, place(t))
+		})
+	}
+}
+
+func testProcessesRenewOnce(t *testing.T, dir string) {
+	s, server := connected(t, dir, -time.Minute)
 	arrived := make(chan bool, 1)
 	s.before = func(http.ResponseWriter, url.Values) bool {
 		arrived <- true
@@ -161,39 +185,65 @@ func TestProcessesRenewOnce(t *testing.T) {
 // TestCrashWhileRenewing kills a process while the server has its refresh token and it has no answer.
 func TestCrashWhileRenewing(t *testing.T) {
 	t.Parallel()
-	for name, expires := range map[string]time.Duration{"the old token works": time.Minute, "it does not": -time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, server, dir := shared(t, expires)
-			arrived, killed := make(chan bool), make(chan bool)
-			s.before = func(http.ResponseWriter, url.Values) bool {
-				arrived <- true
-				<-killed
-				return false
-			}
-			p := start(t, dir, server)
-			p.ask(t)
-			<-arrived
-			b := newBroker(t, options(dir, freeeSpec(server)))
-			if status := only(t, b); status.State != Ready {
-				t.Errorf("while it is renewed: %+v", status)
-			}
-			if err := p.Process.Kill(); err != nil { // SIGKILL
-				t.Fatal(err)
-			}
-			_ = p.Wait()
-			close(killed)
-			if status := only(t, b); status.State != Reconnect || !strings.Contains(status.Remedy, "hako stopped at ") {
-				t.Errorf("after the crash: %+v", status)
-			}
-			got := token(t, b, "")
-			if expires > 0 && got != "access-0000" || expires < 0 && (!strings.Contains(got, "has to be connected again") || !strings.Contains(got, "hako stopped at ")) {
-				t.Errorf("after the crash: %s", got)
-			}
-			if n := s.refreshes(); n != 1 {
-				t.Errorf("%d renewals, want 1: a used refresh token was sent again", n)
-			}
-		})
+	for name, place := range places {
+		for what, expires := range map[string]time.Duration{"the old token works": time.Minute, "it does not": -time.Minute} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				testCrashWhileRenewing(t, place(t), expires)
+			})
+		}
+	}
+}
+
+func testCrashWhileRenewing(t *testing.T, dir string, expires time.Duration) {
+	s, server := connected(t, dir, expires)
+	arrived, killed := make(chan bool), make(chan bool)
+	s.before = func(http.ResponseWriter, url.Values) bool {
+		arrived <- true
+		<-killed
+		return false
+	}
+	p := start(t, dir, server)
+	p.ask(t)
+	<-arrived
+	b := newBroker(t, options(dir, freeeSpec(server)))
+	if status := only(t, b); status.State != Ready {
+		t.Errorf("while it is renewed: %+v", status)
+	}
+	if err := p.Process.Kill(); err != nil { // SIGKILL
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+	close(killed)
+	if store.IsURL(dir) {
+		age(t, b)
+	}
+	if status := only(t, b); status.State != Reconnect || !strings.Contains(status.Remedy, "hako stopped at ") {
+		t.Errorf("after the crash: %+v", status)
+	}
+	got := token(t, b, "")
+	if expires > 0 && got != "access-0000" || expires < 0 && (!strings.Contains(got, "has to be connected again") || !strings.Contains(got, "hako stopped at ")) {
+		t.Errorf("after the crash: %s", got)
+	}
+	if n := s.refreshes(); n != 1 {
+		t.Errorf("%d renewals, want 1: a used refresh token was sent again", n)
+	}
+}
+
+// age waits until another replica's renewal is given up: its process may have lost its lock alone. Until then the credential is neither
+// ended nor renewed.
+func age(t *testing.T, b *Broker) {
+	t.Helper()
+	if status := only(t, b); status.State == Reconnect {
+		t.Errorf("at once after the crash: %+v", status)
+	}
+	r, err := b.vault.get(t.Context(), id{name: "freee"})
+	if err != nil || r.Renewing.IsZero() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	r.Renewing = r.Renewing.Add(-lostTime)
+	if err := b.vault.put(t.Context(), id{name: "freee"}, r); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 // renewed returns a newer record than seen. All callers of the process share one attempt, which goes on without them: its answer must
 // not be lost because a call ends.
 func (c *connection) renewed(ctx context.Context, seen *record) (*record, error) {
-	if err := c.pausing(seen); err != nil {
-		return nil, err
-	}
-	result := c.flight.DoChan(seen.AccessToken, func() (any, error) { return c.attempt(seen) })
+	result := c.flight.DoChan(seen.AccessToken, func() (any, error) {
+		if err := c.pausing(seen); err != nil {
+			return nil, err
+		}
+		return c.attempt(seen)
+	})
 	select {
 	case r := <-result:
 		if r.Err != nil {
@@ -63,7 +65,8 @@ func (c *connection) lock(ctx context.Context) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Lock(ctx, string(c.id.place()))
+	_, release, err := s.Lock(ctx, string(c.id.place()))
+	return release, err
 }
 
 // exchange trades the refresh token in for a new pair. The order of its steps is what keeps a connection from being lost: what is
@@ -81,11 +84,11 @@ func (c *connection) exchange(seen *record, release func()) (*record, error) {
 		return nil, err
 	}
 	next := *r
-	next.Renewing = time.Now()
+	next.Renewing = c.broker.vault.now()
 	if err := c.broker.vault.put(ctx, c.id, &next); err != nil {
 		return nil, c.storeError(ctx, err)
 	}
-	reply, err := c.refresh(ctx, r.RefreshToken)
+	reply, err := c.refresh(ctx, r)
 	c.broker.observe(c.id, err)
 	outcome, failure := c.settle(r, reply, err)
 	if err := c.broker.vault.put(ctx, c.id, outcome); err != nil {
@@ -99,9 +102,12 @@ func (c *connection) exchange(seen *record, release func()) (*record, error) {
 	return outcome, failure
 }
 
-// mayRenew is called with the lock held, so a renewal without an outcome is one whose process has died.
+// mayRenew is called with the lock held, so a renewal without an outcome is one whose process has died, or has lost the lock with its
+// connection to a store that replicas share.
 func (c *connection) mayRenew(ctx context.Context, r *record) error {
 	switch {
+	case r.Ended == "" && !r.Renewing.IsZero() && c.broker.vault.shared() && c.broker.vault.now().Sub(r.Renewing) < lostTime:
+		return unusablef(nil, "the credential %s is being renewed by another process: try again in a moment", c.id)
 	case r.Ended == "" && !r.Renewing.IsZero():
 		return c.endUnknown(ctx, r)
 	case r.Ended != "":
@@ -126,14 +132,15 @@ func (c *connection) ended(r *record) error {
 }
 
 // refresh asks for a new pair (RFC 6749, section 6).
-func (c *connection) refresh(ctx context.Context, token string) (*tokenReply, error) {
-	form, err := c.client(ctx)
+func (c *connection) refresh(ctx context.Context, r *record) (*tokenReply, error) {
+	p := c.partyOf(r)
+	form, err := c.client(ctx, p)
 	if err != nil {
 		return nil, &tokenError{outcome: Unreachable, err: err}
 	}
 	form.Set("grant_type", "refresh_token")
-	form.Set("refresh_token", token)
-	return c.broker.ask(ctx, c.spec.TokenURL, form)
+	form.Set("refresh_token", r.RefreshToken)
+	return c.broker.ask(ctx, p.TokenURL, form)
 }
 
 // settle returns what is to be stored after an answer to the renewal of r, or the lack of one, and the error for those who wait.

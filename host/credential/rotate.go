@@ -33,7 +33,7 @@ func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 	if err := b.vault.makeKey(ctx, s); err != nil {
 		return nil, err
 	}
-	release, err := s.Lock(ctx, "credential key")
+	_, release, err := s.Lock(ctx, "credential key")
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (v *vault) newestFirst(ctx context.Context) ([]key, error) {
 // reencrypt makes k the key of all records, at once.
 func (v *vault) reencrypt(ctx context.Context, s *store.Store, k key) (n int, err error) {
 	err = s.Update(ctx, func(tx *sql.Tx) error {
-		all, err := listed(ctx, tx)
+		all, err := store.Select(ctx, tx, scanID, selectIDs)
 		if err != nil {
 			return err
 		}

@@ -50,13 +50,16 @@ func newServiceAccount(b *Broker, i id, spec Spec) *serviceAccount {
 }
 
 func (s *serviceAccount) credential(ctx context.Context) (*broker.Credential, error) {
-	s.mu.Lock()
-	token := s.token
-	s.mu.Unlock()
-	if token != nil && !token.due(time.Now()) {
+	token, fresh := s.kept()
+	if fresh {
 		return s.header(token), nil
 	}
-	result := s.flight.DoChan("", func() (any, error) { return s.fetch() })
+	result := s.flight.DoChan("", func() (any, error) {
+		if token, fresh := s.kept(); fresh { // since another fetched it meanwhile
+			return token, nil
+		}
+		return s.fetch()
+	})
 	select {
 	case r := <-result:
 		if r.Err == nil {
@@ -69,6 +72,13 @@ func (s *serviceAccount) credential(ctx context.Context) (*broker.Credential, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// kept is the token at hand, if there is one. It is fresh until it is time for the next.
+func (s *serviceAccount) kept() (token *record, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token, s.token != nil && !s.token.due(time.Now())
 }
 
 func (s *serviceAccount) header(token *record) *broker.Credential {

@@ -158,7 +158,7 @@ func run(ctx context.Context, command []string) ([]byte, error) {
 	out := limitedBuffer{left: maxSecret + 1}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdout = &out
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 10 * time.Second // what it wrote may come late on a busy machine
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("it did not end in time: %w", ctx.Err())

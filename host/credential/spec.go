@@ -20,6 +20,9 @@ const (
 	OAuth2 = "oauth2"
 	// Freee is OAuth2 with what freee's needs (developer.freee.co.jp).
 	Freee = "freee"
+	// MCP is an MCP server that says itself where its authorization server is, as MCP's authorization has it (2025-11-25): found by RFC 9728
+	// and RFC 8414, with a registration of its own (RFC 7591) where no ClientID is set.
+	MCP = "mcp"
 	// GoogleServiceAccount signs its own requests for tokens (RFC 7523, developers.google.com/identity/protocols/oauth2/service-account).
 	GoogleServiceAccount = "google-service-account"
 )
@@ -45,6 +48,9 @@ type Spec struct {
 	// port of 127.0.0.1.
 	RedirectURL string
 
+	// Resource is the URL of an MCP server, which its tokens are for.
+	Resource string
+
 	// Key is a service account's key, the JSON that Google hands out. Subject is the user to act for, if any.
 	Key     Source
 	Subject string
@@ -69,6 +75,7 @@ type preset struct {
 // presets has every provider that is connected or signs; the static token has none.
 var presets = map[string]preset{
 	OAuth2: {pkce: true},
+	MCP:    {pkce: true},
 	Freee: {
 		authorizeURL: "https://accounts.secure.freee.co.jp/public_api/authorize",
 		tokenURL:     "https://accounts.secure.freee.co.jp/public_api/token",
@@ -81,7 +88,9 @@ var presets = map[string]preset{
 }
 
 // connects reports a provider that the operator gives consent to.
-func (s *Spec) connects() bool { return s.Provider == OAuth2 || s.Provider == Freee }
+func (s *Spec) connects() bool {
+	return s.Provider == OAuth2 || s.Provider == Freee || s.Provider == MCP
+}
 
 // withDefaults returns s with what its provider implies.
 func (s Spec) withDefaults() Spec {
@@ -121,7 +130,7 @@ func (s Spec) Check() error {
 
 // checkUse holds that nothing is set that the provider has no use for: it would seem to do something.
 func (s Spec) checkUse() error {
-	static, signs := s.Provider == "", s.Provider == GoogleServiceAccount
+	static, signs, finds := s.Provider == "", s.Provider == GoogleServiceAccount, s.Provider == MCP
 	for _, field := range []struct {
 		key      string
 		set, use bool
@@ -131,10 +140,11 @@ func (s Spec) checkUse() error {
 		{"scheme", s.Scheme != "", static},
 		{"clientId", s.ClientID != "", s.connects()},
 		{"clientSecret", !s.ClientSecret.IsZero(), s.connects()},
-		{"authorizeUrl", s.AuthorizeURL != "", s.connects()},
-		{"deviceUrl", s.DeviceURL != "", s.connects()},
+		{"authorizeUrl", s.AuthorizeURL != "", s.connects() && !finds},
+		{"deviceUrl", s.DeviceURL != "", s.connects() && !finds},
+		{"resource", s.Resource != "", finds},
 		{"redirectUrl", s.RedirectURL != "", s.connects()},
-		{"tokenUrl", s.TokenURL != "", !static},
+		{"tokenUrl", s.TokenURL != "", !static && !finds},
 		{"scopes", len(s.Scopes) > 0, !static},
 		{"key", !s.Key.IsZero(), signs},
 		{"subject", s.Subject != "", signs},
@@ -177,6 +187,11 @@ var framing = []string{"Accept-Encoding", "Connection", "Content-Length", "Host"
 
 func (s Spec) checkOAuth() error {
 	switch {
+	case s.Provider == MCP && s.Resource == "":
+		return errors.New("resource is missing: it is the URL of the MCP server")
+	case s.Provider == MCP && s.ClientID == "" && !s.ClientSecret.IsZero():
+		return errors.New("clientSecret has no meaning without clientId")
+	case s.Provider == MCP:
 	case s.ClientID == "":
 		return errors.New("clientId is missing: it is the application's identifier at " + s.Provider)
 	case s.TokenURL == "":
@@ -195,7 +210,7 @@ func (s Spec) checkOAuth() error {
 
 // checkAddresses holds that secrets are sent to https, or to this machine.
 func (s Spec) checkAddresses() error {
-	for key, raw := range map[string]string{"authorizeUrl": s.AuthorizeURL, "tokenUrl": s.TokenURL, "deviceUrl": s.DeviceURL} {
+	for key, raw := range map[string]string{"authorizeUrl": s.AuthorizeURL, "tokenUrl": s.TokenURL, "deviceUrl": s.DeviceURL, "resource": s.Resource} {
 		if raw == "" {
 			continue
 		}

@@ -185,7 +185,7 @@ func TestSpecIsChecked(t *testing.T) {
 	}{
 		"nothing":          {Spec{}, "token needs one of env, file and command"},
 		"two sources":      {Spec{Token: Source{Env: "X", File: "y"}}, "token needs one of"},
-		"provider":         {Spec{Provider: "free"}, `provider "free" does not exist: there are freee, google-service-account, oauth2`},
+		"provider":         {Spec{Provider: "free"}, `provider "free" does not exist: there are freee, google-service-account, mcp, oauth2`},
 		"foreign key":      {Spec{Token: env, ClientID: "x"}, "clientId has no meaning for a static token: remove it"},
 		"framing":          {Spec{Token: env, Header: "host"}, `header "host" cannot carry a credential`},
 		"bad header":       {Spec{Token: env, Header: "a b"}, "cannot carry"},

@@ -77,8 +77,10 @@ func (b *Broker) hasConnections() bool {
 func (b *Broker) statusOf(ctx context.Context, i id) Status {
 	status := Status{State: Unusable, Remedy: "it is no longer configured: hako connect remove " + i.arguments()}
 	if spec, ok := b.spec(i); ok {
-		s, _ := b.slot(i)
-		status = s.status(ctx)
+		status.Provider = spec.Provider
+		if s, err := b.slot(i); err == nil {
+			status = s.status(ctx)
+		}
 		status.Provider = spec.Provider
 	}
 	status.Credential, status.Tenant = i.name, i.tenant

@@ -23,18 +23,16 @@ const (
 )
 
 // newClient sends what must arrive at most once: on a new connection of HTTP/1.1, so that net/http has no reason to send anything
-// again, and without following redirects.
-func newClient(proxy *url.URL) *http.Client {
+// again, and without following redirects. proxy returns the one to go through, or nil.
+func newClient(proxy func() *url.URL) *http.Client {
 	var once http.Protocols
 	once.SetHTTP1(true)
 	transport := &http.Transport{DisableKeepAlives: true, Protocols: &once, MaxResponseHeaderBytes: maxReply}
-	if proxy != nil {
-		transport.Proxy = func(r *http.Request) (*url.URL, error) {
-			if isLoopback(r.URL.Hostname()) {
-				return nil, nil // of this machine, not the proxy's
-			}
-			return proxy, nil
+	transport.Proxy = func(r *http.Request) (*url.URL, error) {
+		if isLoopback(r.URL.Hostname()) {
+			return nil, nil // of this machine, not the proxy's
 		}
+		return proxy(), nil
 	}
 	return &http.Client{
 		Transport:     transport,

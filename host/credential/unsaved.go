@@ -21,7 +21,7 @@ func (c *connection) saveLater(r *record, failure error, release func()) error {
 			case <-time.After(time.Second):
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
-			err := b.vault.put(ctx, c.id, r)
+			err := c.save(ctx, r)
 			cancel()
 			c.setUnsaved(err)
 			done = done || err == nil
@@ -32,6 +32,15 @@ func (c *connection) saveLater(r *record, failure error, release func()) error {
 		release()
 	})
 	return unusablef(failure, "the renewed credential %s cannot be stored: the operator finds the cause in hako's log", c.id)
+}
+
+// save stores r, unless the operator has connected anew meanwhile, which can be where the lock was lost with the database.
+func (c *connection) save(ctx context.Context, r *record) error {
+	newest, err := c.broker.vault.get(ctx, c.id)
+	if err != nil || newest == nil || newest.Connection != r.Connection {
+		return err
+	}
+	return c.broker.vault.put(ctx, c.id, r)
 }
 
 func (c *connection) setUnsaved(err error) {

@@ -34,6 +34,8 @@ type record struct {
 	Issued       time.Time         `json:"issued"`
 	Expires      time.Time         `json:"expires,omitzero"`
 	Public       map[string]string `json:"public,omitempty"`
+	// Party is set where it is not the configured one.
+	Party *party `json:"party,omitempty"`
 
 	// Renewing is when a renewal began whose outcome is not stored.
 	Renewing time.Time `json:"renewing,omitzero"`
@@ -54,6 +56,9 @@ type vault struct {
 	ownKey bool // the key is hako's own, and may have to be made
 }
 
+// errSharedKey is why connections cannot be kept in a shared store: a key on one machine would be of no use to the others.
+var errSharedKey = errors.New("the store is shared by replicas, which need one key for credentials: set secrets.key")
+
 // ready returns the store, opened and up to date.
 func (v *vault) ready(ctx context.Context) (*store.Store, error) {
 	v.mu.Lock()
@@ -68,14 +73,34 @@ func (v *vault) ready(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.keys.source.IsZero() && s.Shared() {
+		return nil, errors.Join(errSharedKey, s.Close())
+	}
 	if err := s.Migrate(ctx, "credentials", migrations...); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	if v.keys.source.IsZero() {
 		v.keys.source.File, v.ownKey = filepath.Join(s.Dir(), "secrets.key"), true
 	}
 	v.store = s
 	return s, nil
+}
+
+// shared reports whether replicas share the store, which is open.
+func (v *vault) shared() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.store != nil && v.store.Shared()
+}
+
+// now is the time as all have it that share the store; before that is open, as this machine has it.
+func (v *vault) now() time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.store == nil {
+		return time.Now()
+	}
+	return v.store.Time()
 }
 
 func (v *vault) close() error {
@@ -150,7 +175,7 @@ func (v *vault) put(ctx context.Context, i id, r *record) error {
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO credential (tenant, name, key_id, sealed, changed) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (tenant, name) DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, changed = excluded.changed`,
-			i.tenant, i.name, k.id, k.seal(i, plain), time.Now().Unix())
+			i.tenant, i.name, k.id, k.seal(i, plain), s.Time().Unix())
 		return err
 	})
 }
@@ -192,32 +217,19 @@ func (v *vault) remove(ctx context.Context, i id) (found bool, err error) {
 }
 
 // list returns what there are records of.
-func (v *vault) list(ctx context.Context) (all []id, err error) {
+func (v *vault) list(ctx context.Context) ([]id, error) {
 	s, err := v.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = s.View(ctx, func(tx *sql.Tx) error {
-		all, err = listed(ctx, tx)
-		return err
-	})
-	return all, err
+	return store.List(ctx, s, scanID, selectIDs)
 }
 
-func listed(ctx context.Context, tx *sql.Tx) (all []id, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT tenant, name FROM credential")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var i id
-		if err := rows.Scan(&i.tenant, &i.name); err != nil {
-			return nil, err
-		}
-		all = append(all, i)
-	}
-	return all, rows.Err()
+const selectIDs = "SELECT tenant, name FROM credential"
+
+func scanID(rows *sql.Rows) (i id, err error) {
+	err = rows.Scan(&i.tenant, &i.name)
+	return i, err
 }
 
 // makeKey makes hako's own key, if the store has never had one.
@@ -227,7 +239,7 @@ func (v *vault) makeKey(ctx context.Context, s *store.Store) error {
 	if !v.ownKey {
 		return nil
 	}
-	release, err := s.Lock(ctx, "credential key")
+	_, release, err := s.Lock(ctx, "credential key")
 	if err != nil {
 		return err
 	}

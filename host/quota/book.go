@@ -9,19 +9,19 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Book is a Ledger in the host's store.
+// Book is a Ledger in the host's store, and a Pool. It is safe for concurrent use.
 type Book struct{ store *store.Store }
 
 // NewBook returns the ledger in s, whose tables it makes. Errors are the store's.
 func NewBook(ctx context.Context, s *store.Store) (*Book, error) {
 	const table = `CREATE TABLE quota_use (day TEXT NOT NULL, owner TEXT NOT NULL, nanoseconds BIGINT NOT NULL, PRIMARY KEY (day, owner))`
-	if err := s.Migrate(ctx, "quota", table); err != nil {
+	if err := s.Migrate(ctx, "quota", table, pools); err != nil {
 		return nil, err
 	}
 	return &Book{s}, nil
 }
 
-// Add adds to what key has used on day, and returns the sum. Days before the last one are forgotten. Errors are the store's.
+// Add adds to what key has used on day, and returns the sum. Errors are the store's.
 func (b *Book) Add(ctx context.Context, day, key string, used time.Duration) (sum time.Duration, err error) {
 	const add = `INSERT INTO quota_use (day, owner, nanoseconds) VALUES ($1, $2, $3)
 		ON CONFLICT (day, owner) DO UPDATE SET nanoseconds = quota_use.nanoseconds + excluded.nanoseconds RETURNING nanoseconds`
@@ -29,9 +29,6 @@ func (b *Book) Add(ctx context.Context, day, key string, used time.Duration) (su
 		return b.sum(ctx, day, key)
 	}
 	err = b.store.Update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM quota_use WHERE day < $1", yesterday(day)); err != nil {
-			return err
-		}
 		return tx.QueryRowContext(ctx, add, day, key, int64(used)).Scan((*int64)(&sum))
 	})
 	return sum, err
@@ -48,12 +45,27 @@ func (b *Book) sum(ctx context.Context, day, key string) (sum time.Duration, err
 	return sum, err
 }
 
-func yesterday(day string) string {
-	t, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return "" // no day is before it
-	}
-	return t.AddDate(0, 0, -1).Format(time.DateOnly)
+// keep is how long it is kept what nobody has used any more. A day lasts for longer than 24 hours where the clocks of replicas have different
+// zones.
+const keep = 48 * time.Hour
+
+// Forget deletes what is older than two days. One of the processes over the store calls it from time to time. Errors are the store's.
+func (b *Book) Forget(ctx context.Context) error {
+	return b.store.Update(ctx, func(tx *sql.Tx) error {
+		now, err := b.store.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		before := now.Add(-keep)
+		_, err = tx.ExecContext(ctx, "DELETE FROM quota_use WHERE day < $1", before.Format(time.DateOnly))
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM quota_bucket WHERE at < $1", before.UnixMilli())
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM quota_slot WHERE until < $1", before.UnixMilli())
+		}
+		return err
+	})
 }
 
 var _ Ledger = (*Book)(nil)

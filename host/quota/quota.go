@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -74,6 +75,8 @@ type Ledger interface {
 type Options struct {
 	// Ledger keeps computing time. Nil forgets it when the process ends.
 	Ledger Ledger
+	// Pool shares calls a minute and calls at once with other replicas. Nil means that there are none.
+	Pool Pool
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 	// Logger receives failures of the ledger. Nil discards them.
@@ -88,6 +91,9 @@ type Limiter struct {
 	mu    sync.Mutex
 	rules []Rule
 	used  map[string]*use // by rule and whose
+
+	closed    bool
+	returning sync.WaitGroup // what goes back to the pool
 }
 
 // use is what somebody has used of one quota.
@@ -97,6 +103,7 @@ type use struct {
 	limiter *rate.Limiter // nil: no rate
 	running int
 	last    time.Time
+	share   *share // of Options.Pool
 
 	day      string
 	computed time.Duration // today, as far as known
@@ -148,11 +155,16 @@ func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
 	mine := l.uses(c, now)
 	for _, u := range mine {
 		l.learn(u)
+		l.supply(u, now)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range mine {
-		if err := u.full(now); err != nil {
+		err := u.full(now)
+		if err == nil && l.options.Pool != nil {
+			err = u.left(now)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -184,6 +196,9 @@ func (l *Limiter) leave(mine []*use, steps int64) {
 			u.computed += computed
 			u.unsaved += computed
 		}
+		if l.options.Pool != nil && u.rule.Concurrent > 0 && u.share.slots > u.running+2*u.rule.spare() && !l.closed {
+			l.returning.Go(func() { l.giveBack(u) }) // another replica may wait for it
+		}
 	}
 }
 
@@ -204,13 +219,13 @@ func (r *Rule) concerns(c Call) bool {
 func (r *Rule) whose(c Call) string {
 	switch cmp.Or(r.Per, User) {
 	case Tenant:
-		return c.Tenant
+		return url.PathEscape(c.Tenant)
 	case User:
-		return c.Tenant + "\x00" + c.User
+		return url.PathEscape(c.Tenant) + "/" + url.PathEscape(c.User)
 	case Token:
-		return c.Token
+		return url.PathEscape(c.Token)
 	case Plugin:
-		return c.Plugin
+		return url.PathEscape(c.Plugin)
 	}
 	return ""
 }
@@ -223,13 +238,13 @@ const (
 
 // use returns what the caller of c has used. The lock is held.
 func (l *Limiter) use(rule *Rule, c Call, now time.Time) *use {
-	key := rule.Name + "\x00" + rule.whose(c)
+	key := url.PathEscape(rule.Name) + "/" + rule.whose(c)
 	u, ok := l.used[key]
 	if !ok || !u.rule.equal(rule) {
 		if len(l.used) >= maxUses {
 			l.forget(now)
 		}
-		u = &use{rule: *rule, key: key}
+		u = &use{rule: *rule, key: key, share: newShare()}
 		if rule.Rate > 0 {
 			u.limiter = rate.NewLimiter(rate.Limit(float64(rule.Rate)/60), cmp.Or(rule.Burst, rule.Rate))
 		}
@@ -249,7 +264,7 @@ func (r *Rule) equal(other *Rule) bool {
 // forget drops what has not been used for a while and holds nothing.
 func (l *Limiter) forget(now time.Time) {
 	for key, u := range l.used {
-		if u.running == 0 && u.unsaved == 0 && now.Sub(u.last) > idleUse {
+		if u.running == 0 && u.unsaved == 0 && u.share.tokens == 0 && u.share.slots == 0 && now.Sub(u.last) > idleUse {
 			delete(l.used, key)
 		}
 	}
@@ -259,15 +274,23 @@ func (l *Limiter) forget(now time.Time) {
 func (u *use) full(now time.Time) error {
 	switch {
 	case u.rule.Concurrent > 0 && u.running >= u.rule.Concurrent:
-		return &Error{u.rule.Name, fmt.Sprintf("%d calls at once", u.rule.Concurrent), time.Second}
+		return u.tooMany()
 	case u.rule.CPU > 0 && u.computed >= u.rule.CPU:
 		midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		return &Error{u.rule.Name, fmt.Sprintf("%s of computing a day", u.rule.CPU), midnight.Sub(now)}
 	}
 	if wait := u.wait(now); wait > 0 {
-		return &Error{u.rule.Name, fmt.Sprintf("%d calls a minute", u.rule.Rate), wait}
+		return u.tooOften(wait)
 	}
 	return nil
+}
+
+func (u *use) tooMany() error {
+	return &Error{u.rule.Name, fmt.Sprintf("%d calls at once", u.rule.Concurrent), time.Second}
+}
+
+func (u *use) tooOften(wait time.Duration) error {
+	return &Error{u.rule.Name, fmt.Sprintf("%d calls a minute", u.rule.Rate), wait}
 }
 
 // wait is how long it takes until the rate allows a call.
@@ -286,6 +309,7 @@ func (u *use) wait(now time.Time) time.Duration {
 func (u *use) take(now time.Time) {
 	if u.limiter != nil {
 		u.limiter.AllowN(now, 1)
+		u.share.tokens = max(0, u.share.tokens-1)
 	}
 	u.running++
 }
@@ -328,11 +352,24 @@ func (l *Limiter) save(u *use) {
 	}
 }
 
-// Flush saves what was computed since the last time. Whoever made the Limiter calls it now and then, and at the end.
+// Flush saves what was computed since the last time, and gives back what was taken of a Pool and not used. Whoever made the Limiter calls
+// it every few seconds.
 func (l *Limiter) Flush() {
 	for _, u := range l.unsaved() {
 		l.save(u)
 	}
+	for _, u := range l.shared() {
+		l.giveBack(u)
+	}
+}
+
+// Close flushes for the last time. Calls must have ended.
+func (l *Limiter) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.returning.Wait()
+	l.Flush()
 }
 
 func (l *Limiter) unsaved() (list []*use) {

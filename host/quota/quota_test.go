@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // clock is a time that tests move.
@@ -103,7 +104,7 @@ func TestConcurrent(t *testing.T) {
 
 func TestComputing(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.Where(t)
 	c := &clock{time.Date(2026, 11, 20, 23, 0, 0, 0, time.UTC)}
 	rule := quota.Rule{Name: "computing", Per: quota.Tenant, CPU: 10 * time.Second}
 	call := quota.Call{Tenant: "acme"}

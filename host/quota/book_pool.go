@@ -1,0 +1,81 @@
+package quota
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+)
+
+// pools are the tables of a Pool: buckets with the calls of a rate that are left as of a time, in milliseconds, and what replicas have of
+// the calls at once until a time.
+const pools = `CREATE TABLE quota_bucket (owner TEXT PRIMARY KEY, tokens DOUBLE PRECISION NOT NULL, at BIGINT NOT NULL);
+	CREATE TABLE quota_slot (owner TEXT NOT NULL, replica TEXT NOT NULL, held BIGINT NOT NULL, until BIGINT NOT NULL, PRIMARY KEY (owner, replica))`
+
+// slotTime is for how long a replica has calls at once without asking again.
+const slotTime = 30 * time.Second
+
+// Tokens implements Pool. Time is the store's, so that the clocks of replicas do not matter.
+func (b *Book) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error) {
+	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
+		now, err := b.store.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		left, err := bucket(ctx, tx, key, rule, now)
+		if err != nil {
+			return err
+		}
+		taken, wait = min(n, int(left)), 0
+		if taken == 0 {
+			wait = time.Duration((1 - left) / perSecond(rule) * float64(time.Second))
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO quota_bucket (owner, tokens, at) VALUES ($1, $2, $3)
+			ON CONFLICT (owner) DO UPDATE SET tokens = excluded.tokens, at = excluded.at`, key, left-float64(taken), now.UnixMilli())
+		return err
+	})
+	return taken, wait, err
+}
+
+func perSecond(r *Rule) float64 { return float64(r.Rate) / 60 }
+
+// bucket is how many calls are left. A clock that went back fills nothing.
+func bucket(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now time.Time) (left float64, err error) {
+	most := float64(cmp.Or(rule.Burst, rule.Rate))
+	var at int64
+	err = tx.QueryRowContext(ctx, "SELECT tokens, at FROM quota_bucket WHERE owner = $1", key).Scan(&left, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return most, nil
+	}
+	passed := time.Duration(max(0, now.UnixMilli()-at)) * time.Millisecond
+	return math.Min(most, left+passed.Seconds()*perSecond(rule)), err
+}
+
+// Slots implements Pool.
+func (b *Book) Slots(ctx context.Context, key string, rule *Rule, n int) (have int, err error) {
+	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
+		now, err := b.store.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var others int
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(held), 0) FROM quota_slot WHERE owner = $1 AND replica <> $2 AND until > $3",
+			key, b.store.Replica(), now.UnixMilli()).Scan(&others)
+		if err != nil {
+			return err
+		}
+		have = max(0, min(n, rule.Concurrent-others))
+		if have == 0 {
+			_, err := tx.ExecContext(ctx, "DELETE FROM quota_slot WHERE owner = $1 AND replica = $2", key, b.store.Replica())
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO quota_slot (owner, replica, held, until) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (owner, replica) DO UPDATE SET held = excluded.held, until = excluded.until`, key, b.store.Replica(), have, now.Add(slotTime).UnixMilli())
+		return err
+	})
+	return have, err
+}
+
+var _ Pool = (*Book)(nil)

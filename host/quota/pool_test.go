@@ -1,0 +1,126 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/internal/storetest"
+)
+
+// counting counts what is asked of a pool.
+type counting struct {
+	*quota.Book
+	asked atomic.Int64
+}
+
+func (c *counting) Tokens(ctx context.Context, key string, rule *quota.Rule, n int) (int, time.Duration, error) {
+	c.asked.Add(1)
+	return c.Book.Tokens(ctx, key, rule, n)
+}
+
+func (c *counting) Slots(ctx context.Context, key string, rule *quota.Rule, n int) (int, error) {
+	c.asked.Add(1)
+	return c.Book.Slots(ctx, key, rule, n)
+}
+
+// replicas are limiters over one store.
+func replicas(t *testing.T, n int, rules ...quota.Rule) (list []*quota.Limiter, pools []*counting) {
+	t.Helper()
+	where := storetest.Where(t)
+	for range n {
+		pool := &counting{Book: book(t, where)}
+		l := quota.New(rules, &quota.Options{Ledger: pool, Pool: pool})
+		t.Cleanup(l.Close)
+		list, pools = append(list, l), append(pools, pool)
+	}
+	return list, pools
+}
+
+// Replicas together let as many calls pass as the quota allows: what one has taken in a batch and not used is missing to the others, until it
+// gives that back.
+func TestRateIsShared(t *testing.T) {
+	t.Parallel()
+	const burst = 200
+	all, pools := replicas(t, 3, quota.Rule{Name: "calls", Per: quota.Tenant, Rate: 1, Burst: burst})
+	var passed atomic.Int64
+	var done sync.WaitGroup
+	for i := range 3 {
+		for range 4 {
+			done.Go(func() {
+				n, leave, _ := enter(all[i], burst, quota.Call{Tenant: "acme\x00"})
+				for _, end := range leave {
+					end(0)
+				}
+				passed.Add(int64(n))
+			})
+		}
+	}
+	done.Wait()
+	if n := passed.Load(); n > burst+1 || n < burst-1 {
+		t.Errorf("%d calls passed, want %d", n, burst)
+	}
+	for _, pool := range pools {
+		if n := pool.asked.Load(); n > burst/10 {
+			t.Errorf("the pool was asked %d times", n)
+		}
+	}
+	if n, _, err := enter(all[0], 1, quota.Call{Tenant: "acme\x00"}); n != 0 || err == nil || err.RetryAfter <= 0 {
+		t.Errorf("%d more, %v", n, err)
+	}
+	if n, _, err := enter(all[0], 1, quota.Call{Tenant: "other"}); n != 1 {
+		t.Errorf("another tenant: %v", err)
+	}
+}
+
+func TestCallsAtOnceAreShared(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]int{"few": 3, "many": 40} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, _ := replicas(t, 2, quota.Rule{Name: "at once", Per: quota.All, Concurrent: limit})
+			n, leave, _ := enter(all[0], limit+5, quota.Call{})
+			if n != limit {
+				t.Errorf("%d at once, want %d", n, limit)
+			}
+			if n, _, err := enter(all[1], 1, quota.Call{}); n != 0 || err == nil {
+				t.Errorf("another replica lets %d pass", n)
+			}
+			for _, end := range leave[:limit/2+1] {
+				end(0)
+			}
+			all[0].Flush() // what goes back by itself is under way
+			other := 0
+			for end := time.Now().Add(2 * time.Minute); other == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				other, _, _ = enter(all[1], 1, quota.Call{})
+			}
+			if other == 0 {
+				t.Error("what is free again is not for another replica")
+			}
+		})
+	}
+}
+
+// Without the store a replica goes by what it lets pass itself.
+func TestPoolThatIsAway(t *testing.T) {
+	t.Parallel()
+	l := quota.New([]quota.Rule{{Name: "calls", Rate: 60, Burst: 5}, {Name: "at once", Concurrent: 50}}, &quota.Options{Pool: away{}})
+	if n, _, err := enter(l, 10, quota.Call{}); n != 5 {
+		t.Errorf("%d calls passed, %v", n, err)
+	}
+	l.Close()
+}
+
+type away struct{}
+
+func (away) Tokens(context.Context, string, *quota.Rule, int) (int, time.Duration, error) {
+	return 0, 0, errors.New("away")
+}
+
+func (away) Slots(context.Context, string, *quota.Rule, int) (int, error) {
+	return 0, errors.New("away")
+}
