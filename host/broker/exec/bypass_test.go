@@ -15,7 +15,6 @@ import (
 	"sync"
 	"testing"
 	"text/tabwriter"
-	"time"
 
 	execbroker "github.com/hako-run/hako/host/broker/exec"
 	"github.com/hako-run/hako/host/broker/exec/judge"
@@ -146,7 +145,6 @@ func newTrial(t *testing.T, m *mode) *trial {
 		options.Rules = func() []judge.Rule { return []judge.Rule{execbroker.AllowAll} }
 	}
 	b.shell = newShell(t, b.workspace, &grant.Exec{Programs: []string{"*"}}, options)
-	b.shell.time = 4 * time.Second
 	if m.rulesOnly {
 		b.broker.Open(b.canary)
 	}

@@ -34,7 +34,8 @@ type command struct {
 
 // launch starts a command, after it was judged and perhaps agreed to. It ends with ctx at the latest.
 func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.ExecRequest) (*command, *abi.Error) {
-	seen := b.watch(call, request)
+	seen := b.watch(ctx, call, request)
+	ctx = seen.ctx
 	dir, err := os.MkdirTemp(b.temp, "hako-command-")
 	if err != nil {
 		b.log.Error("a command has no directory", "plugin", b.plugin, "err", err)

@@ -69,6 +69,9 @@ type result struct {
 	text    string
 }
 
+// patience is the time that commands have in tests that are not about it.
+const patience = 5 * time.Minute
+
 func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.Options) *shell {
 	t.Helper()
 	needsKernel(t)
@@ -100,7 +103,7 @@ func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.
 			}
 		}
 	})
-	return &shell{t: t, plugin: plugin, broker: commands, time: 20 * time.Second, temp: options.TempDir}
+	return &shell{t: t, plugin: plugin, broker: commands, time: patience, temp: options.TempDir}
 }
 
 // run calls the tool.

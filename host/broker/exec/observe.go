@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -16,6 +17,8 @@ type Observation struct {
 	// Outcome is one of Outcomes.
 	Outcome  string
 	Duration time.Duration
+	// TraceID is the trace that the command belongs to; empty if none.
+	TraceID string
 }
 
 // Outcomes of a command: it succeeded, ended with another status or by a signal, its time was up, it wrote too much, was not allowed to
@@ -36,10 +39,13 @@ type sight struct {
 	tool    string
 	program string
 	start   time.Time
+	ctx     context.Context // the call's, for its trace
+	span    *trace.Span
 }
 
-func (b *Broker) watch(call *broker.Call, request *abi.ExecRequest) *sight {
-	return &sight{b, call.Tool, b.label(request), time.Now()}
+func (b *Broker) watch(ctx context.Context, call *broker.Call, request *abi.ExecRequest) *sight {
+	ctx, span := trace.Start(ctx, "exec", trace.Internal)
+	return &sight{b, call.Tool, b.label(request), time.Now(), ctx, span}
 }
 
 // label is the name of a granted program, so that there are no more labels than programs.
@@ -80,10 +86,16 @@ func (s *sight) ended(exit *abi.ExecExit) {
 }
 
 func (s *sight) report(outcome string) {
-	o := Observation{Program: s.program, Outcome: outcome, Duration: time.Since(s.start)}
+	o := Observation{Program: s.program, Outcome: outcome, Duration: time.Since(s.start), TraceID: trace.ID(s.ctx)}
 	if s.broker.observe != nil {
 		s.broker.observe(o)
 	}
-	s.broker.log.LogAttrs(context.Background(), slog.LevelDebug, "command", slog.String("plugin", s.broker.plugin), slog.String("tool", s.tool),
+	s.span.Text(trace.Program, o.Program)
+	s.span.Text(trace.Outcome, outcome)
+	if outcome != OutcomeOK && outcome != OutcomeStatus {
+		s.span.Fail(outcome)
+	}
+	s.span.End()
+	s.broker.log.LogAttrs(s.ctx, slog.LevelDebug, "command", slog.String("plugin", s.broker.plugin), slog.String("tool", s.tool),
 		slog.String("program", o.Program), slog.String("outcome", o.Outcome), slog.Duration("duration", o.Duration))
 }

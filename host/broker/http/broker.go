@@ -93,6 +93,9 @@ type RuleOptions struct {
 	// Answers from the cache do not count. Zero means no limit.
 	Rate  float64
 	Burst int
+	// Trace tells the server which trace a request belongs to (W3C Trace Context: traceparent and tracestate). A vendor learns nothing of the
+	// caller by it, but can tell which requests belong together, so that is for servers of the operator's own.
+	Trace bool
 }
 
 // Broker sends one plugin's requests. It is safe for concurrent use.
@@ -162,6 +165,7 @@ func (r *rule) equip(o *Options) {
 	if own.Rate > 0 {
 		r.limiter = rate.NewLimiter(rate.Limit(own.Rate), max(own.Burst, 1))
 	}
+	r.trace = own.Trace
 	r.dialer = &dialer{rule: r, resolver: o.Resolver, connect: (&net.Dialer{Timeout: dialTimeout}).DialContext}
 	r.transport = newTransport(r.dialer, o.Proxy, o.RootCAs, o.Limits.Header)
 }

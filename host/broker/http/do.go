@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -21,7 +22,8 @@ import (
 // with different calls. It sets call.Replayed when the answer came from a recording.
 func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Response, error) {
 	e := &exchange{broker: b, call: call, start: time.Now()}
-	resp, err := e.begin(ctx, head, body)
+	e.outer, e.span = trace.Start(ctx, "http", trace.Client)
+	resp, err := e.begin(e.outer, head, body)
 	if err != nil {
 		e.end(err)
 		return nil, err
@@ -36,6 +38,8 @@ type exchange struct {
 	call   *broker.Call
 	start  time.Time
 
+	outer   context.Context // the call's, for its trace
+	span    *trace.Span
 	ctx     context.Context // the request's, for its life
 	release func()
 	request *request // the last hop

@@ -1,11 +1,12 @@
 package httpbroker
 
 import (
-	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -25,11 +26,13 @@ type Observation struct {
 	Duration time.Duration
 	// Bytes is how much of the body the guest read, decompressed.
 	Bytes int64
+	// TraceID is the trace that the request belongs to; empty if none.
+	TraceID string
 }
 
 // report tells the observer and the log how the exchange went.
 func (e *exchange) report() {
-	o := Observation{Duration: time.Since(e.start), Bytes: e.bytes}
+	o := Observation{Duration: time.Since(e.start), Bytes: e.bytes, TraceID: trace.ID(e.outer)}
 	if own := (*abi.Error)(nil); errors.As(e.err, &own) && own != errClosed {
 		o.Code = own.Code
 	}
@@ -47,7 +50,31 @@ func (e *exchange) report() {
 	if e.broker.observe != nil {
 		e.broker.observe(o)
 	}
+	e.trace(&o)
 	e.log(attrs, &o)
+}
+
+// trace ends the request's span. It names the vendor's host and nothing else of the URL.
+func (e *exchange) trace(o *Observation) {
+	defer e.span.End()
+	if r := e.request; r != nil {
+		e.span.Name("http " + r.method)
+		e.span.Text(trace.HTTPMethod, r.method)
+		if r.rule != nil { // what no rule allows may be anything
+			e.span.Text(trace.ServerAddress, r.target.host)
+		}
+	}
+	e.span.Text(trace.Rule, o.Rule)
+	e.span.Text(trace.Source, o.Source)
+	e.span.Int(trace.HTTPResends, int64(max(0, o.Tries-1)))
+	e.span.Int(trace.Output, o.Bytes)
+	if o.Status > 0 {
+		e.span.Int(trace.HTTPStatus, int64(o.Status))
+	}
+	e.span.Fail(o.Code)
+	if o.Code == "" && o.Status >= 400 {
+		e.span.Fail(strconv.Itoa(o.Status))
+	}
 }
 
 func (e *exchange) log(attrs []slog.Attr, o *Observation) {
@@ -59,5 +86,5 @@ func (e *exchange) log(attrs []slog.Attr, o *Observation) {
 	}
 	attrs = append(attrs, slog.String("rule", o.Rule), slog.Int("status", o.Status), slog.String("code", o.Code),
 		slog.String("source", o.Source), slog.Int("tries", o.Tries), slog.Int64("bytes", o.Bytes), slog.Duration("duration", o.Duration))
-	e.broker.log.LogAttrs(context.Background(), level, message, attrs...)
+	e.broker.log.LogAttrs(e.outer, level, message, attrs...)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -70,6 +71,13 @@ func (r *request) http(ctx context.Context) *http.Request {
 	}
 	if r.credential != nil {
 		h.Header.Set(r.credential.Header, r.credential.Value)
+	}
+	if at := trace.From(ctx); r.rule != nil && r.rule.trace && at.Parent != "" {
+		h.Header.Set(trace.ParentKey, at.Parent)
+		h.Header.Del(trace.StateKey)
+		if at.State != "" {
+			h.Header.Set(trace.StateKey, at.State)
+		}
 	}
 	return h.WithContext(ctx)
 }

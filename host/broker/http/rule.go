@@ -44,6 +44,7 @@ type rule struct {
 	methods []string
 
 	retries int
+	trace   bool          // the server is told of traces
 	limiter *rate.Limiter // nil: no limit
 
 	dialer    *dialer

@@ -1,8 +1,8 @@
 // Package sqlbroker gives plugins a private SQLite database for each tenant.
 //
-// A Broker belongs to one plugin. The databases are files in one directory, opened when a tenant's first statement comes, brought up
-// to date with the plugin's migrations then, and closed when nobody has used them for a while. What statements may do, and what bounds
-// them, is in package database.
+// A Broker belongs to one plugin. The databases are files in one directory, or lie in a store that replicas share (Place). They are
+// opened when a tenant's first statement comes, brought up to date with the plugin's migrations then, and closed when nobody has used
+// them for a while. What statements may do, and what bounds them, is in package database.
 package sqlbroker
 
 import (
@@ -32,6 +32,8 @@ const (
 type Options struct {
 	// Dir is the directory for the plugin's databases, made when it is needed. Without one every statement is refused.
 	Dir string
+	// Place, if not nil, has the databases instead: then Dir is the beginning of their names, PLUGIN for PLUGIN/FileName(TENANT).
+	Place *Place
 	// Observe, if set, is called once for every statement when it is over, from many goroutines at once.
 	Observe func(Observation)
 	// Logger gets faults of the host's at error level and statements at debug level, never with their text or values. Nil discards
@@ -43,6 +45,7 @@ type Options struct {
 type Broker struct {
 	grant   grant.SQL
 	dir     string
+	place   database.Place // nil: the files of dir
 	observe func(Observation)
 	log     *slog.Logger
 
@@ -61,6 +64,9 @@ func New(g *grant.SQL, options Options) *Broker {
 	b := &Broker{grant: *g, dir: options.Dir, observe: options.Observe, log: options.Logger, open: map[string]*tenant{}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
+	}
+	if options.Place != nil {
+		b.place = options.Place
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
@@ -132,7 +138,7 @@ func (b *Broker) start(t *tenant) {
 	ctx, cancel := context.WithTimeout(b.ctx, openTime)
 	defer cancel()
 	t.db, t.err = database.Open(ctx, database.Options{
-		Path: filepath.Join(b.dir, FileName(t.name)), Migrations: b.grant.Migrations, Quota: b.grant.Quota,
+		Path: b.path(t.name), Place: b.place, Migrations: b.grant.Migrations, Quota: b.grant.Quota,
 	})
 	if t.err == nil {
 		return
@@ -147,6 +153,14 @@ func (b *Broker) start(t *tenant) {
 	b.mu.Lock()
 	delete(b.open, t.name) // the next call tries again
 	b.mu.Unlock()
+}
+
+// path is where a tenant's database is.
+func (b *Broker) path(tenant string) string {
+	if b.place != nil {
+		return b.dir + "/" + FileName(tenant)
+	}
+	return filepath.Join(b.dir, FileName(tenant))
 }
 
 // leave counts a call out.

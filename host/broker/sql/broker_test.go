@@ -34,12 +34,12 @@ func (m memory) Write(offset uint32, data []byte) bool {
 
 // guest calls the functions of the module as a guest does.
 type guest struct {
-	t         *testing.T
+	t         testing.TB
 	call      *broker.Call
 	functions map[string]broker.Function
 }
 
-func newGuest(t *testing.T, b *Broker, tenant string) *guest {
+func newGuest(t testing.TB, b *Broker, tenant string) *guest {
 	g := &guest{t: t, call: &broker.Call{Plugin: "p", Tool: "t", Tenant: tenant, Memory: make(memory, 64<<10)}, functions: map[string]broker.Function{}}
 	for _, f := range b.Module().Functions {
 		g.functions[f.Name] = f

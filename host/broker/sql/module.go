@@ -41,7 +41,7 @@ func (b *Broker) statement(ctx context.Context, call *broker.Call, function stri
 	s := b.session(call)
 	s.blobs = nil
 	var result *abi.SQLResult
-	s.observed(function, func() *abi.Error {
+	s.observed(ctx, function, func() *abi.Error {
 		result = s.statement(ctx, function, params, run)
 		return result.Error
 	})
@@ -100,7 +100,7 @@ func (b *Broker) rollback(ctx context.Context, call *broker.Call, _ []uint64) ui
 // transaction returns 0, or the length of the error that is given to the guest.
 func (b *Broker) transaction(ctx context.Context, call *broker.Call, function string, do func(*database.Session) *abi.Error) uint64 {
 	s := b.session(call)
-	err := s.observed(function, func() *abi.Error {
+	err := s.observed(ctx, function, func() *abi.Error {
 		open, failure := s.open(ctx)
 		if failure != nil {
 			return failure

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -63,20 +64,27 @@ type Observation struct {
 	// Code is the code of the *abi.Error that the guest got; empty if none.
 	Code     string
 	Duration time.Duration
+	// TraceID is the trace that the statement belongs to; empty if none.
+	TraceID string
 }
 
 // observed runs do, which is one function of the guest's, and tells the observer and the log how it went.
-func (s *session) observed(function string, do func() *abi.Error) *abi.Error {
+func (s *session) observed(ctx context.Context, function string, do func() *abi.Error) *abi.Error {
+	_, span := trace.Start(ctx, "sql "+function, trace.Client)
+	defer span.End()
 	start := time.Now()
 	err := do()
-	o := Observation{Function: function, Duration: time.Since(start)}
+	o := Observation{Function: function, Duration: time.Since(start), TraceID: trace.ID(ctx)}
 	if err != nil {
 		o.Code = err.Code
 	}
+	span.Text(trace.DatabaseSystem, "sqlite")
+	span.Text(trace.DatabaseOperation, function)
+	span.Fail(o.Code)
 	if s.broker.observe != nil {
 		s.broker.observe(o)
 	}
-	s.broker.log.LogAttrs(context.Background(), slog.LevelDebug, "sql", slog.String("plugin", s.call.Plugin), slog.String("tool", s.call.Tool),
+	s.broker.log.LogAttrs(ctx, slog.LevelDebug, "sql", slog.String("plugin", s.call.Plugin), slog.String("tool", s.call.Tool),
 		slog.String("function", function), slog.String("code", o.Code), slog.Duration("duration", o.Duration))
 	return err
 }

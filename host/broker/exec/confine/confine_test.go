@@ -339,7 +339,7 @@ func TestGone(t *testing.T) {
 		if r.err == nil && !strings.HasPrefix(line, ":") { // which leaves its work to the background
 			t.Errorf("%s ended by itself: %v", line, r)
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > 5*time.Minute {
 			t.Errorf("%s took %v to end", line, took)
 		}
 	}
@@ -399,10 +399,10 @@ func TestWithoutNamespaces(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 	start := time.Now()
-	if r := b.line(t.Context(), "sleep 3135 & setsid sleep 5 & echo started"); r.err != nil || r.out != "started\n" {
+	if r := b.line(t.Context(), "sleep 3135 & setsid sleep 60 & echo started"); r.err != nil || r.out != "started\n" {
 		t.Errorf("%v", r)
 	}
-	if took := time.Since(start); took > 4*time.Second {
+	if took := time.Since(start); took > 50*time.Second {
 		t.Errorf("a command that leaves something behind took %v", took)
 	}
 	if left, err := exec.Command("pgrep", "-f", "sleep 3135").Output(); err == nil {

@@ -1,0 +1,201 @@
+package sqlbroker
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/database"
+)
+
+// Place keeps the databases of plugins in a store that several processes share, page by page. It is safe for concurrent use.
+type Place struct {
+	store *store.Store
+	// open bounds the calls that take connections to the store, so that those who write always get a second one.
+	open chan struct{}
+}
+
+var _ database.Place = (*Place)(nil)
+
+// steps are the migrations of the store.
+var steps = []string{
+	`CREATE TABLE plugin_database (name TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL, length BIGINT NOT NULL);
+	CREATE TABLE plugin_page (database TEXT NOT NULL, number BIGINT NOT NULL, version BIGINT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (database, number));
+	CREATE INDEX plugin_page_version ON plugin_page (database, version)`,
+}
+
+// maxSnapshots bounds what plugins take of the store's connections.
+const maxSnapshots = 8
+
+// NewPlace returns the place for plugins' databases in s. Its error is s's.
+func NewPlace(ctx context.Context, s *store.Store) (*Place, error) {
+	if err := s.Migrate(ctx, "plugin databases", steps...); err != nil {
+		return nil, err
+	}
+	return &Place{store: s, open: make(chan struct{}, maxSnapshots)}, nil
+}
+
+// Lock implements database.Place. A lock that was lost with its connection is noticed by Commit, from the version.
+func (p *Place) Lock(ctx context.Context, name string) (release func(), err error) {
+	_, release, err = p.store.Lock(ctx, "plugin database "+name)
+	return release, err
+}
+
+// Commit implements database.Place.
+func (p *Place) Commit(ctx context.Context, name string, version, length int64, pages []database.Page) error {
+	return p.store.Update(ctx, func(tx *sql.Tx) error {
+		if err := advance(ctx, tx, name, version, length); err != nil {
+			return err
+		}
+		for len(pages) > 0 {
+			n := min(len(pages), maxRows)
+			if err := put(ctx, tx, name, version+1, pages[:n]); err != nil {
+				return err
+			}
+			pages = pages[n:]
+		}
+		return nil
+	})
+}
+
+// advance makes the database's version the next one.
+func advance(ctx context.Context, tx *sql.Tx, name string, version, length int64) error {
+	const begin = "INSERT INTO plugin_database (name, version, length) VALUES ($1, 1, $2) ON CONFLICT DO NOTHING"
+	const next = "UPDATE plugin_database SET version = version + 1, length = $1 WHERE name = $2 AND version = $3"
+	query, args := next, []any{length, name, version}
+	if version == 0 {
+		query, args = begin, []any{name, length}
+	}
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return database.ErrChanged
+}
+
+// maxRows is how many pages one statement writes.
+const maxRows = 128
+
+func put(ctx context.Context, tx *sql.Tx, name string, version int64, pages []database.Page) error {
+	var query strings.Builder
+	query.WriteString("INSERT INTO plugin_page (database, number, version, data) VALUES ")
+	query.WriteString("($1, $2, $3, $4)")
+	args := []any{name, pages[0].Number, version, pages[0].Data}
+	for _, page := range pages[1:] {
+		fmt.Fprintf(&query, ", ($1, $%d, $3, $%d)", len(args)+1, len(args)+2)
+		args = append(args, page.Number, page.Data)
+	}
+	query.WriteString(" ON CONFLICT (database, number) DO UPDATE SET version = excluded.version, data = excluded.data")
+	_, err := tx.ExecContext(ctx, query.String(), args...)
+	return err
+}
+
+// snapshot is a transaction of the store's that only reads.
+type snapshot struct {
+	name            string
+	version, length int64
+	// reads are what is to be read; the transaction ends when it is closed, and says how on ended.
+	reads chan func(*sql.Tx)
+	ended chan error
+	stop  context.CancelFunc
+	leave func()
+}
+
+var errEnded = errors.New("the transaction has ended")
+
+// Snapshot implements database.Place.
+func (p *Place) Snapshot(ctx context.Context, name string) (database.Snapshot, error) {
+	select {
+	case p.open <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	// The statement's time may end before the transaction does, whose later statements have their own.
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &snapshot{name: name, reads: make(chan func(*sql.Tx)), ended: make(chan error, 1), stop: stop, leave: func() { <-p.open }}
+	began := false
+	go func() {
+		s.ended <- p.store.View(inner, func(tx *sql.Tx) error {
+			if began {
+				return errEnded // with the connection; another transaction would see another version
+			}
+			began = true
+			for read := range s.reads {
+				read(tx)
+			}
+			return nil
+		})
+	}()
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, "SELECT version, length FROM plugin_database WHERE name = $1", name).Scan(&s.version, &s.length)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// read runs f in the transaction.
+func (s *snapshot) read(ctx context.Context, f func(*sql.Tx) error) error {
+	done := make(chan error, 1)
+	select {
+	case s.reads <- func(tx *sql.Tx) { done <- f(tx) }:
+		return <-done
+	case err := <-s.ended:
+		s.ended <- err
+		if err == nil {
+			err = errEnded
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close implements database.Snapshot.
+func (s *snapshot) Close() error {
+	close(s.reads)
+	err := <-s.ended
+	s.stop()
+	s.leave()
+	return err
+}
+
+// Version implements database.Snapshot.
+func (s *snapshot) Version() int64 { return s.version }
+
+// Length implements database.Snapshot.
+func (s *snapshot) Length() int64 { return s.length }
+
+// Changed implements database.Snapshot.
+func (s *snapshot) Changed(ctx context.Context, version int64) (numbers []int64, err error) {
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		numbers, err = store.Select(ctx, tx, store.Column[int64], "SELECT number FROM plugin_page WHERE database = $1 AND version > $2", s.name, version)
+		return err
+	})
+	return numbers, err
+}
+
+// Read implements database.Snapshot.
+func (s *snapshot) Read(ctx context.Context, first, n int64) (pages []database.Page, err error) {
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		pages, err = store.Select(ctx, tx, scanPage, "SELECT number, data FROM plugin_page WHERE database = $1 AND number >= $2 AND number < $3", s.name, first, first+n)
+		return err
+	})
+	return pages, err
+}
+
+func scanPage(rows *sql.Rows) (page database.Page, err error) {
+	err = rows.Scan(&page.Number, &page.Data)
+	return page, err
+}
