@@ -14,6 +14,7 @@ var turnBuckets = []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3
 type chatCounters struct {
 	turns, rounds         *prometheus.HistogramVec
 	calls, tokens, cost   *prometheus.CounterVec
+	attempts, feedback    *prometheus.CounterVec
 	requests, firstTokens *prometheus.HistogramVec
 }
 
@@ -33,11 +34,19 @@ func newChatCounters() chatCounters {
 			Name: "hako_chat_tool_calls_total",
 			Help: "Tool calls that were made for answers.",
 		}, []string{"door"}),
+		feedback: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_chat_feedback_total",
+			Help: "What people thought of answers, by door and rating (good, bad).",
+		}, []string{"door", "rating"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hako_llm_request_duration_seconds",
 			Help:    "Time until a model's answer was whole, repetitions included, by model and outcome.",
 			Buckets: durationBuckets,
 		}, []string{"model", "outcome"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_llm_attempts_total",
+			Help: "Requests that were sent to models, repetitions included.",
+		}, []string{"model"}),
 		firstTokens: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "hako_llm_first_text_seconds",
 			Help:    "Time until the first part of a model's answer.",
@@ -55,19 +64,29 @@ func newChatCounters() chatCounters {
 }
 
 func (c chatCounters) register(r *prometheus.Registry) {
-	r.MustRegister(c.turns, c.rounds, c.calls, c.requests, c.firstTokens, c.tokens, c.cost)
+	r.MustRegister(c.turns, c.rounds, c.calls, c.requests, c.attempts, c.firstTokens, c.tokens, c.cost, c.feedback)
 }
 
 // TurnEnded counts a turn of a conversation.
 func (m *Metrics) TurnEnded(r chat.Record) {
-	m.chat.turns.WithLabelValues(r.Door, string(r.Outcome)).Observe(r.Duration.Seconds())
+	observe(m.chat.turns.WithLabelValues(r.Door, string(r.Outcome)), r.Duration, r.TraceID)
 	m.chat.rounds.WithLabelValues(r.Door).Observe(float64(r.Rounds))
 	m.chat.calls.WithLabelValues(r.Door).Add(float64(r.Calls))
 }
 
+// AnswerRated counts what people think of answers.
+func (m *Metrics) AnswerRated(f chat.Feedback) {
+	rating := "bad"
+	if f.Good {
+		rating = "good"
+	}
+	m.chat.feedback.WithLabelValues(f.Door, rating).Inc()
+}
+
 // ModelAsked counts a request to a model. Its label is the name in the configuration.
 func (m *Metrics) ModelAsked(c llm.Completion) {
-	m.chat.requests.WithLabelValues(c.Provider, c.Outcome).Observe(c.Duration.Seconds())
+	observe(m.chat.requests.WithLabelValues(c.Provider, c.Outcome), c.Duration, c.TraceID)
+	m.chat.attempts.WithLabelValues(c.Provider).Add(float64(c.Attempts))
 	if c.FirstText > 0 {
 		m.chat.firstTokens.WithLabelValues(c.Provider).Observe(c.FirstText.Seconds())
 	}

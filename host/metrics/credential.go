@@ -12,6 +12,13 @@ import (
 // statusTime bounds how long a scrape looks at the credentials.
 const statusTime = 2 * time.Second
 
+func newRenewals() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hako_credential_renewals_total",
+		Help: "Attempts to get a new access token, by credential and outcome.",
+	}, []string{"credential", "outcome"})
+}
+
 // CredentialRenewed counts an attempt to get a new access token.
 func (m *Metrics) CredentialRenewed(r credential.Renewal) {
 	m.renewals.WithLabelValues(r.Credential, r.Outcome).Inc()

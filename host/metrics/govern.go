@@ -10,16 +10,68 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
+// waitBuckets are for what waits for people, in seconds.
+var waitBuckets = []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
+
+// governCounters count what is decided about calls.
+type governCounters struct {
+	decisions, approvals, elicitations, refusals, secrets *prometheus.CounterVec
+	approvalWait                                          *prometheus.HistogramVec
+}
+
+func newGovernCounters() governCounters {
+	return governCounters{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_policy_decisions_total",
+			Help: "Decisions of the policy by action and rule.",
+		}, []string{"action", "rule"}),
+		approvals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_approvals_total",
+			Help: "Questions to people by what became of them.",
+		}, []string{"outcome"}),
+		elicitations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_elicitations_total",
+			Help: "Questions of upstream servers in the middle of calls by mode (form, url) and what became of them.",
+		}, []string{"mode", "outcome"}),
+		approvalWait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_approval_wait_seconds",
+			Help:    "Time that questions to people waited, by what became of them.",
+			Buckets: waitBuckets,
+		}, []string{"outcome"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_quota_refusals_total",
+			Help: "Calls that were refused because a quota was used up.",
+		}, []string{"quota"}),
+		secrets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_secrets_found_total",
+			Help: "Secrets found by rule, place (arguments, results, logs) and what became of them (report, mask, refuse).",
+		}, []string{"rule", "place", "action"}),
+	}
+}
+
+func (c governCounters) register(r *prometheus.Registry) {
+	r.MustRegister(c.decisions, c.approvals, c.elicitations, c.approvalWait, c.refusals, c.secrets)
+	for _, outcome := range approval.Outcomes {
+		c.approvals.WithLabelValues(outcome) // so that the first one is an increase
+	}
+}
+
 // governed counts what was decided about calls, asked and refused. Names of rules and quotas come from the policy file.
 func (m *Metrics) governed(r pipeline.Record) {
 	if r.Action != "" {
-		m.decisions.WithLabelValues(string(r.Action), r.Rule).Inc()
+		m.govern.decisions.WithLabelValues(string(r.Action), r.Rule).Inc()
 	}
-	for _, outcome := range r.Answers {
-		m.approvals.WithLabelValues(outcome).Inc()
+	for _, answer := range r.Answers {
+		m.govern.approvals.WithLabelValues(answer.Outcome).Inc()
+		if answer.Waited > 0 {
+			m.govern.approvalWait.WithLabelValues(answer.Outcome).Observe(answer.Waited.Seconds())
+		}
+	}
+	for _, asked := range r.Elicited {
+		m.govern.elicitations.WithLabelValues(asked.Mode, asked.Outcome).Inc()
 	}
 	if r.Quota != "" {
-		m.refusals.WithLabelValues(r.Quota).Inc()
+		m.govern.refusals.WithLabelValues(r.Quota).Inc()
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
 	execbroker "github.com/hako-run/hako/host/broker/exec"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
@@ -25,9 +27,11 @@ import (
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/pdk/abi"
@@ -71,11 +75,11 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.CallStarted(abi.CallTool)
 	m.CallEnded(pipeline.Record{
 		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
-		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20,
-		Action: policy.Ask, Rule: "ask before writing", Answers: []string{approval.Yes, approval.No}, Quota: "calls of a user",
+		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20, Steps: 5,
+		Action: policy.Ask, Rule: "ask before writing", Answers: []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}}, Elicited: []pipeline.Elicited{{Mode: "form", Outcome: "accept"}}, Quota: "calls of a user",
 	})
 	governed(t, m)
-	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second})
+	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second, Tries: 3, Bytes: 99})
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 777, Source: httpbroker.SourceNetwork})
 	m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
 	m.SecretFound(secretscan.Finding{Rule: "github-pat"})
@@ -83,14 +87,20 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.SlackRequest("chat.postMessage", "ok")
 	m.SlackRateLimited("chat.update")
 	m.SlackRollover()
+	m.AgentRequest("send", "ok")
+	m.AgentCall(agent.ResultAnswered, time.Second)
+	m.AgentSessions(1)
+	m.AgentOutdated(1)
 	m.TurnEnded(chat.Record{Door: pipeline.DoorTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second, Rounds: 11, Calls: 10})
-	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second, FirstText: time.Second, Usage: llm.Usage{Input: 7}, Cost: 0.5})
+	m.AnswerRated(chat.Feedback{Door: pipeline.DoorSlack, Good: true})
+	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second, FirstText: time.Second, Attempts: 2, Usage: llm.Usage{Input: 7}, Cost: 0.5})
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
 	credentials, err := credential.New(credential.Options{Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.ShowCredentials(credentials)
+	m.ShowReloads(func() (time.Time, bool) { return time.Unix(1, 0), true })
 	upstreams, err := mcpclient.New(mcpclient.Options{Catalog: new(catalog.Catalog)})
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +114,32 @@ func filled(t *testing.T) *metrics.Metrics {
 	}
 	m.ShowUpstreams(upstreams)
 	m.CommandEnded("shell", execbroker.Observation{Program: "git", Outcome: execbroker.OutcomeOK, Duration: time.Second})
+	inside(t, m)
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})
 	return m
+}
+
+// inside shows what happens at the MCP door, in the sandbox and in the audit log.
+func inside(t *testing.T, m *metrics.Metrics) {
+	t.Helper()
+	m.RequestAnswered("stateless", "tools/call", time.Second)
+	m.ShowDoor(func() metrics.DoorLoad { return metrics.DoorLoad{Requests: 1, Streams: 2, Sessions: 3} }, []string{"auth", "origin"})
+	m.RequestRefused("auth")
+	m.CallQueued("files", 20*time.Millisecond)
+	m.PluginCompiled("files", sandbox.FromCache, 200*time.Millisecond)
+	m.InstanceMade("files", sandbox.FromImage, time.Millisecond)
+	m.InstanceRestored("files", 30*time.Microsecond)
+	m.InstanceClosed("files", sandbox.CloseFailed)
+	log, err := audit.Open(&audit.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	if err := log.Append(t.Context(), &audit.Event{Type: "tools/call"}); err != nil {
+		t.Fatal(err)
+	}
+	m.ShowAudit(log)
 }
 
 // governed shows a policy file that has broken, and a question that waits.
@@ -176,6 +209,31 @@ func TestCalls(t *testing.T) {
 		`hako_credentials{credential="kot",state="ready"} 0`,
 		`hako_sandbox_calls{plugin="files",state="running"} 0`,
 		`hako_build_info{goversion=`,
+		`hako_approval_wait_seconds_bucket{outcome="yes",le="60"} 1`,
+		`hako_approvals_total{outcome="expired"} 0`,
+		`hako_mcp_request_duration_seconds_count{era="stateless",method="tools/call"} 1`,
+		`hako_mcp_requests_refused_total{reason="auth"} 1`,
+		`hako_mcp_requests_refused_total{reason="origin"} 0`,
+		`hako_mcp_requests_in_flight 1`,
+		`hako_mcp_streams 2`,
+		`hako_mcp_sessions 3`,
+		`hako_sandbox_queue_seconds_bucket{plugin="files",le="0.05"} 1`,
+		`hako_sandbox_compile_seconds_count{how="cache"} 1`,
+		`hako_sandbox_instance_start_seconds_count{how="image",plugin="files"} 1`,
+		`hako_sandbox_restore_seconds_bucket{plugin="files",le="5e-05"} 1`,
+		`hako_sandbox_instances_closed_total{plugin="files",reason="failed"} 1`,
+		`hako_sandbox_steps_total{plugin="files"} 5`,
+		`hako_sandbox_instances{plugin="files",state="idle"} 0`,
+		`hako_sandbox_interpreted{plugin="files"} 0`,
+		`hako_plugin_update_waiting{plugin="files"} 0`,
+		`hako_sandbox_memory_limit_bytes 2.147483648e+09`,
+		`hako_audit_records_total 1`,
+		`hako_audit_failures_total 0`,
+		`hako_audit_unsigned_records 1`,
+		`hako_audit_signed_timestamp_seconds 0`,
+		`hako_http_attempts_total{permission="jma",plugin="weather"} 3`,
+		`hako_http_response_bytes_total{permission="jma",plugin="weather"} 99`,
+		`hako_llm_attempts_total{model="claude"} 2`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
@@ -214,9 +272,19 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("docs/metrics.md does not name the outcome %s", outcome)
 		}
 	}
+	for _, reason := range slices.Concat(mcpserver.RefusalReasons, sandbox.CloseReasons) {
+		if !strings.Contains(string(page), "`"+reason+"`") {
+			t.Errorf("docs/metrics.md does not name the reason %s", reason)
+		}
+	}
 	for _, outcome := range approval.Outcomes {
 		if !strings.Contains(string(page), "`"+outcome+"`") {
 			t.Errorf("docs/metrics.md does not name the outcome %s of approvals", outcome)
+		}
+	}
+	for _, result := range agent.Results {
+		if !strings.Contains(string(page), "`"+result+"`") {
+			t.Errorf("docs/metrics.md does not name the result %s of agents' calls", result)
 		}
 	}
 }

@@ -4,18 +4,81 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/hako-run/hako/host"
 	execbroker "github.com/hako-run/hako/host/broker/exec"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 )
 
+// brokerCounters count what plugins do with their permissions.
+type brokerCounters struct {
+	requests, responseBytes, attempts *prometheus.CounterVec
+	statements, commands              *prometheus.CounterVec
+
+	requestDuration, statementDuration, commandDuration *prometheus.HistogramVec
+}
+
+func newBrokerCounters() brokerCounters {
+	c := brokerCounters{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_http_requests_total",
+			Help: "HTTP requests of plugins by permission, outcome (a class of status codes, or the code of an error) and source of the answer.",
+		}, []string{"plugin", "permission", "outcome", "source"}),
+		requestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_http_request_duration_seconds",
+			Help:    "Time of a plugin's HTTP request until its answer was read, with redirects, retries and waiting for the rate limit.",
+			Buckets: durationBuckets,
+		}, []string{"plugin", "permission"}),
+		responseBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_http_response_bytes_total",
+			Help: "Bytes of answers that plugins read, decompressed.",
+		}, []string{"plugin", "permission"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_http_attempts_total",
+			Help: "How often something was sent for plugins' HTTP requests: retries, redirects and revalidations included.",
+		}, []string{"plugin", "permission"}),
+	}
+	c.countData()
+	return c
+}
+
+// countData adds what counts databases and commands.
+func (c *brokerCounters) countData() {
+	c.statements = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hako_sql_statements_total",
+		Help: "Uses of plugins' databases by function and outcome (ok, or the code of an error).",
+	}, []string{"plugin", "function", "outcome"})
+	c.statementDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "hako_sql_statement_duration_seconds",
+		Help:    "Time of one use of a plugin's database, waiting for locks included.",
+		Buckets: statementBuckets,
+	}, []string{"plugin", "function"})
+	c.commands = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hako_commands_total",
+		Help: "Commands of plugins, by granted program and outcome.",
+	}, []string{"plugin", "program", "outcome"})
+	c.commandDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "hako_command_duration_seconds",
+		Help:    "Duration of plugins' commands, time in which a person was asked included.",
+		Buckets: commandBuckets,
+	}, []string{"plugin", "program"})
+}
+
+func (c *brokerCounters) register(m *Metrics) {
+	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration)
+	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration)
+}
+
 var _ host.RequestObserver = (*Metrics)(nil)
 
 // RequestEnded counts an HTTP request of a plugin.
 func (m *Metrics) RequestEnded(plugin string, o httpbroker.Observation) {
-	m.requests.WithLabelValues(plugin, o.Rule, requestOutcome(o), o.Source).Inc()
-	m.requestDuration.WithLabelValues(plugin, o.Rule).Observe(o.Duration.Seconds())
+	m.brokers.requests.WithLabelValues(plugin, o.Rule, requestOutcome(o), o.Source).Inc()
+	observe(m.brokers.requestDuration.WithLabelValues(plugin, o.Rule), o.Duration, o.TraceID)
+	m.brokers.responseBytes.WithLabelValues(plugin, o.Rule).Add(float64(o.Bytes))
+	m.brokers.attempts.WithLabelValues(plugin, o.Rule).Add(float64(o.Tries))
 }
 
 // requestOutcome is "2xx" and its like, or the code of what the guest got as an error.
@@ -36,8 +99,8 @@ var statementBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 
 
 // StatementEnded counts a use of a plugin's database.
 func (m *Metrics) StatementEnded(plugin string, o sqlbroker.Observation) {
-	m.statements.WithLabelValues(plugin, o.Function, cmp.Or(o.Code, "ok")).Inc()
-	m.statementDuration.WithLabelValues(plugin, o.Function).Observe(o.Duration.Seconds())
+	m.brokers.statements.WithLabelValues(plugin, o.Function, cmp.Or(o.Code, "ok")).Inc()
+	observe(m.brokers.statementDuration.WithLabelValues(plugin, o.Function), o.Duration, o.TraceID)
 }
 
 var _ host.CommandObserver = (*Metrics)(nil)
@@ -47,6 +110,6 @@ var commandBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 // CommandEnded counts a command of a plugin.
 func (m *Metrics) CommandEnded(plugin string, o execbroker.Observation) {
-	m.commands.WithLabelValues(plugin, o.Program, o.Outcome).Inc()
-	m.commandDuration.WithLabelValues(plugin, o.Program).Observe(o.Duration.Seconds())
+	m.brokers.commands.WithLabelValues(plugin, o.Program, o.Outcome).Inc()
+	observe(m.brokers.commandDuration.WithLabelValues(plugin, o.Program), o.Duration, o.TraceID)
 }

@@ -9,5 +9,5 @@ var _ host.SecretObserver = (*Metrics)(nil)
 
 // SecretFound counts a secret in what a plugin logged.
 func (m *Metrics) SecretFound(f secretscan.Finding) {
-	m.secrets.WithLabelValues(f.Rule, string(f.Place), string(f.Action)).Inc()
+	m.govern.secrets.WithLabelValues(f.Rule, string(f.Place), string(f.Action)).Inc()
 }

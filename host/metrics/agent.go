@@ -1,0 +1,61 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hako-run/hako/host/agent"
+)
+
+var _ agent.Observer = (*Metrics)(nil)
+
+// agentCounters count what passes between managed agents and hako.
+type agentCounters struct {
+	requests *prometheus.CounterVec
+	calls    *prometheus.HistogramVec
+	sessions prometheus.Gauge
+	outdated prometheus.Gauge
+}
+
+func newAgentCounters() agentCounters {
+	return agentCounters{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_agent_api_requests_total",
+			Help: "Requests to the Managed Agents API by operation and result.",
+		}, []string{"operation", "result"}),
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_agent_call_duration_seconds",
+			Help:    "Time from a managed agent's call until it had its answer, or needed none, by result.",
+			Buckets: turnBuckets,
+		}, []string{"result"}),
+		sessions: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "hako_agent_sessions",
+			Help: "Sessions of managed agents that are followed.",
+		}),
+		outdated: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "hako_agent_sessions_outdated",
+			Help: "Sessions of managed agents that have other tools than hako offers.",
+		}),
+	}
+}
+
+func (a agentCounters) register(r *prometheus.Registry) {
+	r.MustRegister(a.requests, a.calls, a.sessions, a.outdated)
+}
+
+// AgentRequest counts a request to the API.
+func (m *Metrics) AgentRequest(operation, result string) {
+	m.agent.requests.WithLabelValues(operation, result).Inc()
+}
+
+// AgentCall counts a call that has ended.
+func (m *Metrics) AgentCall(result string, took time.Duration) {
+	m.agent.calls.WithLabelValues(result).Observe(took.Seconds())
+}
+
+// AgentSessions counts the sessions that are followed.
+func (m *Metrics) AgentSessions(n int) { m.agent.sessions.Add(float64(n)) }
+
+// AgentOutdated counts the sessions that have other tools than hako offers.
+func (m *Metrics) AgentOutdated(n int) { m.agent.outdated.Add(float64(n)) }

@@ -1,0 +1,112 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// callCounters count calls, whatever they are for.
+type callCounters struct {
+	total, bytes *prometheus.CounterVec
+	duration     *prometheus.HistogramVec
+	running      *prometheus.GaugeVec
+
+	bound bound[callKind, *callSeries]
+	// methods are the pipeline's, and otherMethod.
+	methods map[string]method
+}
+
+// method is a method as a label, with its calls in flight.
+type method struct {
+	label   string
+	running prometheus.Gauge
+}
+
+// callKind is what calls have in common that are counted by the same series.
+type callKind struct{ method, name, plugin, door, outcome string }
+
+// callSeries are those of one kind of calls.
+type callSeries struct {
+	total, in, out, steps prometheus.Counter
+	duration              timings
+}
+
+func newCallCounters() *callCounters {
+	c := &callCounters{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_calls_total",
+			Help: "Calls by method, name in the catalog, plugin, door and outcome. Name and plugin are empty for what is not in the catalog.",
+		}, []string{"method", "name", "plugin", "door", "outcome"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_call_duration_seconds",
+			Help:    "Time from a call's arrival to its answer, waiting included.",
+			Buckets: durationBuckets,
+		}, []string{"method", "name", "plugin"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_call_bytes_total",
+			Help: "Bytes of arguments (direction in) and results (direction out).",
+		}, []string{"plugin", "direction"}),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "hako_calls_in_flight",
+			Help: "Calls between arrival and answer.",
+		}, []string{"method"}),
+		methods: map[string]method{},
+	}
+	for _, label := range []string{abi.CallTool, abi.ReadResource, abi.GetPrompt, abi.Complete, otherMethod} {
+		c.methods[label] = method{label, c.running.WithLabelValues(label)}
+	}
+	return c
+}
+
+func (c *callCounters) register(m *Metrics) {
+	m.registry.MustRegister(c.total, c.duration, c.bytes, c.running)
+	m.ofPlugins(c.total, c.duration, c.bytes)
+	c.bound.bind = m.bindCall
+}
+
+var _ pipeline.Observer = (*Metrics)(nil)
+
+// CallStarted counts a call in.
+func (m *Metrics) CallStarted(method string) { m.calls.method(method).running.Inc() }
+
+// CallEnded counts a call out.
+func (m *Metrics) CallEnded(r pipeline.Record) {
+	method := m.calls.method(r.Method)
+	method.running.Dec()
+	series := seriesOf(m, &m.calls.bound, callKind{method.label, r.Name, r.Source, r.Caller.Door, string(r.Outcome)})
+	series.total.Inc()
+	series.duration.observe(r.Duration, r.TraceID)
+	series.in.Add(float64(r.Input))
+	series.out.Add(float64(r.Output))
+	series.steps.Add(float64(r.Steps))
+	m.governed(r)
+	for _, f := range r.Findings {
+		m.SecretFound(f)
+	}
+}
+
+// bindCall finds the series of a kind of calls. A name beyond the bound is counted as another one and not kept.
+func (m *Metrics) bindCall(kind callKind) (*callSeries, bool) {
+	c := m.calls
+	name := m.labels.name(kind.plugin, kind.name)
+	return &callSeries{
+		total:    c.total.WithLabelValues(kind.method, name, kind.plugin, kind.door, kind.outcome),
+		duration: timings{histogram: c.duration.WithLabelValues(kind.method, name, kind.plugin)},
+		in:       c.bytes.WithLabelValues(kind.plugin, "in"),
+		out:      c.bytes.WithLabelValues(kind.plugin, "out"),
+		steps:    m.sandbox.steps.WithLabelValues(kind.plugin),
+	}, name == kind.name
+}
+
+// otherMethod stands for methods that are none of the pipeline's.
+const otherMethod = "other"
+
+// method returns the one of this name, or that of otherMethod.
+func (c *callCounters) method(name string) method {
+	if known, ok := c.methods[name]; ok {
+		return known
+	}
+	return c.methods[otherMethod]
+}

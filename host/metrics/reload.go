@@ -1,0 +1,30 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ShowReloads adds what became of the last reading of the configuration, the one at the start included. last says when that was, and
+// whether what was read is in force.
+func (m *Metrics) ShowReloads(last func() (at time.Time, ok bool)) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hako_config_reload_success",
+			Help: "1 if the configuration that was read last is in force, 0 if it has an error and the one before stays.",
+		}, func() float64 {
+			if _, ok := last(); ok {
+				return 1
+			}
+			return 0
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hako_config_reload_timestamp_seconds",
+			Help: "When the configuration was read last, in seconds since 1970.",
+		}, func() float64 {
+			at, _ := last()
+			return float64(at.UnixMilli()) / 1000
+		}),
+	)
+}

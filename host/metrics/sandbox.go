@@ -1,0 +1,95 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hako-run/hako/host/sandbox"
+)
+
+var _ sandbox.Observer = (*Metrics)(nil)
+
+// Buckets in seconds: for waiting in a queue, for what is done to an instance, and for making code ready.
+var (
+	queueBuckets    = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30}
+	instanceBuckets = []float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 1}
+	compileBuckets  = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+)
+
+// sandboxCounters count what becomes of plugins' code and instances.
+type sandboxCounters struct {
+	queue, compile, made, restore *prometheus.HistogramVec
+	closed, steps                 *prometheus.CounterVec
+
+	bound bound[string, *sandboxSeries]
+}
+
+// sandboxSeries are those that every call of a plugin adds to.
+type sandboxSeries struct{ queue, restore prometheus.Observer }
+
+func newSandboxCounters() *sandboxCounters {
+	return &sandboxCounters{
+		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_sandbox_queue_seconds",
+			Help:    "Time that calls waited until they could run.",
+			Buckets: queueBuckets,
+		}, []string{"plugin"}),
+		compile: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_sandbox_compile_seconds",
+			Help:    "Time until a plugin's code could run, by how it was made ready (compiler, cache, interpreter).",
+			Buckets: compileBuckets,
+		}, []string{"how"}),
+		made: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_sandbox_instance_start_seconds",
+			Help:    "Time to make an instance, by how (start, image).",
+			Buckets: instanceBuckets,
+		}, []string{"plugin", "how"}),
+		restore: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "hako_sandbox_restore_seconds",
+			Help:    "Time to put an instance back after a call.",
+			Buckets: instanceBuckets,
+		}, []string{"plugin"}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_sandbox_instances_closed_total",
+			Help: "Instances that were thrown away, by reason.",
+		}, []string{"plugin", "reason"}),
+		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hako_sandbox_steps_total",
+			Help: "Steps that guests computed: functions entered and loops repeated.",
+		}, []string{"plugin"}),
+	}
+}
+
+func (c *sandboxCounters) register(m *Metrics) {
+	m.registry.MustRegister(c.queue, c.compile, c.made, c.restore, c.closed, c.steps)
+	m.ofPlugins(c.queue, c.made, c.restore, c.closed, c.steps)
+	c.bound.bind = func(plugin string) (*sandboxSeries, bool) {
+		return &sandboxSeries{c.queue.WithLabelValues(plugin), c.restore.WithLabelValues(plugin)}, true
+	}
+}
+
+// CallQueued counts how long a call waited.
+func (m *Metrics) CallQueued(plugin string, waited time.Duration) {
+	seriesOf(m, &m.sandbox.bound, plugin).queue.Observe(waited.Seconds())
+}
+
+// PluginCompiled counts a plugin's code that was made ready.
+func (m *Metrics) PluginCompiled(_, how string, took time.Duration) {
+	m.sandbox.compile.WithLabelValues(how).Observe(took.Seconds())
+}
+
+// InstanceMade counts a new instance.
+func (m *Metrics) InstanceMade(plugin, how string, took time.Duration) {
+	m.sandbox.made.WithLabelValues(plugin, how).Observe(took.Seconds())
+}
+
+// InstanceRestored counts an instance that was put back.
+func (m *Metrics) InstanceRestored(plugin string, took time.Duration) {
+	seriesOf(m, &m.sandbox.bound, plugin).restore.Observe(took.Seconds())
+}
+
+// InstanceClosed counts an instance that was thrown away.
+func (m *Metrics) InstanceClosed(plugin, reason string) {
+	m.sandbox.closed.WithLabelValues(plugin, reason).Inc()
+}
