@@ -27,7 +27,7 @@ var errUnrecordable = errors.New("nothing can be recorded in the audit log at pr
 
 // recordable refuses a call that could not be recorded, unless the operator prefers that.
 func (p *Pipeline) recordable(record *Record) error {
-	if p.options.Audit == nil || p.options.AuditOptional {
+	if p.options.Audit == nil || p.settings.Load().AuditOptional {
 		return nil
 	}
 	if err := p.options.Audit.Ready(); err != nil {
@@ -51,7 +51,7 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
-		RequestID: call.Caller.RequestID, TraceID: call.Caller.TraceID,
+		RequestID: call.Caller.RequestID, TraceID: record.TraceID,
 		Arguments: p.recorded(record, call.Request.Arguments),
 	}
 	if record.Name == "" {
@@ -61,7 +61,10 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule}
 	}
 	if n := len(record.Answers); n > 0 {
-		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: record.Answers[n-1]}
+		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: record.Answers[n-1].Outcome}
+	}
+	for _, e := range record.Elicited {
+		event.Elicited = append(event.Elicited, audit.Elicited{Mode: e.Mode, Outcome: e.Outcome})
 	}
 	if response != nil && len(response.StructuredContent) > 0 {
 		event.Result = digested(p.options.Audit.Digest(response.StructuredContent))
@@ -72,7 +75,7 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 	// The record is written however the call ended, also when the caller has gone.
 	if err := p.options.Audit.Append(context.WithoutCancel(ctx), event); err != nil {
 		p.options.Logger.Error("a call could not be recorded in the audit log", "method", record.Method, "name", record.Name, "err", err)
-		if !p.options.AuditOptional {
+		if !p.settings.Load().AuditOptional {
 			return errUnrecorded
 		}
 	}
@@ -92,7 +95,7 @@ func (p *Pipeline) recorded(record *Record, arguments json.RawMessage) json.RawM
 		return nil
 	}
 	digest := p.options.Audit.Digest(arguments)
-	fields := p.options.AuditFields[record.Name]
+	fields := p.settings.Load().AuditFields[record.Name]
 	if len(fields) == 0 {
 		return digested(digest)
 	}

@@ -2,6 +2,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -18,6 +20,8 @@ const (
 	DoorHTTP     = "mcp-http"
 	DoorTerminal = "terminal"
 	DoorSlack    = policy.DoorSlack
+	DoorAgent    = "agent"
+	DoorConsole  = "console"
 )
 
 // Caller is who asks.
@@ -35,6 +39,8 @@ type Caller struct {
 	// Client and ClientVersion are what the client calls itself, Address where it is, RequestID and TraceID how it refers to the call.
 	// They are for records alone.
 	Client, ClientVersion, Address, RequestID, TraceID string
+	// Trace is the span of the caller's that the call belongs to. What the caller says of it is checked where it is used.
+	Trace trace.Remote
 	// Locale is the caller's language, a BCP 47 tag; empty means the host's.
 	Locale string
 }
@@ -57,6 +63,9 @@ type Call struct {
 	Progress func(abi.Progress)
 	// Way is how people at the door can be asked about the call. Its By is the Caller.
 	Way approval.Way
+	// Permitted, if not nil, is called once policy and people have let the call through, right before it is counted and runs: up to
+	// then it has no effect. It may wait until ctx ends. Its error ends the call.
+	Permitted func(ctx context.Context) error
 }
 
 // Outcome sorts results for metrics and logs. The set is fixed.
@@ -108,13 +117,25 @@ type Record struct {
 	Action             policy.Action
 	Rule               string
 	Question, Approver string
-	// Answers are what became of each question that the call asked: approval.Outcomes.
-	Answers []string
+	// Answers are what became of each question that the call asked.
+	Answers []Answer
+	// Elicited are what became of each question that a server asked during the call.
+	Elicited []Elicited
 	// Quota is the one that was used up; empty if none was.
 	Quota string
 	// Digest is that of the plugin. Findings are the secrets that were found, each rule once for each place.
 	Digest   string
 	Findings []secretscan.Finding
+	// TraceID is the trace that the call belongs to: the host's, or else the one that the caller named. It may be empty.
+	TraceID string
+}
+
+// Answer is what became of a question to people.
+type Answer struct {
+	// Outcome is one of approval.Outcomes.
+	Outcome string
+	// Waited is how long the question waited for it. It is zero if nobody was asked, or if the answer is still to come.
+	Waited time.Duration
 }
 
 // Observer sees every call, refused ones included. Its methods are called concurrently and must be quick.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
@@ -12,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // Approvals asks people. *approval.Desk does.
@@ -32,10 +34,12 @@ type subject struct {
 	title       manifest.Text
 	annotations manifest.Annotations
 	limits      manifest.Limits
+	// input is a tool's input schema.
+	input json.RawMessage
 }
 
 func ofTool(tool *catalog.Tool) *subject {
-	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Hints(), tool.Spec.Limits}
+	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Hints(), tool.Spec.Limits, tool.Spec.InputSchema}
 }
 
 // readOnly are the annotations of what is no tool: resources, prompts and completions change nothing and stay inside.
@@ -76,7 +80,7 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 	if p.options.Policy == nil {
 		return nil
 	}
-	decision := p.options.Policy().Decide(policyCall(call.Caller, s, arguments))
+	decision := p.decide(ctx, policyCall(call.Caller, s, arguments))
 	record.Action, record.Rule = decision.Action, decision.Rule
 	switch decision.Action {
 	case policy.Allow:
@@ -89,6 +93,16 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		return p.ask(ctx, call, q, call.Way, record)
 	}
 	return &NotAllowedError{Name: s.name, Rule: decision.Rule, Reason: because(decision.Rule, decision.Reason.In(p.locale(call)))}
+}
+
+// decide asks the policy.
+func (p *Pipeline) decide(ctx context.Context, c *policy.Call) policy.Decision {
+	_, span := trace.Start(ctx, "policy", trace.Internal)
+	defer span.End()
+	decision := p.options.Policy().Decide(c)
+	span.Text(trace.Action, string(decision.Action))
+	span.Text(trace.Rule, decision.Rule)
+	return decision
 }
 
 // because is why a rule stands against a call.
@@ -116,6 +130,8 @@ func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *
 
 // ask puts a question to people.
 func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Way, record *Record) error {
+	ctx, span := trace.Start(ctx, "approval", trace.Internal)
+	defer span.End()
 	p.hide(q)
 	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups, Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
@@ -127,8 +143,15 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 		record.Approver = refused.By
 	}
 	record.Question = q.ID
-	record.Answers = append(record.Answers, approval.OutcomeOf(q, err))
 	var pending *approval.PendingError
+	answer := Answer{Outcome: approval.OutcomeOf(q, err)}
+	if !q.Asked.IsZero() && !errors.As(err, &pending) {
+		answer.Waited = time.Since(q.Asked)
+	}
+	record.Answers = append(record.Answers, answer)
+	span.Text(trace.Question, q.ID)
+	span.Text(trace.Rule, q.Rule)
+	span.Text(trace.Outcome, answer.Outcome)
 	switch {
 	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
 		return err

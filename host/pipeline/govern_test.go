@@ -251,3 +251,38 @@ func TestUnrecorded(t *testing.T) {
 		t.Errorf("optional: %v, %+v", err, result)
 	}
 }
+
+func TestPermitted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, tool, arguments string
+		refusal               error
+		permitted, runs       bool
+	}{
+		{"an allowed call", "p_free", `{"n":1}`, nil, true, true},
+		{"one that a person agreed to", "p_free", `{"n":11}`, nil, true, true},
+		{"one that ends there", "p_free", `{"n":1}`, errors.New("no room"), true, false},
+		{"a denied one", "p_strict", `{}`, nil, false, false},
+		{"wrong arguments", "p_free", `{"n":"x"}`, nil, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			g := newGoverned(t, nil)
+			permitted, ran := false, false
+			g.backend.answer = func() (*abi.Response, error) {
+				ran = permitted
+				return text("fine"), nil
+			}
+			_, _ = g.Call(t.Context(), &pipeline.Call{
+				Request: abi.Request{Method: abi.CallTool, Name: test.tool, Arguments: json.RawMessage(test.arguments)},
+				Permitted: func(context.Context) error {
+					permitted = true
+					return test.refusal
+				},
+			})
+			if permitted != test.permitted || ran != test.runs {
+				t.Errorf("permitted %t, ran %t", permitted, ran)
+			}
+		})
+	}
+}

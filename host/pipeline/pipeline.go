@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
@@ -14,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -24,6 +26,8 @@ type Options struct {
 	// Locale is used for callers without one. Empty means "en".
 	Locale string
 	Governance
+	// Tracer makes a span of every call. Nil makes none.
+	Tracer *trace.Tracer
 	// Observer sees every call. It may be nil.
 	Observer Observer
 	// Logger receives faults of the host. Nil discards them.
@@ -52,7 +56,9 @@ type Governance struct {
 type Pipeline struct {
 	catalog *catalog.Catalog
 	options Options
-	updates updates
+	// settings take the place of those among options.
+	settings atomic.Pointer[Settings]
+	updates  updates
 }
 
 // New returns a Pipeline on the catalog.
@@ -61,9 +67,7 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 	if options != nil {
 		p.options = *options
 	}
-	if p.options.Locale == "" {
-		p.options.Locale = "en"
-	}
+	p.Set(Settings{p.options.Locale, p.options.AuditOptional, p.options.AuditFields})
 	if p.options.Logger == nil {
 		p.options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -76,9 +80,11 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 // on. An error says that there was no tool to ask, or that the request is none: *NotFoundError, *NotAllowedError, *InvalidError,
 // *abi.Error from a resource or prompt, or ctx's error when the caller has gone. What failed inside the host is in its log alone.
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
+	ctx, span, traceID := p.begin(ctx, call)
 	record := Record{
-		Caller: call.Caller, Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments),
+		Caller: call.Caller, Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
 	}
+	defer func() { describe(span, &record) }()
 	if observer := p.options.Observer; observer != nil {
 		observer.CallStarted(record.Method)
 		defer func() {
@@ -93,7 +99,7 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	}
 	record.Outcome = outcomeOf(response, err)
 	if record.Outcome == Internal && !errors.Is(err, errInternal) && !errors.Is(err, errUnrecordable) {
-		p.options.Logger.Error("a call failed inside the host", "method", record.Method, "name", record.Name, "err", err)
+		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method, "name", record.Name, "err", err)
 		err = errInternal
 	}
 	if err == nil {
@@ -116,7 +122,7 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 func (p *Pipeline) guarded(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.options.Logger.Error("a call panicked inside the host", "method", record.Method, "name", record.Name,
+			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method, "name", record.Name,
 				"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 			response, err = nil, errInternal
 		}
@@ -270,20 +276,34 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	if err := p.permit(ctx, call, s, request.Arguments, record); err != nil {
 		return nil, err
 	}
+	if call.Permitted != nil {
+		if err := call.Permitted(ctx); err != nil {
+			return nil, err
+		}
+	}
 	leave, err := p.enter(call, s, record)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { leave(record.Steps) }()
 	tenant := call.Caller.Tenant
-	request.Config = s.source.ConfigFor(tenant)
 	request.Locale = p.locale(call)
-	response, err := s.source.Backend.Call(ctx, &catalog.Invocation{
+	invocation := &catalog.Invocation{
 		Request: request, Limits: s.limits, Progress: p.scanProgress(call.Progress), Tenant: tenant, Session: call.Caller.sessionID(),
 		Updated: func(uri string) { p.updated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
-		Steps:   &record.Steps,
-	})
+		Elicit:  p.elicitor(call, s, record).elicit, Attended: call.Way.Fill != nil,
+		Steps: &record.Steps,
+	}
+	response, err := serve(ctx, s.source, invocation)
+	for errors.Is(err, sandbox.ErrClosed) {
+		next := p.successor(s, request)
+		if next == nil {
+			return nil, &abi.Error{Code: abi.CodeNotFound, Message: s.name + " was replaced or removed while the call was on its way, and nothing was called: look again at what there is"}
+		}
+		s.source = next
+		response, err = serve(ctx, next, invocation)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -293,11 +313,17 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	return response, nil
 }
 
+// serve passes the request on to the source as it is now.
+func serve(ctx context.Context, s *catalog.Source, invocation *catalog.Invocation) (*abi.Response, error) {
+	invocation.Request.Config = s.ConfigFor(invocation.Tenant)
+	return s.Backend.Call(ctx, invocation)
+}
+
 func (p *Pipeline) locale(call *Call) string {
 	if call.Caller.Locale != "" {
 		return call.Caller.Locale
 	}
-	return p.options.Locale
+	return p.settings.Load().Locale
 }
 
 // missing says what is known of a name that is not on offer.
