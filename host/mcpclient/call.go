@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,20 +23,28 @@ var _ catalog.Backend = (*server)(nil)
 
 // Call passes one request on to the server. A call that finds the server's session forgotten, and so was not served, is made once more in
 // a new one; no other is repeated.
-func (s *server) Call(parent context.Context, inv *catalog.Invocation) (*abi.Response, error) {
-	limits := inv.Limits.Or(s.limits)
+func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.Response, err error) {
+	parent, span := s.begin(parent, inv)
+	defer func() {
+		if err != nil {
+			span.Fail("failed")
+		}
+		span.End()
+	}()
+	bounds := s.bounds.Load()
+	limits := inv.Limits.Or(bounds.limits)
 	if int64(len(inv.Request.Arguments)) > limits.Input {
 		return nil, newLimitError(s.spec.Name, sandbox.LimitInput, bytesText(limits.Input))
 	}
-	if err := s.gate.Enter(parent, s.spec.Name); err != nil {
+	if err := bounds.gate.Enter(parent, s.spec.Name); err != nil {
 		return nil, err
 	}
-	defer s.gate.Leave()
-	ctx, cancel := context.WithTimeoutCause(parent, limits.Time, newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
-	defer cancel()
-	response, err := s.attempt(ctx, inv)
+	defer bounds.gate.Leave()
+	ctx, clock, stop := withClock(parent, limits.Time, newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
+	defer stop()
+	response, err := s.attempt(ctx, clock, inv)
 	if errors.Is(err, mcp.ErrSessionMissing) {
-		response, err = s.attempt(ctx, inv)
+		response, err = s.attempt(ctx, clock, inv)
 	}
 	switch {
 	case err != nil:
@@ -47,15 +56,24 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (*abi.Res
 }
 
 // attempt makes the call in the session that there is, or is about to be.
-func (s *server) attempt(ctx context.Context, inv *catalog.Invocation) (*abi.Response, error) {
+func (s *server) attempt(ctx context.Context, clock *clock, inv *catalog.Invocation) (*abi.Response, error) {
 	x, err := s.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	f := &fate{token: rand.Text()}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, fateKey{}, f))
 	defer cancel(nil)
 	defer context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })()
-	response, err := s.do(ctx, x, inv)
+	o, end := x.begin(ctx, inv, clock, f.token)
+	response, err := s.do(ctx, x, o)
+	end(ctx.Err() != nil)
+	if err == nil && inv.Request.Method == abi.CallTool {
+		o.tell(s.spec.Name, response)
+	}
+	if refusal := f.refusal.Load(); err != nil && refusal != nil && answered(err) == nil {
+		err = *refusal
+	}
 	if err != nil && ctx.Err() == nil {
 		s.suspect(x, err)
 	}
@@ -76,35 +94,62 @@ func (s *server) suspect(x *session, err error) {
 	}
 }
 
-func (s *server) do(ctx context.Context, x *session, inv *catalog.Invocation) (*abi.Response, error) {
-	request, t := inv.Request, translator{s.spec.scheme()}
+func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.Response, err error) {
+	request, t := o.invocation.Request, translator{s.spec.scheme()}
+	meta := func() mcp.Meta { return s.without(traced(ctx, nil), x, o.invocation) }
 	switch request.Method {
 	case abi.CallTool:
-		result, err := s.callTool(ctx, x, inv)
-		if err != nil {
-			return nil, err
-		}
-		return broken(t.tool(result))
+		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
+			result, err := s.callTool(ctx, x, o.invocation, &mcp.CallToolParams{
+				Meta: meta(), Name: s.names().tools[request.Name], Arguments: request.Arguments, InputResponses: answers, RequestState: state,
+			})
+			if err != nil {
+				return round{}, err
+			}
+			if result.NeedsInput() {
+				return round{result.InputRequests, result.RequestState, true}, nil
+			}
+			response, err = broken(t.tool(result))
+			return round{}, err
+		})
 	case abi.GetPrompt:
-		params := &mcp.GetPromptParams{Name: s.names().prompts[request.Name]}
+		var arguments map[string]string
 		if len(request.Arguments) > 0 {
-			if err := json.Unmarshal(request.Arguments, &params.Arguments); err != nil {
+			if err := json.Unmarshal(request.Arguments, &arguments); err != nil {
 				return nil, err
 			}
 		}
-		result, err := x.sdk.GetPrompt(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		return broken(t.prompt(result))
+		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
+			result, err := x.sdk.GetPrompt(ctx, &mcp.GetPromptParams{
+				Meta: meta(), Name: s.names().prompts[request.Name], Arguments: arguments, InputResponses: answers, RequestState: state,
+			})
+			if err != nil {
+				return round{}, err
+			}
+			if result.NeedsInput() {
+				return round{result.InputRequests, result.RequestState, true}, nil
+			}
+			response, err = broken(t.prompt(result))
+			return round{}, err
+		})
 	case abi.ReadResource:
-		result, err := x.sdk.ReadResource(ctx, &mcp.ReadResourceParams{URI: strings.TrimPrefix(request.URI, t.scheme)})
-		if err != nil {
-			return nil, err
-		}
-		return broken(t.resource(result))
+		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
+			result, err := x.sdk.ReadResource(ctx, &mcp.ReadResourceParams{
+				Meta: meta(), URI: strings.TrimPrefix(request.URI, t.scheme), InputResponses: answers, RequestState: state,
+			})
+			if err != nil {
+				return round{}, err
+			}
+			if result.NeedsInput() {
+				return round{result.InputRequests, result.RequestState, true}, nil
+			}
+			response, err = broken(t.resource(result))
+			return round{}, err
+		})
+	default:
+		return s.complete(ctx, x, request, t)
 	}
-	return s.complete(ctx, x, request, t)
+	return response, err
 }
 
 // broken is an answer that is none of MCP's.
@@ -120,14 +165,17 @@ type answerError struct{ err error }
 
 func (e *answerError) Error() string { return e.err.Error() }
 
-func (s *server) callTool(ctx context.Context, x *session, inv *catalog.Invocation) (*mcp.CallToolResult, error) {
-	params := &mcp.CallToolParams{Name: s.names().tools[inv.Request.Name], Arguments: inv.Request.Arguments}
+// callTool calls a tool, and passes its progress on.
+func (s *server) callTool(ctx context.Context, x *session, inv *catalog.Invocation, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	if inv.Progress == nil {
 		return x.sdk.CallTool(ctx, params)
 	}
 	token, reports, forget := x.expect()
 	defer forget()
-	params.Meta = mcp.Meta{"progressToken": token}
+	if params.Meta == nil {
+		params.Meta = mcp.Meta{}
+	}
+	params.Meta["progressToken"] = token
 	type answer struct {
 		result *mcp.CallToolResult
 		err    error
@@ -155,6 +203,7 @@ func (s *server) complete(ctx context.Context, x *session, request *abi.Request,
 		return &abi.Response{Completion: &abi.Completion{Values: []string{}}}, nil
 	}
 	params := &mcp.CompleteParams{
+		Meta:     traced(ctx, nil),
 		Ref:      &mcp.CompleteReference{Type: request.Ref.Type},
 		Argument: mcp.CompleteParamsArgument{Name: request.Argument.Name, Value: request.Argument.Value},
 	}

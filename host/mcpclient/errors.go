@@ -88,7 +88,7 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
 	}
 	if wire.Code == codeTooLarge {
-		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.limits.Output))
+		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.bounds.Load().limits.Output))
 	}
 	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(clean(wire.Message)), maxLogLine))}
 	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {

@@ -35,12 +35,12 @@ func ReadFile(path, dir string) ([]Spec, error) {
 // followEvery is how often Follow looks at its file.
 const followEvery = time.Second
 
-// Follow applies the file again whenever it has changed, until ctx ends. What is wrong with it is logged once, and the servers stay as
-// they were. The file has been applied before.
+// Follow applies the file, soon and again whenever it has changed, until ctx ends. What is wrong with it is logged once, and the servers
+// stay as they were.
 func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
-	for before := fileStamp(path); ; {
+	for before := (stamp{size: -1}); ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -52,12 +52,13 @@ func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 		}
 		before = now
 		specs, err := ReadFile(path, dir)
+		changed := false
 		if err == nil {
-			err = u.Apply(specs)
+			changed, err = u.apply(specs)
 		}
 		if err != nil {
 			u.options.Logger.Error("the configuration of upstream servers is not usable: the servers stay as they were", "err", err)
-		} else {
+		} else if changed {
 			u.options.Logger.Info("another configuration of upstream servers is in force", "file", path)
 		}
 	}
@@ -133,7 +134,7 @@ type reader struct{ dir string }
 
 func (r reader) server(name string, v strictyaml.Value) Spec {
 	s := Spec{Name: name}
-	transport, enabled := "", true
+	transport, enabled, asks := "", true, ""
 	v.Object(strictyaml.Fields{
 		"transport": strictyaml.String(&transport), "type": strictyaml.String(&transport),
 		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env), "cwd": strictyaml.String(&s.Dir),
@@ -141,10 +142,10 @@ func (r reader) server(name string, v strictyaml.Value) Spec {
 		"disabled": strictyaml.Bool(&s.Disabled), "enabled": strictyaml.Bool(&enabled),
 		"prefix": strictyaml.String(&s.Prefix), "protocolVersion": strictyaml.String(&s.ProtocolVersion),
 		"startTimeout": strictyaml.Duration(&s.StartTimeout), "timeout": seconds(&s.Limits.Time),
-		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations), "limits": readLimits(&s.Limits),
+		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations), "elicitation": strictyaml.String(&asks), "limits": readLimits(&s.Limits),
 		"description": strictyaml.Ignore,
 	})
-	s.Disabled = s.Disabled || !enabled
+	s.Disabled, s.Elicitation = s.Disabled || !enabled, Elicitation(asks)
 	if err := checkTransport(transport, &s); err != nil {
 		v.Problem("%v", err)
 	}

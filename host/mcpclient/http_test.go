@@ -56,8 +56,9 @@ func newWebOf(t *testing.T, stateless bool) *web {
 	return w
 }
 
-func (w *web) restart() {
-	server := plainServer()
+func (w *web) restart() { w.serve(plainServer()) }
+
+func (w *web) serve(server *mcp.Server) {
 	w.set(func() {
 		w.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: w.stateless})
 	})
@@ -186,7 +187,10 @@ func TestHTTPFailures(t *testing.T) {
 			t.Parallel()
 			w := newWeb(t)
 			spec := w.spec("web")
-			spec.Limits = manifest.Limits{Time: 300 * time.Millisecond, Output: 1 << 20}
+			spec.Limits = manifest.Limits{Output: 1 << 20}
+			if test.outcome == pipeline.Timeout {
+				spec.Limits.Time = 300 * time.Millisecond
+			}
 			r := newRig(t, spec)
 			w.failWith(test.fail)
 			got := r.call("web_echo", `{"text":"x"}`)
@@ -257,7 +261,7 @@ func TestHTTPComesBack(t *testing.T) {
 		t.Errorf("status is %+v", s)
 	}
 	refuse.Store(false)
-	r.eventually("its tools", func() bool { return slices.Contains(r.tools(), "web_echo") })
+	r.eventually("its tools", func() bool { return slices.Contains(r.tools(), "web_echo") && r.status("web").State == mcpclient.Up })
 	if s := r.status("web"); s.State != mcpclient.Up || s.Error != "" || s.Restarts == 0 {
 		t.Errorf("status is %+v", s)
 	}

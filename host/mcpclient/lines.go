@@ -32,6 +32,8 @@ type lines struct {
 	events bool
 	// most is the longest line, in bytes.
 	most int
+	// token marks the questions on the stream of a call; empty marks none.
+	token string
 	// noise is told of each line that is no message.
 	noise func(line []byte)
 
@@ -87,6 +89,9 @@ func (l *lines) next() error {
 		l.pending = append(bytes.Clone(line[:len(line)-len(rest)]), exact(rest)...)
 	case len(message) > 0:
 		l.pending = line
+		if l.token != "" && bytes.Contains(message, []byte("elicitation/create")) {
+			l.pending = append(append(bytes.Clone(line[:len(line)-len(rest)]), marked(message, l.token)...), '\n')
+		}
 	}
 	if !answers && l.limiter.Wait(l.ctx) != nil {
 		return io.EOF // the connection has ended

@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
@@ -156,20 +157,32 @@ func listing(tools ...any) error {
 	})
 }
 
-// floodServer sends notifications without end.
+// floodServer sends notifications without end once it has been asked for its tools: before, its answers would be behind them.
 func floodServer(context.Context) error {
-	go func() {
-		time.Sleep(200 * time.Millisecond)
-		out := bufio.NewWriter(os.Stdout)
-		for i := 0; ; i++ {
-			method := []string{"notifications/tools/list_changed", "notifications/progress", "notifications/message", "notifications/nothing"}[i%4]
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","method":%q,"params":{"level":"info","data":"flood","progressToken":"hako-1","progress":1}}`+"\n", method)
-			if i%100 == 0 && out.Flush() != nil {
-				os.Exit(0)
-			}
+	flood := sync.OnceFunc(func() { go pourOut() })
+	return rawServer(func(method string, _ json.RawMessage) (any, bool) {
+		switch method {
+		case "initialize":
+			return initialized(), true
+		case "tools/list":
+			time.AfterFunc(100*time.Millisecond, flood)
+			return map[string]any{"tools": []any{toolNamed("x")}}, true
+		case "server/discover":
+			os.Exit(1)
 		}
-	}()
-	return listing(toolNamed("x"))
+		return nil, false
+	})
+}
+
+func pourOut() {
+	out := bufio.NewWriter(os.Stdout)
+	for i := 0; ; i++ {
+		method := []string{"notifications/tools/list_changed", "notifications/progress", "notifications/message", "notifications/nothing"}[i%4]
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":%q,"params":{"level":"info","data":"flood","progressToken":"hako-1","progress":1}}`+"\n", method)
+		if i%100 == 0 && out.Flush() != nil {
+			os.Exit(0)
+		}
+	}
 }
 
 // oddServer has tools that break rules.
@@ -229,6 +242,8 @@ func claimsServer(context.Context) error {
 // plainServer has a tool for each thing that tools do.
 func plainServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "plain", Version: "1.2.3"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Ref.Name + req.Params.Ref.URI, req.Params.Argument.Value}}}, nil
 		},
@@ -307,6 +322,10 @@ func plainServer() *mcp.Server {
 		_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "your password?", RequestedSchema: json.RawMessage(`{"type":"object"}`)})
 		return said("%v", err), nil
 	})
+	tool("touch", func(ctx context.Context, req *mcp.CallToolRequest, a map[string]any) (*mcp.CallToolResult, error) {
+		uri, _ := a["uri"].(string)
+		return said("touched"), s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+	})
 	s.AddResource(&mcp.Resource{URI: "memo://one", Name: "one", MIMEType: "text/plain"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "first memo"}}}, nil
 	})
@@ -360,7 +379,9 @@ func newRigWith(t *testing.T, change func(*mcpclient.Options), specs ...mcpclien
 	t.Helper()
 	r := &rig{t: t, catalog: new(catalog.Catalog), log: new(logBuffer)}
 	logger := slog.New(slog.NewTextHandler(io.MultiWriter(r.log, t.Output()), nil))
-	options := mcpclient.Options{Catalog: r.catalog, Dir: t.TempDir(), Environ: os.Environ(), Version: "v0", Logger: logger}
+	options := mcpclient.Options{Catalog: r.catalog, Dir: t.TempDir(), Environ: os.Environ(), Version: "v0", Logger: logger,
+		Limits: manifest.Limits{Time: 10 * time.Minute}, // for busy machines
+	}
 	if change != nil {
 		change(&options)
 	}
@@ -383,7 +404,7 @@ func newRigWith(t *testing.T, change func(*mcpclient.Options), specs ...mcpclien
 
 func (r *rig) ready() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := r.upstreams.Ready(ctx); err != nil {
 		r.t.Fatal(err)
@@ -432,7 +453,7 @@ func (r *rig) status(name string) mcpclient.Status {
 // eventually waits for what happens in other processes.
 func (r *rig) eventually(what string, is func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("not yet: %s. %+v", what, r.upstreams.Status())
 		}

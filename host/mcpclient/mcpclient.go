@@ -48,13 +48,13 @@ type Options struct {
 
 // Upstreams are the servers of a configuration. It is safe for concurrent use.
 type Upstreams struct {
-	options Options
-	env     environment
-	ctx     context.Context // ends with Close
-	end     context.CancelFunc
+	env environment
+	ctx context.Context // ends with Close
+	end context.CancelFunc
 
-	// applying is held by Apply and Close, which may take long.
+	// applying is held by Apply and Close, which may take long, and guards options but for the logger.
 	applying sync.Mutex
+	options  Options
 	// mu guards what follows.
 	mu       sync.Mutex
 	servers  map[string]*server
@@ -75,16 +75,22 @@ func New(options Options) (*Upstreams, error) {
 	return u, nil
 }
 
-// Apply makes specs the servers: new ones are started, those that are no more or are not as they were are stopped first. It does not wait
-// for new ones to be connected. The error says which Spec is wrong, or that two cannot be told apart; then nothing changes.
+// Apply makes specs the servers: new ones are started, those that are no more or are not as they were are stopped first. Other limits, but
+// for the size of answers, are for the calls from then on, and stop nothing. It does not wait for new ones to be connected. The error says which Spec is wrong, or that two cannot be told apart; then nothing changes.
 func (u *Upstreams) Apply(specs []Spec) error {
+	_, err := u.apply(specs)
+	return err
+}
+
+// apply is Apply. It reports whether any server is not as it was.
+func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	if err := checkSet(specs); err != nil {
-		return err
+		return false, err
 	}
 	u.applying.Lock()
 	defer u.applying.Unlock()
 	if u.ctx.Err() != nil {
-		return errClosed
+		return false, errClosed
 	}
 	wanted := map[string]Spec{}
 	var disabled []Spec
@@ -95,35 +101,58 @@ func (u *Upstreams) Apply(specs []Spec) error {
 			wanted[spec.Name] = spec
 		}
 	}
-	u.retire(func(s *server) bool {
+	changed = u.retire(func(s *server) bool {
 		spec, ok := wanted[s.spec.Name]
-		return !ok || !reflect.DeepEqual(spec, s.spec)
+		return !ok || !s.serves(&spec, &u.options)
 	})
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.disabled = disabled
 	for name, spec := range wanted {
+		if s := u.servers[name]; s != nil && s.bounds.Load().limits != spec.limits(&u.options) {
+			s.bounds.Store(newBounds(spec.limits(&u.options)))
+			changed = true
+		}
 		if u.servers[name] == nil {
 			s := newServer(spec, u.options, u.env)
 			u.servers[name] = s
 			s.start(u.ctx)
+			changed = true
 		}
 	}
-	return nil
+	return changed, nil
 }
 
-// retire stops servers, all at once, and waits. applying is held.
-func (u *Upstreams) retire(which func(*server) bool) {
+// serves reports whether s can go on as what newServer would make. It may have other limits, but for the size of answers, which the connection
+// was made for.
+func (s *server) serves(spec *Spec, options *Options) bool {
+	was, now := s.spec, *spec
+	was.Limits, now.Limits = manifest.Limits{}, manifest.Limits{}
+	return reflect.DeepEqual(was, now) && spec.limits(options).Output == s.bounds.Load().limits.Output &&
+		(spec.URL == "" || reflect.DeepEqual(options.Proxy, s.options.Proxy))
+}
+
+// SetDefaults changes Options.Limits and Options.Proxy, from the next Apply on.
+func (u *Upstreams) SetDefaults(limits manifest.Limits, proxy *url.URL) {
+	u.applying.Lock()
+	defer u.applying.Unlock()
+	u.options.Limits, u.options.Proxy = limits, proxy
+}
+
+// retire stops servers, all at once, waits, and reports whether there were any. applying is held.
+func (u *Upstreams) retire(which func(*server) bool) (any bool) {
 	var group sync.WaitGroup
 	u.mu.Lock()
 	for name, s := range u.servers {
 		if which(s) {
 			delete(u.servers, name)
 			group.Go(s.close)
+			any = true
 		}
 	}
 	u.mu.Unlock()
 	group.Wait()
+	return any
 }
 
 // Ready waits until each server has been connected or has failed once, or ctx ends, whose error it then returns.

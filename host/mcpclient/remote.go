@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/time/rate"
 
@@ -141,14 +142,41 @@ func (r *remote) client() *http.Client {
 
 var errRedirect = errors.New("the server sends requests elsewhere: put that address into url")
 
+// fate is what became of the request of a call, with the token by which its questions are known. It travels in the request's context, because
+// what the SDK says of it may come after the end of the session that it leads to.
+type fate struct {
+	refusal atomic.Pointer[error]
+	token   string
+}
+
+type fateKey struct{}
+
+// note takes in the status of the answer.
+func (f *fate) note(req *http.Request, status int) {
+	var err error
+	switch {
+	case status == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
+		err = mcp.ErrSessionMissing
+	case status >= http.StatusBadRequest:
+		err = errors.New(http.StatusText(status))
+	default:
+		return
+	}
+	f.refusal.Store(&err)
+}
+
 // RoundTrip sends a request, once more with another credential where the first is refused.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, release := r.bound(req)
 	inTime := func() bool { return true }
-	if _, limited := ctx.Deadline(); !limited {
+	f, called := req.Context().Value(fateKey{}).(*fate)
+	if _, limited := ctx.Deadline(); !limited && !called {
 		inTime = time.AfterFunc(headGrace, release).Stop // the head has to come in time, the body need not
 	}
 	resp, err := r.authorized(req.Clone(ctx))
+	if called && err == nil {
+		f.note(req, resp.StatusCode)
+	}
 	if late := !inTime(); err != nil {
 		release()
 		if late && req.Method == http.MethodGet {
@@ -221,7 +249,11 @@ func (r *remote) bounded(req *http.Request, resp *http.Response, release func())
 	closer := closerFunc(func() error { defer release(); return body.Close() })
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media == "text/event-stream" {
-		return readCloser{newLines(r.ctx, counted{body, r.read}, r.most, r.limiter, r.noise, true), closer}
+		stream := newLines(r.ctx, counted{body, r.read}, r.most, r.limiter, r.noise, true)
+		if f, ok := req.Context().Value(fateKey{}).(*fate); ok {
+			stream.token = f.token
+		}
+		return readCloser{stream, closer}
 	}
 	return readCloser{&object{body: counted{body, r.read}, most: r.most, req: req}, closer}
 }

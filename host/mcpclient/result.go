@@ -16,9 +16,6 @@ type translator struct {
 }
 
 func (t translator) tool(r *mcp.CallToolResult) (*abi.Response, error) {
-	if r.NeedsInput() {
-		return nil, errors.New("it asks for input in the middle of the call (elicitation, sampling or roots), which is not passed on")
-	}
 	response := &abi.Response{IsError: r.IsError}
 	for i, block := range r.Content {
 		c, err := t.content(block)

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -45,9 +46,8 @@ type server struct {
 	spec    Spec
 	options Options
 	env     environment
-	limits  manifest.Limits
+	bounds  atomic.Pointer[bounds]
 	logger  *slog.Logger
-	gate    *sandbox.Gate
 	stderr  *lineWriter
 	lines   *rate.Limiter
 
@@ -59,6 +59,10 @@ type server struct {
 	// tried is closed when the first attempt has succeeded or failed.
 	tried     chan struct{}
 	triedOnce sync.Once
+
+	// watches want to know of changed resources. interest tells attend of other ones.
+	watches  watches
+	interest chan struct{}
 
 	// mu guards what follows.
 	mu      sync.Mutex
@@ -78,14 +82,27 @@ type server struct {
 
 func newServer(spec Spec, options Options, env environment) *server {
 	s := &server{
-		spec: spec, options: options, env: env, limits: spec.Limits.Or(options.Limits).Or(manifest.DefaultLimits),
+		spec: spec, options: options, env: env,
 		logger: options.Logger.With("upstream", spec.Name), version: spec.ProtocolVersion, lines: rate.NewLimiter(logRate, logBurst),
-		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), offer: newOffer(&spec, new(listing)),
+		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
 	}
-	s.gate = sandbox.NewGate(s.limits)
+	s.bounds.Store(newBounds(spec.limits(&options)))
 	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) }}
 	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting, Since: time.Now()}
 	return s
+}
+
+// bounds are limits of calls, with what counts them. Calls keep those that they began under.
+type bounds struct {
+	limits manifest.Limits
+	gate   *sandbox.Gate
+}
+
+func newBounds(l manifest.Limits) *bounds { return &bounds{l, sandbox.NewGate(l)} }
+
+// limits are those of its calls.
+func (s *Spec) limits(options *Options) manifest.Limits {
+	return s.Limits.Or(options.Limits).Or(manifest.DefaultLimits)
 }
 
 func (s *server) startTimeout() time.Duration { return cmp.Or(s.spec.StartTimeout, defaultStart) }
@@ -110,8 +127,8 @@ func (s *server) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
 		began := time.Now()
 		err := s.serve(ctx)
-		s.attempted()
 		if ctx.Err() != nil {
+			s.attempted()
 			return
 		}
 		if time.Since(began) > stable {
@@ -119,6 +136,7 @@ func (s *server) run(ctx context.Context) {
 		}
 		delay := backOff(failures)
 		s.down(err, delay)
+		s.attempted()
 		if !s.pause(ctx, delay) {
 			return
 		}
@@ -182,11 +200,15 @@ func (s *server) attend(x *session) error {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	often := rate.NewLimiter(rate.Every(refreshEvery), refreshBurst)
+	s.subscribe(x)
 	for {
 		select {
 		case <-x.ctx.Done():
 			return context.Cause(x.ctx)
 		case <-ticker.C:
+		case <-s.interest:
+			s.subscribe(x)
+			continue
 		case <-x.changed:
 			if !s.pause(x.ctx, settle) || often.Wait(x.ctx) != nil {
 				continue // which ends it
@@ -268,7 +290,7 @@ func (s *server) logOmitted(omitted []string) {
 // put offers o. What another source offers already stays that source's: it is left out here.
 func (s *server) put(o *offer) error {
 	source := catalog.Source{
-		Name: s.spec.Name, Prefix: s.spec.prefix(), Upstream: true, Untrusted: !s.spec.TrustAnnotations, Backend: s,
+		Name: s.spec.Name, Prefix: s.spec.prefix(), Upstream: true, Asks: s.spec.Elicitation != ElicitationDecline, Untrusted: !s.spec.TrustAnnotations, Backend: s,
 	}
 	for {
 		err := s.options.Catalog.Put(source, o.manifest)

@@ -25,6 +25,8 @@ const (
 	// listTime bounds asking for all lists, and maxListBytes how much is read for them before no more pages are asked for.
 	listTime     = 30 * time.Second
 	maxListBytes = 16 << 20
+	// endGrace is how long is waited for the end of a program that has closed its output. On a busy machine it comes late.
+	endGrace = 5 * time.Second
 	// frameSlack is added to twice the largest result for the longest message, in bytes: JSON escapes text, and base64 is longer than data.
 	frameSlack = 1 << 20
 )
@@ -40,6 +42,8 @@ type session struct {
 	// ctx ends with the session, whatever ends it.
 	ctx context.Context
 	end context.CancelCauseFunc
+	// subscribed are the resources that the server was asked to tell of. They are attend's.
+	subscribed map[string]bool
 	// changed tells of list_changed; one that is not yet seen stands for all.
 	changed chan struct{}
 
@@ -49,6 +53,9 @@ type session struct {
 	mu     sync.Mutex
 	// reports take the progress of calls, by token.
 	reports map[string]chan abi.Progress
+	// calls are under way, and past were given up a short time ago.
+	calls map[*ongoing]bool
+	past  []past
 }
 
 // held remembers the connection that a transport makes, which the SDK does not close in all cases.
@@ -66,7 +73,7 @@ func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
 // connect starts or reaches the server and agrees on a version with it. The session lives until it is closed or breaks, and ends with
 // life.
 func (s *server) connect(life context.Context, version string) (_ *session, err error) {
-	x := &session{changed: make(chan struct{}, 1), reports: map[string]chan abi.Progress{}}
+	x := &session{subscribed: map[string]bool{}, changed: make(chan struct{}, 1), reports: map[string]chan abi.Progress{}, calls: map[*ongoing]bool{}}
 	x.ctx, x.end = context.WithCancelCause(life)
 	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(), fmt.Errorf("%w within %v: raise startTimeout if it needs longer", errSilent, s.startTimeout()))
 	defer cancel()
@@ -98,10 +105,14 @@ func connectError(ctx context.Context, x *session, err error) error {
 	if x.program == nil {
 		return reason(err)
 	}
+	wait := 100 * time.Millisecond // it may be about to end
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) {
+		wait = endGrace
+	}
 	select {
 	case <-x.program.done:
 		return ended(x.program)
-	case <-time.After(100 * time.Millisecond): // it may be about to
+	case <-time.After(wait):
 		return reason(err)
 	}
 }
@@ -115,7 +126,7 @@ func ended(p *process) error {
 }
 
 func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, error) {
-	most := int(2*s.limits.Output) + frameSlack
+	most := int(2*s.bounds.Load().limits.Output) + frameSlack
 	limiter := newMessageLimiter()
 	if s.spec.URL != "" {
 		r, endpoint, err := newRemote(ctx, &s.spec, s.env, &s.options)
@@ -135,13 +146,23 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 	}), nil
 }
 
-// client has no capability: what a server asks of it is declined by the SDK.
+// client has no capability but that of asking whoever makes a call, if the operator wants that: what a server asks of it otherwise is declined
+// by the SDK.
 func (x *session) client(s *server) *mcp.Client {
+	able := &mcp.ClientCapabilities{}
+	if s.spec.Elicitation != ElicitationDecline {
+		able.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "hako", Version: s.options.Version}, &mcp.ClientOptions{
-		Capabilities:               &mcp.ClientCapabilities{},
+		Capabilities:               able,
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { x.change() },
 		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { x.change() },
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { x.change() },
+		ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) {
+			if req.Params != nil {
+				s.watches.tell(req.Params.URI)
+			}
+		},
 		//lint:ignore SA1019 servers of versions before 2026-07-28 still log this way
 		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
 			s.said("log", "%s: %v", req.Params.Level, req.Params.Data)
@@ -152,8 +173,11 @@ func (x *session) client(s *server) *mcp.Client {
 	})
 	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			switch method {
-			case "sampling/createMessage", "elicitation/create", "roots/list":
+			asked, ok := req.(*mcp.ElicitRequest)
+			switch {
+			case ok && able.Elicitation != nil:
+				return s.requested(ctx, x, asked.Params)
+			case ok, method == "sampling/createMessage", method == "roots/list":
 				s.said("declined", "%s", method)
 			}
 			return next(ctx, method, req)

@@ -53,10 +53,23 @@ type Spec struct {
 	Tools Filter
 	// TrustAnnotations lets the policy go by what the server says of its tools (readOnlyHint and so on). Clients are told in any case.
 	TrustAnnotations bool
+	// Elicitation says what becomes of questions that the server asks in the middle of a call. Empty means ElicitationAsk.
+	Elicitation Elicitation
 	// Limits bound calls, as those of a plugin. Time, Input, Output, Concurrency, Queue, QueueWait and Rate count; what is zero is
 	// Options.Limits'.
 	Limits manifest.Limits
 }
+
+// Elicitation is what becomes of a server's questions.
+type Elicitation string
+
+// What can become of them.
+const (
+	// ElicitationAsk puts them to whoever made the call.
+	ElicitationAsk Elicitation = "ask"
+	// ElicitationDecline tells the server that nothing can be asked.
+	ElicitationDecline Elicitation = "decline"
+)
 
 // Value is a text that may hold ${NAME} or ${NAME:-default} of Options.Environ, or a secret.
 type Value struct {
@@ -120,6 +133,8 @@ func (s *Spec) Check() error {
 		return errors.New("command and url exclude each other: remove one")
 	case s.ProtocolVersion != "" && !versionDate.MatchString(s.ProtocolVersion):
 		return errors.New(`protocolVersion must be one such as "2025-11-25"`)
+	case s.Elicitation != "" && s.Elicitation != ElicitationAsk && s.Elicitation != ElicitationDecline:
+		return errors.New("elicitation must be ask or decline")
 	}
 	for _, pattern := range slices.Concat(s.Tools.Allow, s.Tools.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -1,0 +1,43 @@
+package mcpclient
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// begin begins the span of a request to the server, as the semantic conventions for MCP have it.
+func (s *server) begin(ctx context.Context, inv *catalog.Invocation) (context.Context, *trace.Span) {
+	ctx, span := trace.Start(ctx, inv.Request.Method, trace.Client)
+	if span == nil {
+		return ctx, nil
+	}
+	span.Text(trace.Method, inv.Request.Method)
+	span.Text(trace.Plugin, s.spec.Name)
+	if inv.Request.Method == abi.CallTool {
+		span.Text(trace.Operation, trace.ExecuteTool)
+		span.Text(trace.Tool, inv.Request.Name)
+		span.Name(inv.Request.Method + " " + inv.Request.Name)
+	}
+	return ctx, span
+}
+
+// traced adds the span in ctx to the metadata of a request, which may be nil: the server's own spans go below it.
+func traced(ctx context.Context, meta mcp.Meta) mcp.Meta {
+	at := trace.From(ctx)
+	if at.Parent == "" {
+		return meta
+	}
+	if meta == nil {
+		meta = mcp.Meta{}
+	}
+	meta[trace.ParentKey] = at.Parent
+	if at.State != "" {
+		meta[trace.StateKey] = at.State
+	}
+	return meta
+}
