@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -12,12 +13,15 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
-// This file is how the person at a client is asked about a call: with a form (MCP, elicitation). Up to 2025-11-25 the server sends it while
-// the call waits. From 2026-07-28 on it is the result of the call, whose state is the question's ID, and a second call brings the answer
-// (multi round-trip requests). The ID is all that a client gets to keep: what it stands for lies with the host, so there is nothing to forge.
+// This file is how the person at a client is asked, about a call or by a server in the middle of it: with a form (MCP, elicitation). Up to
+// 2025-11-25 the server sends it while the call waits. From 2026-07-28 on it is the result of the call, and a second request brings the answer
+// (multi round-trip requests). Its state is the ID of a question about a call that has not begun, or of the call that waits (talk.go). The ID is
+// all that a client gets to keep: what it stands for lies with the host, so there is nothing to forge.
 
 // governor is what a Caller may also be: it knows beforehand what callers may do.
 type governor interface {
@@ -40,22 +44,100 @@ type round struct {
 // the call, whose answer ends the stream.
 const takeBack = 20 * time.Millisecond
 
-// wayTo is how the person at the client that sent the request can be asked about it. language is the one to ask in.
-func wayTo[P mcp.Params](req *mcp.ServerRequest[P], before round, language string) approval.Way {
-	able := fillsForms(req.ClientCapabilities())
-	switch {
-	case req.ProtocolVersion() >= sessionless:
-		return approval.Way{Later: able, Reply: before.reply()}
-	case able:
-		return approval.Way{Ask: func(ctx context.Context, q *approval.Question) (bool, error) {
-			answer, err := req.Session.Elicit(ctx, formFor(q, language))
-			if ctx.Err() != nil {
-				time.Sleep(takeBack)
-			}
-			return err == nil && agrees(answer), err
-		}}
+// asker asks the person at a client. It returns when ctx ends.
+type asker func(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error)
+
+// inSession asks on the stream of the call.
+func inSession(session *mcp.ServerSession) asker {
+	return func(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		answer, err := session.Elicit(ctx, params)
+		if ctx.Err() != nil {
+			time.Sleep(takeBack)
+		}
+		return answer, err
 	}
-	return approval.Way{}
+}
+
+// wayTo is how the person at a client with these capabilities can be asked. language is the one to ask in.
+func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approval.Way) {
+	if able == nil || able.Elicitation == nil {
+		return way
+	}
+	if fillsForms(able) {
+		way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
+			answer, err := ask(ctx, formFor(q, language))
+			return err == nil && agrees(answer), err
+		}
+	}
+	way.Fill = func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
+		if q.Form != nil && !fillsForms(able) || q.Form == nil && able.Elicitation.URL == nil {
+			return elicitation.Answer{}, errMode
+		}
+		answer, err := ask(ctx, questionFor(q, language))
+		switch {
+		case errors.Is(err, errTalks):
+			return elicitation.Answer{}, err
+		case err != nil: // what the SDK says can repeat the answer
+			return elicitation.Answer{}, elicitation.ErrMisfit
+		}
+		return elicitation.Answer{Action: answer.Action, Content: answer.Content}, nil
+	}
+	return way
+}
+
+var errMode = errors.New("the client does not show questions of this kind")
+
+// questionFor is a question of a server's as the client gets it: in the name of the server, and with what hako has taken of its form.
+func questionFor(q *elicitation.Question, language string) *mcp.ElicitParams {
+	params := &mcp.ElicitParams{Mode: q.Mode(), Message: q.Text(language)}
+	if q.Form != nil {
+		params.RequestedSchema = q.Form.Schema()
+	} else {
+		params.URL, params.ElicitationID = q.URL.String(), "elc_"+rand.Text() // the server's own could be another's too
+	}
+	return params
+}
+
+// request is what a request of a client says of whom its call may ask.
+type request struct {
+	able        *mcp.ClientCapabilities
+	sessionless bool
+	session     *mcp.ServerSession
+	extra       *mcp.RequestExtra
+	before      round
+}
+
+func requestOf[P mcp.Params](req *mcp.ServerRequest[P], before round) *request {
+	return &request{req.ClientCapabilities(), req.ProtocolVersion() >= sessionless, req.Session, req.Extra, before}
+}
+
+// answer makes the call of a request with run. state and requests are there if the call wants input instead of having a response.
+func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, run func(context.Context, *pipeline.Call) (*abi.Response, error)) (
+	response *abi.Response, state string, requests mcp.InputRequestMap, err error) {
+	ctx, release := s.bound(ctx, r.extra)
+	defer release()
+	language := s.language(call)
+	switch {
+	case !r.sessionless:
+		call.Way = wayTo(r.able, inSession(r.session), language)
+		response, err = run(ctx, call)
+	case !fillsForms(r.able):
+		response, err = run(ctx, call)
+	default:
+		response, state, requests, err = s.converse(ctx, call, r.before, func(ctx context.Context, t *talk) (*abi.Response, error) {
+			asking := *call
+			asking.Way = wayTo(r.able, t.elicit, language)
+			asking.Way.Later, asking.Way.Reply = true, r.before.reply()
+			if call.Progress != nil {
+				asking.Progress = t.progress
+			}
+			return run(ctx, &asking)
+		})
+	}
+	if pending, asked, ok := s.input(call, err); ok {
+		return nil, pending, asked, nil
+	}
+	return response, state, requests, err
 }
 
 // reply is the answer to the question of the earlier round, or nil.
@@ -95,7 +177,7 @@ func formFor(q *approval.Question, language string) *mcp.ElicitParams {
 
 // language is the one that the caller reads.
 func (s *Server) language(call *pipeline.Call) string {
-	return cmp.Or(call.Caller.Locale, s.options.Language)
+	return cmp.Or(call.Caller.Locale, s.now().Language)
 }
 
 // input is what a call that waits for an answer results in: a state, and the form that asks for it. ok is false for every other error.

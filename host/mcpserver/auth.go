@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,6 +48,16 @@ type Auth struct {
 	tokens []staticToken
 	oauth  *oauthVerifier
 	scopes []string
+	// clock is that of the server, which comes later; nil means time.Now.
+	clock atomic.Pointer[func() time.Time]
+}
+
+// now is the time that tokens expire by.
+func (a *Auth) now() time.Time {
+	if clock := a.clock.Load(); clock != nil {
+		return (*clock)()
+	}
+	return time.Now()
 }
 
 // NewAuth returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not talk to
@@ -66,7 +77,7 @@ func NewAuth(options AuthOptions) (*Auth, error) {
 		return nil, err
 	}
 	if options.OAuth != nil {
-		if a.oauth, err = newOAuthVerifier(options.OAuth); err != nil {
+		if a.oauth, err = newOAuthVerifier(options.OAuth, a.now); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +138,7 @@ func bearer(h http.Header) (string, bool) {
 
 func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
 	if identity, ok := a.static(token); ok {
-		if !identity.Expires.IsZero() && !time.Now().Before(identity.Expires) {
+		if !identity.Expires.IsZero() && !a.now().Before(identity.Expires) {
 			return nil, errInvalidToken
 		}
 		return identity, nil

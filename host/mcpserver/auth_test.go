@@ -108,7 +108,7 @@ func TestSessionBelongsToItsUser(t *testing.T) {
 		{Name: "other", Hash: boHash, User: "aki", Tenant: "other"},
 	}})}).Handler()
 	id := openSession(t, h, "Authorization", "Bearer "+aki)
-	for token, want := range map[string]int{aki: http.StatusOK, spare: http.StatusOK, bo: http.StatusForbidden} {
+	for token, want := range map[string]int{aki: http.StatusOK, spare: http.StatusOK, bo: http.StatusNotFound} {
 		w := do(h, post(withSessions, message(withSessions, 1, "tools/list", `{}`), "Authorization", "Bearer "+token, "Mcp-Session-Id", id))
 		if w.Code != want {
 			t.Errorf("%d %s, want %d", w.Code, w.Body, want)
@@ -207,5 +207,38 @@ func TestNewHTTPServer(t *testing.T) {
 	server := NewHTTPServer("127.0.0.1:0", http.NotFoundHandler(), nil)
 	if server.ReadHeaderTimeout <= 0 || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 || server.WriteTimeout <= 0 {
 		t.Errorf("%+v", server)
+	}
+}
+
+// TestTokensExpireByTheClockOfTheServer: that of the store, and not the machine's, also after a reload.
+func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
+	t.Parallel()
+	now := time.Now().Add(-2 * time.Hour) // the machine is ahead
+	token, hash := NewToken()
+	options := func() *Options {
+		return &Options{Hosts: []string{"hako.example.com"}, Auth: newAuth(t, AuthOptions{
+			Tokens: []Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
+			OAuth:  &OAuth{Resource: resourceURL, Issuers: []Issuer{{URL: issuerURL}}, Client: &http.Client{Transport: newAuthority()}},
+		})}
+	}
+	first := options()
+	first.Now = func() time.Time { return now }
+	s := newServer(t, offer(t, serveEverything, "x"), nil, first)
+	signed := sign(map[string]any{"exp": now.Add(time.Hour).Unix(), "iat": now.Unix()})
+	for _, bearer := range []string{token, signed} {
+		for _, step := range []struct {
+			pass time.Duration
+			want int
+		}{{0, http.StatusOK}, {2 * time.Hour, http.StatusUnauthorized}, {-2 * time.Hour, http.StatusOK}} {
+			now = now.Add(step.pass)
+			if w := do(s.Handler(), withToken(bearer)); w.Code != step.want {
+				t.Errorf("%.8s after %s: %d %s", bearer, step.pass, w.Code, w.Body)
+			}
+		}
+		put, err := s.Reconfigure(options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		put()
 	}
 }

@@ -18,11 +18,8 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		Method: abi.CallTool, Name: req.Params.Name, Arguments: req.Params.Arguments,
 	})
 	call.Progress = progress(ctx, req)
-	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
-	ctx, release := s.bound(ctx, req.Extra)
-	defer release()
-	response, err := s.useTool(ctx, call)
-	if state, requests, ok := s.input(call, err); ok {
+	response, state, requests, err := s.answer(ctx, requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.useTool)
+	if requests != nil {
 		return &mcp.CallToolResult{RequestState: state, InputRequests: requests}, nil
 	}
 	if err != nil {
@@ -51,9 +48,8 @@ func (s *Server) useTool(ctx context.Context, call *pipeline.Call) (response *ab
 
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	call := newCall(req, req.Params.Meta, abi.Request{Method: abi.ReadResource, URI: req.Params.URI})
-	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
-	response, err := s.call(ctx, call, req.Extra)
-	if state, requests, ok := s.input(call, err); ok {
+	response, state, requests, err := s.answer(ctx, requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
+	if requests != nil {
 		return &mcp.ReadResourceResult{RequestState: state, InputRequests: requests}, nil
 	}
 	if err != nil {
@@ -75,9 +71,8 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 		}
 	}
 	call := newCall(req, req.Params.Meta, request)
-	call.Way = wayTo(req, round{req.Params.RequestState, req.Params.InputResponses}, s.language(call))
-	response, err := s.call(ctx, call, req.Extra)
-	if state, requests, ok := s.input(call, err); ok {
+	response, state, requests, err := s.answer(ctx, requestOf(req, round{req.Params.RequestState, req.Params.InputResponses}), call, s.call)
+	if requests != nil {
 		return &mcp.GetPromptResult{RequestState: state, InputRequests: requests}, nil
 	}
 	if err != nil {
@@ -100,11 +95,13 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	if req.Params.Context != nil {
 		argument.Resolved = req.Params.Context.Arguments
 	}
+	ctx, release := s.bound(ctx, req.Extra)
+	defer release()
 	response, err := s.call(ctx, newCall(req, req.Params.Meta, abi.Request{
 		Method:   abi.Complete,
 		Ref:      &abi.Ref{Type: req.Params.Ref.Type, Name: req.Params.Ref.Name, URI: req.Params.Ref.URI},
 		Argument: argument,
-	}), req.Extra)
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +109,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 }
 
 // call passes a call on that has no tool error to report with.
-func (s *Server) call(ctx context.Context, call *pipeline.Call, extra *mcp.RequestExtra) (*abi.Response, error) {
-	ctx, release := s.bound(ctx, extra)
-	defer release()
+func (s *Server) call(ctx context.Context, call *pipeline.Call) (*abi.Response, error) {
 	answer, err := s.calls.Call(ctx, call)
 	if err != nil {
 		return nil, s.protocolError(call, err)

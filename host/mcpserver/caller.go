@@ -4,13 +4,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -19,13 +21,14 @@ import (
 // newCall returns the pipeline's call for a request that the SDK has taken in, with who asks filled in. meta is the request's metadata.
 func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call {
 	session := req.GetSession().(*mcp.ServerSession)
-	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Door: pipeline.DoorStdio}}
+	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{Door: pipeline.DoorStdio, RequestID: lineID(req.GetExtra())}}
 	if over := exchangeOf(req.GetExtra()); over != nil {
 		call = over.newCall(req.GetExtra().Header, session.ID(), request)
 	}
 	described(&call.Caller, clientOf(session, meta))
-	if parent, _ := meta[traceParent].(string); parent != "" {
-		call.Caller.TraceID = traceID(parent)
+	if parent, _ := meta[trace.ParentKey].(string); parent != "" {
+		state, _ := meta[trace.StateKey].(string)
+		belongs(&call.Caller, parent, state)
 	}
 	return call
 }
@@ -34,8 +37,9 @@ func newCall(req mcp.Request, meta mcp.Meta, request abi.Request) *pipeline.Call
 func (over *exchange) newCall(header http.Header, session string, request abi.Request) *pipeline.Call {
 	call := &pipeline.Call{Request: request, Caller: pipeline.Caller{
 		Door: pipeline.DoorHTTP, Session: shortID(session), Locale: locale(header.Get("Accept-Language")),
-		Address: over.address, RequestID: over.requestID, TraceID: traceID(header.Get(traceParent)),
+		Address: over.address, RequestID: over.requestID,
 	}}
+	belongs(&call.Caller, header.Get(trace.ParentKey), header.Get(trace.StateKey))
 	if over.identity != nil {
 		call.Caller.User, call.Caller.Tenant, call.Caller.Token = over.identity.User, over.identity.Tenant, over.identity.Token
 	}
@@ -74,24 +78,33 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxDescription)], "")
 }
 
-// addressOf is where a request comes from: the other end of the connection, which is a proxy if there is one. What a proxy says in a
-// header could be said by anybody.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
 // requestID is the JSON-RPC ID of a message. call is nil if it is no plain call.
 func requestID(call *plainCall, body []byte) string {
-	var id any
 	if call != nil {
-		id = call.id.Raw()
-	} else {
-		id = envelopeOf(body).ID
+		return inWords(call.id.Raw())
 	}
+	return inWords(envelopeOf(body).ID)
+}
+
+// lineKey is where the ID of a message over stdio is in what the SDK passes on with it.
+const lineKey = "id"
+
+// withLineID notes the message's ID for lineID: the SDK keeps it to itself.
+func withLineID(request *jsonrpc.Request) {
+	request.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{lineKey: inWords(request.ID.Raw())}}}
+}
+
+// lineID is the JSON-RPC ID of a message over stdio.
+func lineID(extra *mcp.RequestExtra) string {
+	if extra == nil || extra.TokenInfo == nil {
+		return ""
+	}
+	id, _ := extra.TokenInfo.Extra[lineKey].(string)
+	return id
+}
+
+// inWords is a JSON-RPC ID for records.
+func inWords(id any) string {
 	switch id := id.(type) {
 	case nil:
 		return ""
@@ -102,8 +115,12 @@ func requestID(call *plainCall, body []byte) string {
 	}
 }
 
-// traceParent is the name of the header, and of the key in _meta, with the trace that a request belongs to.
-const traceParent = "traceparent"
+// belongs notes the trace that the caller names, if it is one. What a message says in _meta counts more than the headers around it.
+func belongs(caller *pipeline.Caller, parent, state string) {
+	if id := traceID(parent); id != "" {
+		caller.TraceID, caller.Trace = id, trace.Remote{Parent: parent, State: state}
+	}
+}
 
 // traceID is the trace of a traceparent (W3C Trace Context, section 3.2), or empty if that is none.
 func traceID(parent string) string {

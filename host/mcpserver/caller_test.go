@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -34,9 +35,9 @@ func TestCallerInRecords(t *testing.T) {
 					headers = nil
 				}
 				if place == "_meta" {
-					meta = `"traceparent":"` + parent + `",`
+					meta = `"traceparent":"` + parent + `","tracestate":"vendor=1",`
 				} else {
-					headers = append(headers, "Traceparent", parent)
+					headers = append(headers, "Traceparent", parent, "Tracestate", "vendor=1")
 				}
 				if way == "by the SDK" {
 					meta += `"progressToken":1,`
@@ -45,13 +46,41 @@ func TestCallerInRecords(t *testing.T) {
 				do(h, post(version, body, headers...))
 				select {
 				case got := <-seen:
-					if got.RequestID != "7" || got.TraceID != trace || got.Client != "test" || got.ClientVersion != "1" || got.Address != "192.0.2.1" {
+					if got.RequestID != "7" || got.TraceID != trace || got.Trace.Parent != parent || got.Trace.State != "vendor=1" || got.Client != "test" || got.ClientVersion != "1" || got.Address != "192.0.2.1" {
 						t.Errorf("%s, %s, in %s: %+v", version, way, place, got)
 					}
 				default:
 					t.Errorf("%s, %s, in %s: no call for %s", version, way, place, body)
 				}
 			}
+		}
+	}
+}
+
+// TestCallerBehindProxy: records and limits go by the client where a proxy is trusted, and by the proxy where it is not.
+func TestCallerBehindProxy(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		trusted []string
+		want    string
+		second  int
+	}{
+		{nil, "192.0.2.1", http.StatusTooManyRequests},
+		{[]string{"192.0.2.0/24"}, "198.51.100.9", http.StatusOK},
+	} {
+		seen := make(chan pipeline.Caller, 1)
+		calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+			seen <- call.Caller
+			return ok(text("done"))
+		})
+		h := newServer(t, offer(t, nil, "x"), calls, &Options{TrustedProxies: test.trusted, Limits: Limits{Rate: 1, Burst: 1}}).Handler()
+		body := message(withoutSessions, 1, "tools/call", `{"name":"x"}`)
+		do(h, post(withoutSessions, body, "X-Forwarded-For", "127.0.0.1, 198.51.100.9"))
+		if got := (<-seen).Address; got != test.want {
+			t.Errorf("trusted %q: the address is %s, want %s", test.trusted, got, test.want)
+		}
+		if w := do(h, post(withoutSessions, body, "X-Forwarded-For", "198.51.100.10")); w.Code != test.second {
+			t.Errorf("trusted %q: %d for another client, want %d", test.trusted, w.Code, test.second)
 		}
 	}
 }

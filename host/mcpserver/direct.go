@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,9 +88,17 @@ func (c *plainCall) describe(caller *pipeline.Caller) {
 	if info := new(mcp.Implementation); c.clientInfo != nil && json.Unmarshal(c.clientInfo, info) == nil {
 		described(caller, info)
 	}
-	if len(c.trace) > 2 {
-		caller.TraceID = traceID(string(c.trace[1 : len(c.trace)-1]))
+	if parent := unquoted(c.trace); parent != "" {
+		belongs(caller, parent, unquoted(c.traceState))
 	}
+}
+
+// unquoted is what a JSON string without escape sequences says, or empty.
+func unquoted(text json.RawMessage) string {
+	if len(text) < 2 || bytes.IndexByte(text, '\\') >= 0 {
+		return ""
+	}
+	return string(text[1 : len(text)-1])
 }
 
 func (c *plainCall) request() abi.Request {

@@ -545,8 +545,8 @@ func TestEndedSessionsTakeNoCalls(t *testing.T) {
 			what      string
 			got, want int
 		}{
-			{"a stranger's call", call(bo), http.StatusForbidden},
-			{"a stranger's end", end(bo), http.StatusForbidden},
+			{"a stranger's call", call(bo), http.StatusNotFound},
+			{"a stranger's end", end(bo), http.StatusNotFound},
 			{"sessions after that", s.sessions.count(), 1},
 			{"the owner's call", call(aki), http.StatusOK},
 			{"the owner's end", end(aki), http.StatusNoContent},

@@ -13,7 +13,7 @@ import (
 func CheckExposure(addr string, auth *Auth) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("address %q: %w: write it as host:port, such as 127.0.0.1:8420", addr, err)
+		return fmt.Errorf("address %q has no port: write it as host:port, such as 127.0.0.1:8420", addr)
 	}
 	if auth != nil || isLoopback(normalHost(host)) {
 		return nil

@@ -213,7 +213,7 @@ func TestDisconnectStopsTheCall(t *testing.T) {
 				}
 				r := post(version, body, headers...).WithContext(ctx)
 				r.URL.Scheme, r.URL.Host, r.RequestURI = "http", strings.TrimPrefix(url, "http://"), ""
-				go http.DefaultClient.Do(r)
+				go web.Do(r)
 				<-started
 				leave()
 				<-stopped

@@ -35,24 +35,24 @@ func newGuard(origins, hosts []string) (*guard, error) {
 	return g, nil
 }
 
-// allows checks a request, and answers it if it is not allowed, or if it is a preflight.
-func (g *guard) allows(w http.ResponseWriter, r *http.Request) bool {
+// allows checks a request, and answers it if it is not allowed, or if it is a preflight, for which there is no reason of RefusalReasons.
+func (g *guard) allows(w http.ResponseWriter, r *http.Request) (reason string, ok bool) {
 	if host := hostname(r.Host); !isLoopback(host) && !g.hosts[host] {
 		http.Error(w, "This server does not answer to the name in the Host header. Address it as localhost, or add the name to its allowed hosts (http.hosts).", http.StatusForbidden)
-		return false
+		return RefusedHost, false
 	}
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
-		return true
+		return "", true
 	}
 	if origin := strings.ToLower(values[0]); len(values) == 1 && g.origins[origin] {
-		return allowCrossOrigin(w, r)
+		return "", allowCrossOrigin(w, r)
 	}
 	if len(values) > 1 || !isLoopbackOrigin(values[0]) {
 		http.Error(w, "Web pages of this origin may not use the server. Add the origin to its allowed origins if they should (http.origins).", http.StatusForbidden)
-		return false
+		return RefusedOrigin, false
 	}
-	return true
+	return "", true
 }
 
 // allowCrossOrigin answers as the CORS protocol (Fetch standard, section 3.3) has it, and a preflight completely.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,6 +17,9 @@ import (
 )
 
 const guestDir = "host/internal/guesttest/guests/conformance"
+
+// guestLimits give guests time: they may run in the interpreter, under the race detector, on a busy machine.
+var guestLimits = manifest.Limits{Time: 10 * time.Minute}
 
 // offerGuest is a catalog with the conformance guest in a real sandbox.
 func offerGuest(t *testing.T) *catalog.Catalog {
@@ -33,7 +37,7 @@ func offerGuest(t *testing.T) *catalog.Catalog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := engine.Load(sandbox.Spec{Name: m.Name, Wasm: func() ([]byte, error) { return wasm, nil }})
+	plugin := engine.Load(sandbox.Spec{Name: m.Name, Wasm: func() ([]byte, error) { return wasm, nil }, Limits: guestLimits})
 	t.Cleanup(func() {
 		plugin.Close()
 		engine.Close()

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,6 +24,9 @@ const (
 	withSessions    = "2025-11-25"
 	withoutSessions = sessionless
 )
+
+// patience is how long a test waits for what happens elsewhere, on the slowest machine.
+const patience = 2 * time.Minute
 
 var eras = []string{withSessions, withoutSessions}
 
@@ -134,9 +138,17 @@ func connectStdio(t *testing.T, s *Server, version string, options *mcp.ClientOp
 
 func connectHTTP(t *testing.T, s *Server, version string, options *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
-	session := connect(t, &mcp.StreamableClientTransport{Endpoint: listen(t, s) + Path}, version, options)
+	session := connect(t, overHTTP(listen(t, s)+Path), version, options)
 	t.Cleanup(func() { session.Close() })
 	return session
+}
+
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
+// overHTTP reaches the endpoint at a URL.
+func overHTTP(url string) *mcp.StreamableClientTransport {
+	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web}
 }
 
 // listen serves s over TCP and returns the base URL.

@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	crand "crypto/rand"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -24,17 +26,24 @@ const Path = "/mcp"
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*response), r) })
-	if auth := s.options.Auth; auth != nil && auth.oauth != nil {
-		mux.HandleFunc("GET "+metadataPath, auth.serveMetadata)
-		mux.HandleFunc("GET "+metadataPath+Path, auth.serveMetadata)
+	metadata := func(w http.ResponseWriter, r *http.Request) {
+		if auth := s.now().Auth; auth != nil && auth.oauth != nil {
+			auth.serveMetadata(w, r)
+			return
+		}
+		http.NotFound(w, r)
 	}
+	mux.HandleFunc("GET "+metadataPath, metadata)
+	mux.HandleFunc("GET "+metadataPath+Path, metadata)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		response := newResponse(w, s.options.KeepAlive)
 		defer response.close()
 		defer s.recoverHTTP(response)
-		if s.guard.allows(response, r) {
+		if reason, ok := s.now().guard.allows(response, r); ok {
 			mux.ServeHTTP(response, r)
+		} else if reason != "" {
+			s.options.Observer.RequestRefused(reason)
 		}
 	})
 }
@@ -47,7 +56,11 @@ func (s *Server) newHandlers() {
 		options.MaxRequestBodyBytes = -1
 		return withExchange(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &options))
 	}
-	s.legacy = handler(mcp.StreamableHTTPOptions{}) // s.sessions ends those that are idle
+	var legacy mcp.StreamableHTTPOptions // s.sessions ends those that are idle
+	if s.shared != nil {
+		legacy.EventStore = s.shared.events
+	}
+	s.legacy = handler(legacy)
 	s.modern = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	s.modernJSON = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, JSONResponse: true})
 }
@@ -55,11 +68,17 @@ func (s *Server) newHandlers() {
 // exchange is one HTTP request and its response, as the calls that it causes see it.
 type exchange struct {
 	identity *Identity
+	// under are the options that let the request in.
+	under *live
 	// address is where it comes from, requestID the ID of its message. They are for records.
 	address, requestID string
 	// gone ends when the client has left before its answer. It is there for requests that the SDK answers.
 	gone  context.Context
 	leave context.CancelFunc
+	// again, if not nil, is the session whose client once sent what the SDK gets once more (revive.go).
+	again *session
+	// requests are the IDs of those whose answers are kept for who is cut off.
+	requests []json.RawMessage
 }
 
 // owner is the key of the user who sends the request, empty without authentication.
@@ -101,14 +120,16 @@ func exchangeOf(extra *mcp.RequestExtra) *exchange {
 func (s *Server) serveMCP(w *response, r *http.Request) {
 	if s.draining.Err() != nil {
 		w.Header().Set("Connection", "close")
-		refuse(w, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
+		s.refuse(w, RefusedDraining, &busyError{reason: "the server is shutting down", retry: time.Second, everyone: true})
 		return
 	}
-	identity, ok := s.options.Auth.authenticate(w, r)
+	now := s.now()
+	identity, ok := now.Auth.authenticate(w, r)
 	if !ok {
+		s.options.Observer.RequestRefused(RefusedAuth)
 		return
 	}
-	over := &exchange{identity: identity, address: addressOf(r)}
+	over := &exchange{identity: identity, under: now, address: now.proxies.Address(r)}
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r, over)
@@ -136,27 +157,60 @@ func (s *Server) recoverHTTP(w http.ResponseWriter) {
 func isSessionless(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Version") >= sessionless }
 
 // stream serves what has no body: a session's event stream and its end.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, over *exchange) {
-	if err := s.limiter.allow(clientKey(r, over)); err != nil {
-		refuse(w, err)
+func (s *Server) stream(w *response, r *http.Request, over *exchange) {
+	if err := s.limiter.allow(clientKey(over)); err != nil {
+		s.refuse(w, RefusedRate, err)
 		return
 	}
-	r, cancel := untilExpiry(over.forSDK(r), over.identity)
+	r, cancel := over.under.whileValid(over.forSDK(r), over.identity)
 	defer cancel()
 	if isSessionless(r) {
 		s.modern.ServeHTTP(w, r)
 		return
 	}
-	if r.Method == http.MethodDelete {
-		s.sessions.remove(r.Header.Get("Mcp-Session-Id"), over.owner())
+	session, ok := s.sessionOf(w, r, over)
+	if !ok {
+		return
 	}
-	s.legacy.ServeHTTP(w, r)
+	switch {
+	case session != nil && s.shared != nil && r.Method == http.MethodDelete:
+		s.shared.end(w, r, session)
+	case session != nil && s.shared != nil:
+		s.shared.listen(w, r, session)
+	default:
+		if r.Method == http.MethodDelete {
+			s.sessions.remove(r.Header.Get("Mcp-Session-Id"), over.owner())
+		}
+		s.legacy.ServeHTTP(w, r)
+	}
+}
+
+// sessionOf returns the session that a request names, or answers it and returns false if there is none, as the SDK does, or if it is
+// somebody else's, which must look the same. It is nil if the request names none.
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchange) (*session, bool) {
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		return nil, true
+	}
+	session := s.sessions.of(id)
+	if session == nil && s.shared != nil {
+		var err error
+		if session, err = s.shared.find(r.Context(), id, over); err != nil {
+			s.shared.unreachable(w, err)
+			return nil, false
+		}
+	}
+	if session == nil || session.owner != over.owner() {
+		http.Error(w, notFound, http.StatusNotFound)
+		return nil, false
+	}
+	return session, true
 }
 
 func (s *Server) post(w *response, r *http.Request, over *exchange) {
-	key := clientKey(r, over)
+	begin, key := time.Now(), clientKey(over)
 	if err := s.limiter.allow(key); err != nil {
-		refuse(w, err)
+		s.refuse(w, RefusedRate, err)
 		return
 	}
 	body, ok := s.readBody(w, r)
@@ -165,6 +219,7 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	}
 	call, ok := parsePlainCall(body)
 	if !ok && !checkJSON(w, body) {
+		s.options.Observer.RequestRefused(RefusedInvalid)
 		return
 	}
 	over.requestID = requestID(call, body)
@@ -172,12 +227,13 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	leave, err := s.limiter.enter(key, listen)
 	if err != nil {
 		if isSessionless(r) || envelopeOf(body).isCall() {
-			refuse(w, err)
+			s.refuse(w, RefusedBusy, err)
 			return
 		}
 		leave = func() {} // a notification may be what cancels a call
 	}
 	defer leave()
+	defer s.observed(isSessionless(r), call, body, begin)
 	if isSessionless(r) {
 		s.postSessionless(w, r, over, call, body, listen)
 		return
@@ -197,7 +253,7 @@ func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, c
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if listen {
 		var cancel context.CancelFunc
-		r, cancel = untilExpiry(r, over.identity)
+		r, cancel = over.under.whileValid(r, over.identity)
 		defer cancel()
 	}
 	// One JSON object is cheaper than a stream of one event, but has no room for notifications before it.
@@ -209,20 +265,31 @@ func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, c
 }
 
 func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte) {
-	id := r.Header.Get("Mcp-Session-Id")
-	session := s.sessions.enter(id, over.owner())
+	session, ok := s.sessionOf(w, r, over)
+	if !ok {
+		return
+	}
+	session.enter()
 	defer session.leave()
 	if s.callDirectlyIn(session, w, r, over, call) {
 		return
 	}
 	r = over.forSDK(r)
+	if session != nil && s.shared != nil {
+		s.shared.serve(w, r, over, session, body)
+		return
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if id == "" {
+	if session == nil {
 		end, ok := s.open(w, r, body)
 		if !ok {
 			return
 		}
 		defer end()
+		if s.shared != nil {
+			s.shared.naming.serve(s.legacy, crand.Text(), w, r)
+			return
+		}
 	}
 	s.legacy.ServeHTTP(w, r)
 	if r.Context().Err() != nil {
@@ -243,10 +310,18 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, body []byte) (end 
 			`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
 		return nil, false
 	}
+	full := false
+	if s.shared != nil {
+		var err error
+		if full, err = s.shared.full(r.Context()); err != nil {
+			s.shared.unreachable(w, err)
+			return nil, false
+		}
+	}
 	s.opening.Lock()
 	defer s.opening.Unlock()
-	if s.pending+s.sessions.count() >= s.options.Limits.Sessions {
-		refuse(w, &busyError{reason: "all sessions are in use; try again later", retry: time.Minute, everyone: true})
+	if full || s.pending+s.sessions.count() >= s.now().Limits.Sessions {
+		s.refuse(w, RefusedSessions, &busyError{reason: "all sessions are in use; try again later", retry: time.Minute, everyone: true})
 		return nil, false
 	}
 	s.pending++
@@ -258,18 +333,18 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, body []byte) (end 
 }
 
 // untilExpiry ends a stream when the token that opened it expires.
-func untilExpiry(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
-	if identity == nil || identity.Expires.IsZero() {
+func (l *live) untilExpiry(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
+	if identity == nil || identity.Expires.IsZero() || l.Auth == nil {
 		return r, func() {}
 	}
-	ctx, cancel := context.WithDeadline(r.Context(), identity.Expires)
+	ctx, cancel := context.WithTimeout(r.Context(), identity.Expires.Sub(l.Auth.now()))
 	return r.WithContext(ctx), cancel
 }
 
 // clientKey tells clients apart for the limits.
-func clientKey(r *http.Request, over *exchange) string {
+func clientKey(over *exchange) string {
 	if over.identity != nil {
 		return "user " + over.identity.key()
 	}
-	return "address " + addressOf(r)
+	return "address " + over.address
 }

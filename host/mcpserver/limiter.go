@@ -37,6 +37,17 @@ func newLimiter(limits Limits) *limiter {
 	return &limiter{limits: limits, clients: map[string]*client{}, sweepAt: minSweep}
 }
 
+// set puts other limits in force, for who comes from now on.
+func (l *limiter) set(limits Limits) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limits = limits
+	for _, c := range l.clients {
+		c.rate.SetLimit(rate.Limit(limits.Rate))
+		c.rate.SetBurst(limits.Burst)
+	}
+}
+
 // allow counts a request against the client's rate. Its error is a *busyError.
 func (l *limiter) allow(key string) error {
 	l.mu.Lock()
@@ -49,7 +60,7 @@ func (l *limiter) allow(key string) error {
 	}
 	reservation.Cancel()
 	return &busyError{
-		reason: fmt.Sprintf("too many requests: at most %d a second are answered; try again in %s", l.limits.Rate, wait.Round(time.Millisecond)),
+		reason: fmt.Sprintf("too many requests: at most %.0f a second are answered; try again in %s", float64(c.rate.Limit()), wait.Round(time.Millisecond)),
 		retry:  wait,
 	}
 }

@@ -177,24 +177,26 @@ func TestRateOverHTTP(t *testing.T) {
 
 func TestLimitsOverStdio(t *testing.T) {
 	t.Parallel()
-	calls, started, _ := blocking()
-	s := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{CallsPerClient: 1, Rate: 1, Burst: 5}})
-	client := connectStdio(t, s, withSessions, nil) // takes one
-	go client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
-	<-started
-	busy := func(want string) {
-		t.Helper()
-		_, err := client.ListTools(t.Context(), nil)
-		var wire *jsonrpc.Error
-		if !errors.As(err, &wire) || wire.Code != codeBusy || !strings.Contains(wire.Message, want) {
-			t.Errorf("error %v, want %q", err, want)
+	synctest.Test(t, func(t *testing.T) {
+		calls, started, _ := blocking()
+		s := newServer(t, offer(t, nil, "x"), calls, &Options{Limits: Limits{CallsPerClient: 1, Rate: 1, Burst: 5}})
+		client := connectStdio(t, s, withSessions, nil) // takes one
+		go client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
+		<-started
+		busy := func(want string) {
+			t.Helper()
+			_, err := client.ListTools(t.Context(), nil)
+			var wire *jsonrpc.Error
+			if !errors.As(err, &wire) || wire.Code != codeBusy || !strings.Contains(wire.Message, want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
 		}
-	}
-	busy("in flight")
-	busy("in flight")
-	busy("in flight")
-	busy("at most 1 a second")
-	s.Close()
+		busy("in flight")
+		busy("in flight")
+		busy("in flight")
+		busy("at most 1 a second")
+		s.Close()
+	})
 }
 
 // TestCancellationPassesTheLimit: a client with too many calls in flight must be able to cancel them.
@@ -281,11 +283,10 @@ func TestTenThousandParallelRequests(t *testing.T) {
 // settle waits until there are no more goroutines than before.
 func settle(t *testing.T, before int) {
 	t.Helper()
-	for range 1000 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if runtime.NumGoroutine() <= before {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	stacks := make([]byte, 1<<20)
 	t.Errorf("%d goroutines, %d before: %s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])

@@ -22,13 +22,15 @@ const readTimeout = 30 * time.Second
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // recorders in tests know no deadlines
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.Limits.Message))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.now().Limits.Message))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.options.Limits.Message), http.StatusRequestEntityTooLarge)
+			http.Error(w, fmt.Sprintf("The message is larger than %d bytes.", s.now().Limits.Message), http.StatusRequestEntityTooLarge)
+			s.options.Observer.RequestRefused(RefusedSize)
 			return nil, false
 		}
 		http.Error(w, "The message did not arrive whole.", http.StatusBadRequest)
+		s.options.Observer.RequestRefused(RefusedInvalid)
 		return nil, false
 	}
 	_ = control.SetReadDeadline(time.Time{})
@@ -83,6 +85,12 @@ func (e envelope) id() jsonrpc.ID {
 		return jsonrpc.ID{}
 	}
 	return id
+}
+
+// refuse answers a request that has met a limit, for one of RefusalReasons.
+func (s *Server) refuse(w http.ResponseWriter, reason string, err error) {
+	s.options.Observer.RequestRefused(reason)
+	refuse(w, err)
 }
 
 // refuse answers a request that has met a limit.

@@ -120,6 +120,14 @@ func (m *mirror) addTool(listed map[string]listedTool, t *catalog.Tool) {
 	listed[t.Name] = full
 }
 
+// again lists everything anew.
+func (m *mirror) again() {
+	m.mu.Lock()
+	m.tools, m.resources, m.templates, m.prompts = nil, nil, nil, nil
+	m.mu.Unlock()
+	m.sync()
+}
+
 // touch has the SDK tell clients that the list of tools has changed, which it does when a tool is added again.
 func (m *mirror) touch() {
 	m.mu.Lock()
@@ -150,7 +158,7 @@ func (m *mirror) isPlain(tool string) bool {
 	return ok && !listed.hasHeaders
 }
 
-func (m *mirror) text(t manifest.Text) string { return t.In(m.server.options.Language) }
+func (m *mirror) text(t manifest.Text) string { return t.In(m.server.now().Language) }
 
 func (m *mirror) tool(t *catalog.Tool) *mcp.Tool {
 	tool := &mcp.Tool{

@@ -49,7 +49,7 @@ type oauthVerifier struct {
 	issuers     []*issuer
 }
 
-func newOAuthVerifier(options *OAuth) (*oauthVerifier, error) {
+func newOAuthVerifier(options *OAuth, now func() time.Time) (*oauthVerifier, error) {
 	v := &oauthVerifier{options: *options, resource: options.Resource}
 	resource, err := url.Parse(options.Resource)
 	if err != nil || !isSecure(resource) || resource.RawQuery != "" || resource.Fragment != "" {
@@ -74,6 +74,7 @@ func newOAuthVerifier(options *OAuth) (*oauthVerifier, error) {
 		if err != nil {
 			return nil, err
 		}
+		issuer.now = now
 		v.issuers = append(v.issuers, issuer)
 	}
 	return v, nil
@@ -169,6 +170,7 @@ type issuer struct {
 	url, keys string
 	audience  string
 	client    *http.Client
+	now       func() time.Time
 
 	// mu guards verifier, which is nil until discovery has succeeded.
 	mu       sync.Mutex
@@ -229,6 +231,6 @@ func (i *issuer) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 		keys = discovered.Keys
 	}
 	set := &keySet{oidc.NewRemoteKeySet(ctx, keys)}
-	i.verifier = oidc.NewVerifier(i.url, set, &oidc.Config{ClientID: i.audience, SupportedSigningAlgs: algorithms})
+	i.verifier = oidc.NewVerifier(i.url, set, &oidc.Config{ClientID: i.audience, SupportedSigningAlgs: algorithms, Now: i.now})
 	return i.verifier, nil
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // Options configures a Server. A nil *Options means all defaults.
@@ -27,14 +30,25 @@ type Options struct {
 	Origins []string
 	// Hosts are names, without port, under which the HTTP endpoint may be addressed, apart from loopback names.
 	Hosts []string
+	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says where a request comes from,
+	// for limits and records.
+	TrustedProxies []string
+	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) those of all replicas: a client may send each request to another one.
+	Sessions *sessionstore.Store
 	// Auth says who may use the HTTP endpoint. Nil lets everyone in; CheckExposure holds that against the address.
 	Auth *Auth
+	// Now is the clock that tokens expire by. Nil means time.Now.
+	Now func() time.Time
 	// KeepAlive is the interval of comments on event streams that are otherwise silent. Zero means 15 s.
 	KeepAlive time.Duration
 	// Grace is how long calls in flight may still answer after a stdio client has closed its side. Zero means 5 s.
 	Grace time.Duration
 	// Conformance adds the fixtures that the MCP conformance suite expects of a server. They are of no other use.
 	Conformance bool
+	// Tracer makes spans of requests that are no calls; those of calls are the pipeline's. Nil makes none.
+	Tracer *trace.Tracer
+	// Observer may be nil.
+	Observer Observer
 	// Logger receives the server's records. Nil discards them.
 	Logger *slog.Logger
 }
@@ -42,7 +56,8 @@ type Options struct {
 // Limits bound what clients may use. A client is a verified user, or without authentication a remote address, or the one at
 // the other end of stdio.
 type Limits struct {
-	// Sessions is the most sessions (up to MCP 2025-11-25) and the most subscription streams (from 2026-07-28). Zero means 1,000.
+	// Sessions is the most sessions (up to MCP 2025-11-25), of all replicas together, and the most subscription streams of this one (from
+	// 2026-07-28). Zero means 1,000.
 	Sessions int
 	// SessionIdle ends a session without requests. Zero means 30 min.
 	SessionIdle time.Duration
@@ -68,6 +83,9 @@ func (o *Options) withDefaults() (Options, error) {
 	filled.KeepAlive = cmp.Or(filled.KeepAlive, 15*time.Second)
 	filled.Grace = cmp.Or(filled.Grace, 5*time.Second)
 	filled.Limits = filled.Limits.withDefaults()
+	if filled.Observer == nil {
+		filled.Observer = unobserved{}
+	}
 	if filled.Logger == nil {
 		filled.Logger = slog.New(slog.DiscardHandler)
 	}

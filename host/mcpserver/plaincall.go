@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/trace"
 )
 
 // plainCall is a tools/call with nothing unusual about it: a name, arguments, and metadata that changes nothing.
@@ -21,8 +23,8 @@ type plainCall struct {
 	arguments json.RawMessage
 	// version, clientInfo and capabilities are what 2026-07-28 puts into _meta: nil where they are missing.
 	version, clientInfo, capabilities json.RawMessage
-	// trace is the trace that the call belongs to, as a JSON string, or nil.
-	trace json.RawMessage
+	// trace and traceState are the trace that the call belongs to, as JSON strings, or nil.
+	trace, traceState json.RawMessage
 }
 
 // maxPlainNesting is the most brackets that a plain call may open. The SDK takes 1,000 levels, and is left to say so.
@@ -128,8 +130,10 @@ func (p *callParser) meta(name []byte) bool {
 		return false
 	case mcp.MetaKeyProtocolVersion:
 		return p.value('"', &p.call.version)
-	case traceParent:
+	case trace.ParentKey:
 		return p.value('"', &p.call.trace)
+	case trace.StateKey:
+		return p.value('"', &p.call.traceState)
 	case mcp.MetaKeyClientInfo:
 		return p.value('{', &p.call.clientInfo)
 	case mcp.MetaKeyClientCapabilities:

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -22,14 +24,24 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalText}
 			}
 		}()
+		defer s.observedStdio(method, req, time.Now())
 		leave, err := s.enterStdio(method, req)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
+		ctx, span := s.begin(ctx, method, req)
+		defer span.End()
 		result, err = s.dispatch(ctx, method, req, next)
-		s.noteSession(req, err)
-		return result, withCode(err)
+		if err == nil {
+			err = s.noteSession(ctx, req)
+		}
+		if err != nil {
+			result = nil
+		}
+		err = withCode(err)
+		failed(span, err)
+		return result, err
 	}
 }
 
@@ -83,20 +95,46 @@ func (s *Server) hides(caller pipeline.Caller, name string) bool {
 	return governed && ok && !governor.Visible(caller, tool)
 }
 
-// noteSession keeps the table of sessions over HTTP, and the calls in it, up to date with what the SDK has taken in.
-func (s *Server) noteSession(req mcp.Request, err error) {
+// noteSession keeps the table of sessions over HTTP, the calls in it, and what all replicas know of them, up to date with what the SDK has
+// taken in.
+func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	over := exchangeOf(req.GetExtra())
-	if over == nil || err != nil {
-		return
+	if over == nil {
+		return nil
 	}
 	switch req := req.(type) {
 	case *mcp.ServerRequest[*mcp.InitializeParams]:
-		if req.Session.ID() != "" {
-			s.sessions.add(req.Session, over.owner())
-		}
+		return s.noteOpened(ctx, req.Session, over)
 	case *mcp.ServerRequest[*mcp.CancelledParams]:
 		s.sessions.cancel(req.Session.ID(), req.Params.RequestID)
+	default:
+		if s.shared != nil && over.again == nil && req.GetSession().ID() != "" {
+			return s.shared.note(ctx, req)
+		}
 	}
+	return nil
+}
+
+// noteOpened takes in a session that the SDK has made.
+func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
+	switch {
+	case sdk.ID() == "":
+		return nil
+	case over.again != nil:
+		s.sessions.attach(over.again, sdk)
+		return nil
+	case s.shared != nil:
+		if err := s.shared.add(ctx, sdk, over); err != nil {
+			s.options.Logger.Warn("a session cannot be kept", "err", err)
+			go sdk.Close() // it waits for this request
+			if atFault[*jsonrpc.Error](err) {
+				return err
+			}
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the session cannot be kept at the moment: try again later"}
+		}
+	}
+	s.sessions.attach(s.sessions.add(sdk.ID(), sdk.InitializeParams(), over), sdk)
+	return nil
 }
 
 func (s *Server) hasResource(uri string) bool {
@@ -150,22 +188,5 @@ func withCode(err error) error {
 
 // quiet passes the SDK's warnings and errors on as debug records: what causes them is what clients do.
 func quiet(logger *slog.Logger) *slog.Logger {
-	return slog.New(demoted{logger.Handler()}).With("component", "mcp-sdk")
+	return demote.Logger(logger).With("component", "mcp-sdk")
 }
-
-type demoted struct{ slog.Handler }
-
-func (d demoted) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && d.Handler.Enabled(ctx, slog.LevelDebug)
-}
-
-func (d demoted) Handle(ctx context.Context, record slog.Record) error {
-	record.Level = slog.LevelDebug
-	return d.Handler.Handle(ctx, record)
-}
-
-func (d demoted) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return demoted{d.Handler.WithAttrs(attrs)}
-}
-
-func (d demoted) WithGroup(name string) slog.Handler { return demoted{d.Handler.WithGroup(name)} }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,16 +29,18 @@ type Caller interface {
 // Server offers a catalog to MCP clients. It is safe for concurrent use.
 type Server struct {
 	options Options
+	// live takes the place of those options that can change: see Reconfigure.
+	live    atomic.Pointer[live]
 	catalog *catalog.Catalog
 	calls   Caller
 	sdk     *mcp.Server
 	mirror  *mirror
-	guard   *guard
 	limiter *limiter
 	// subscriptions are those to resources.
 	subscriptions *subscriptions
-	// sessions are those over HTTP.
+	// sessions are those over HTTP; shared makes them those of all replicas, and is nil where there is only this one.
 	sessions *sessions
+	shared   *shared
 	// info is the name and version of the server, as results of 2026-07-28 carry it.
 	info json.RawMessage
 	// fixtures are the names that the conformance suite's fixtures have; nil otherwise.
@@ -49,6 +52,8 @@ type Server struct {
 	draining, base       context.Context
 	startDrain, stopBase context.CancelFunc
 	unwatch              func()
+	// talks are calls that wait for answers between two requests.
+	talks talks
 	// stdio are the connections being served over stdio.
 	stdio stdioConns
 	// opening serialises the check of how many sessions there are.
@@ -63,11 +68,12 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := newGuard(filled.Origins, filled.Hosts)
+	first, err := newLive(filled)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: filled, catalog: c, calls: calls, guard: guard, limiter: newLimiter(filled.Limits)}
+	s := &Server{options: filled, catalog: c, calls: calls, limiter: newLimiter(filled.Limits)}
+	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
 	s.sessions = newSessions(filled.Limits.SessionIdle)
@@ -75,23 +81,28 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if s.info, err = json.Marshal(implementation); err != nil {
 		return nil, err
 	}
+	if filled.Sessions != nil {
+		s.shared = newShared(s, filled.Sessions)
+	}
 	s.sdk = mcp.NewServer(implementation, s.sdkOptions())
 	s.subscriptions = newSubscriptions(s)
-	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive)
+	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive, s.instruct)
 	s.sdk.AddSendingMiddleware(s.subscriptions.send)
 	s.mirror = newMirror(s)
 	if filled.Conformance {
 		s.addFixtures()
 	}
 	s.newHandlers()
-	s.unwatch = c.Watch(s.mirror.sync)
+	s.unwatch = c.Watch(func() { s.mirror.sync(); s.subscriptions.rewatch() })
 	s.mirror.sync()
+	if s.shared != nil {
+		s.shared.start()
+	}
 	return s, nil
 }
 
 func (s *Server) sdkOptions() *mcp.ServerOptions {
 	options := &mcp.ServerOptions{
-		Instructions:      s.options.Instructions,
 		Logger:            quiet(s.options.Logger),
 		PageSize:          s.options.PageSize,
 		CompletionHandler: s.complete,
@@ -106,6 +117,9 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	}
+	if s.shared != nil {
+		options.GetSessionID = s.shared.naming.take
+	}
 	if s.options.Conformance {
 		conformanceOptions(options)
 	}
@@ -115,11 +129,11 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 // setCacheable says how long a result may be kept, and that one that may depend on the caller is nobody else's.
 func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	_, read := req.(*mcp.ReadResourceRequest)
-	if read || s.options.Auth != nil {
+	if read || s.now().Auth != nil {
 		c.CacheScope = "private"
 	}
 	if !read {
-		c.TTLMs = int(max(0, s.options.ListTTL).Milliseconds())
+		c.TTLMs = int(max(0, s.now().ListTTL).Milliseconds())
 	}
 }
 
@@ -134,11 +148,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.unwatch()
 	err := cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx))
 	s.stopBase()
+	if s.shared != nil {
+		s.shared.close()
+	}
 	s.sessions.clear()
 	var closing sync.WaitGroup
 	for session := range s.sdk.Sessions() {
 		closing.Go(func() { session.Close() })
 	}
+	closing.Go(s.talks.work.Wait)
 	closed := make(chan struct{})
 	go func() {
 		closing.Wait()

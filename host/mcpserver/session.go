@@ -7,26 +7,38 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 )
 
 // sessions are the open sessions over HTTP. The SDK has a table of its own, which it does not show; this one knows which sessions
 // there are, whose they are, and which of their calls the SDK has not seen. It ends sessions that are idle: to the SDK a session
 // looks idle whose calls are answered without it.
 type sessions struct {
-	idle time.Duration
-
 	// mu guards what follows and the fields of each session that change.
 	mu   sync.Mutex
+	idle time.Duration
 	byID map[string]*session
+	// byKey finds those of all replicas by their keys in the store; nil where there is none.
+	byKey map[string]*session
+	// closing are those whose SDK's session is being closed, by ID, until it is: only then can there be another one of the same ID.
+	closing map[string]chan struct{}
 }
 
 // session is one session. What changes in it is guarded by the table.
 type session struct {
 	table *sessions
-	id    string
-	sdk   *mcp.ServerSession
-	// owner is the key of the user who opened it, empty without authentication.
-	owner string
+	// id is the client's, key the one in the store of all replicas.
+	id, key string
+	// sdk is nil where the session is another replica's and only its plain calls have come here.
+	sdk *mcp.ServerSession
+	// owner is the key of the user who opened it, empty without authentication. identity and address are of the request that it came with.
+	owner    string
+	identity *Identity
+	address  string
+	// reviving is held while the SDK's session is made, or made another. level is that of logging/setLevel.
+	reviving sync.Mutex
+	level    string
 	// client is what the client calls itself; it may be nil.
 	client *mcp.Implementation
 	// version is the one that its client asked for.
@@ -42,20 +54,115 @@ type session struct {
 }
 
 func newSessions(idle time.Duration) *sessions {
-	return &sessions{idle: idle, byID: map[string]*session{}}
+	return &sessions{idle: idle, byID: map[string]*session{}, closing: map[string]chan struct{}{}}
 }
 
-// add takes in a session that has been initialized.
-func (t *sessions) add(sdk *mcp.ServerSession, owner string) {
+// set changes when sessions end that are idle, of those in use from now on.
+func (t *sessions) set(idle time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	opened := sdk.InitializeParams()
+	t.idle = idle
+}
+
+// add takes in a session that was opened with these parameters.
+func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.byID[id]; s != nil {
+		return s
+	}
 	s := &session{
-		table: t, id: sdk.ID(), sdk: sdk, owner: owner, client: opened.ClientInfo, version: opened.ProtocolVersion, fillsForms: fillsForms(opened.Capabilities),
+		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address,
+		client: opened.ClientInfo, version: opened.ProtocolVersion, fillsForms: fillsForms(opened.Capabilities),
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
+	if t.byKey != nil {
+		s.key = sessionstore.Key(id)
+		t.byKey[s.key] = s
+	}
 	s.ending = time.AfterFunc(t.idle, s.expire)
-	t.byID[s.id] = s
+	t.byID[id] = s
+	return s
+}
+
+// attach gives a session the SDK's.
+func (t *sessions) attach(s *session, sdk *mcp.ServerSession) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.sdk = sdk
+}
+
+// sdkOf returns the SDK's session, or nil.
+func (t *sessions) sdkOf(s *session) *mcp.ServerSession {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.sdk
+}
+
+// byStoreKey returns the session with this key in the store of all replicas, or nil.
+func (t *sessions) byStoreKey(key string) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byKey[key]
+}
+
+// keys are those of the sessions that have been used since then, and of all.
+func (t *sessions) keys(since time.Time) (used, known []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, s := range t.byKey {
+		known = append(known, key)
+		if s.requests > 0 || !s.lastUsed.Before(since) {
+			used = append(used, key)
+		}
+	}
+	return used, known
+}
+
+// drop forgets a session that has ended elsewhere. It may be nil.
+func (t *sessions) drop(s *session) {
+	if s == nil {
+		return
+	}
+	t.mu.Lock()
+	known := t.byID[s.id] == s
+	if known {
+		t.forget(s)
+	}
+	t.mu.Unlock()
+	if known {
+		go t.close(s) // it waits for the requests in flight
+	}
+}
+
+// close closes the SDK's session, if there is one, of a session that has been forgotten.
+func (t *sessions) close(s *session) {
+	if s.sdk == nil {
+		return
+	}
+	_ = s.sdk.Close() // there is nobody left to tell
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if closed := t.closing[s.id]; closed != nil {
+		close(closed)
+		delete(t.closing, s.id)
+	}
+}
+
+// closed waits until an earlier session of the SDK's with this ID is closed.
+func (t *sessions) closed(ctx context.Context, id string) error {
+	t.mu.Lock()
+	closing := t.closing[id]
+	t.mu.Unlock()
+	if closing == nil {
+		return nil
+	}
+	select {
+	case <-closing:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (t *sessions) count() int {
@@ -64,17 +171,21 @@ func (t *sessions) count() int {
 	return len(t.byID)
 }
 
-// enter returns the session that a request belongs to, which then is not idle until leave is called. It is nil if there is none, or
-// if it is somebody else's: the SDK has the answers to that.
-func (t *sessions) enter(id, owner string) *session {
+// of returns the session with this ID, or nil.
+func (t *sessions) of(id string) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.byID[id]
-	if s == nil || s.owner != owner {
-		return nil
+	return t.byID[id]
+}
+
+// enter keeps the session from being idle until leave is called. A nil session is entered too.
+func (s *session) enter() {
+	if s == nil {
+		return
 	}
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
 	s.requests++
-	return s
 }
 
 // leave ends what enter began. A nil session is left too.
@@ -110,12 +221,16 @@ func (t *sessions) clear() {
 func (t *sessions) forget(s *session) {
 	s.ending.Stop()
 	delete(t.byID, s.id)
+	delete(t.byKey, s.key)
+	if s.sdk != nil && t.byKey != nil {
+		t.closing[s.id] = make(chan struct{})
+	}
 }
 
 // expire ends the session if it has been idle for long enough, and otherwise looks again when it may have been.
 func (s *session) expire() {
 	if s.isExpired() {
-		_ = s.sdk.Close() // it has no requests to wait for, and nobody left to tell
+		s.table.close(s) // it has no requests to wait for
 	}
 }
 

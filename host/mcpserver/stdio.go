@@ -21,7 +21,8 @@ import (
 // is done or the server is shut down. Calls in flight may then still answer, for Options.Grace at most, before they are
 // stopped. A line that is no message is answered with an error and does no harm.
 //
-// It returns nil except when in or out fails. It closes neither; a read from in that is under way when ctx ends is left behind.
+// A client may also leave by closing its end of out: what then is written is lost, as with every client that has gone. ServeStdio
+// returns nil except when in or out fails otherwise. It closes neither; a read from in that is under way when ctx ends is left behind.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,15 +33,20 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]bool{},
 	}
 	defer s.stdio.add(c)()
-	go c.scan(in, int(s.options.Limits.Message))
+	go c.scan(in, int(s.now().Limits.Message))
 	session, err := s.sdk.Connect(context.WithoutCancel(ctx), c, nil)
 	if err != nil {
 		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
-	if err := session.Wait(); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+	if err := session.Wait(); err != nil && !hasLeft(err) && ctx.Err() == nil {
 		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
 	return nil
+}
+
+// hasLeft tells whether err is how reading or writing ends when the client closes its end.
+func hasLeft(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || isBrokenPipe(err)
 }
 
 // stdioConn is the SDK's transport and connection over lines. The SDK's own ends the session at the first line that is no
@@ -190,7 +196,12 @@ func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	if refusal != nil {
 		return nil, c.write(refusal)
 	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && request.Method != methodListen {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok || !request.IsCall() {
+		return message, nil
+	}
+	withLineID(request)
+	if request.Method != methodListen {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.waiting[request.ID] = true

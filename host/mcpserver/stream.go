@@ -28,6 +28,10 @@ type response struct {
 	plain bool
 	timer *time.Timer
 	done  bool
+	// replica, if not empty, is put into the IDs of requests to the client: see answers.go.
+	replica string
+	// greeting is sent after what the SDK begins an event stream with.
+	greeting []byte
 }
 
 func newResponse(w http.ResponseWriter, keepAlive time.Duration) *response {
@@ -72,7 +76,12 @@ func (r *response) Write(data []byte) (int, error) {
 		}
 		return len(data), nil
 	}
-	if err := r.write(data); err != nil {
+	sent := data
+	if r.stream && r.replica != "" {
+		sent = append(taggedEvent(data, r.replica), r.greeting...)
+		r.greeting = nil
+	}
+	if err := r.write(sent); err != nil {
 		return 0, err
 	}
 	return len(data), nil

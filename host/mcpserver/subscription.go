@@ -36,11 +36,15 @@ type subscriptions struct {
 	// topics are those of sessions that have asked with resources/subscribe.
 	topics map[*mcp.ServerSession]map[string]bool
 	// pending are topics whose subscribers are still to be told, in order and each once; dropping says that there were too many.
-	pending  []string
-	queued   map[string]bool
+	pending []string
+	queued  map[string]bool
+	// foreign are those of them that other replicas know of already.
+	foreign  map[string]bool
 	dropping bool
 	telling  bool
 	closed   bool
+	// tellers are the resources that backends were asked to tell of, by topic.
+	tellers map[string]told
 }
 
 // updater is what a Caller may also be: it tells which resources its calls change.
@@ -50,7 +54,7 @@ type updater interface {
 
 // newSubscriptions starts to watch what calls change. close ends that.
 func newSubscriptions(s *Server) *subscriptions {
-	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{}, queued: map[string]bool{}}
+	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{}, queued: map[string]bool{}, foreign: map[string]bool{}, tellers: map[string]told{}}
 	if calls, ok := s.calls.(updater); ok {
 		t.stop = calls.WatchUpdates(t.updated)
 	}
@@ -88,6 +92,7 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			if err := t.add(req.Session, req.Params.URI, next); err != nil {
 				return nil, err
 			}
+			t.watch(tenantOf(req.Extra), uri)
 		case *mcp.UnsubscribeRequest:
 			req.Params.URI = topic(tenantOf(req.Extra), req.Params.URI)
 			t.remove(req.Session, req.Params.URI)
@@ -107,6 +112,7 @@ func (t *subscriptions) agreed(tenant string, uris []string) []string {
 	for _, uri := range uris[:min(len(uris), maxAsked)] {
 		if name := topic(tenant, uri); len(topics) < maxSubscriptions && t.accepts(uri) && !slices.Contains(topics, name) {
 			topics = append(topics, name)
+			t.watch(tenant, uri)
 		}
 	}
 	return topics
@@ -158,13 +164,56 @@ func (t *subscriptions) forget(session *mcp.ServerSession, unsubscribe mcp.Metho
 	}
 }
 
-// updated takes in that a resource has changed. It does not wait for those who are told.
-func (t *subscriptions) updated(tenant, uri string) {
+// of are the URIs that a session has subscribed to.
+func (t *subscriptions) of(session *mcp.ServerSession) (uris []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	name := topic(tenant, uri)
+	for topic := range t.topics[session] {
+		uris = append(uris, uriOf(topic))
+	}
+	return uris
+}
+
+// tellOthers tells other replicas of changes here, whose clients may listen.
+func (t *subscriptions) tellOthers(topics []string) {
+	shared := t.server.shared
+	if shared == nil {
+		return
+	}
+	var own []string
+	t.mu.Lock()
+	for _, topic := range topics {
+		if !t.foreign[topic] {
+			own = append(own, topic)
+		}
+		delete(t.foreign, topic)
+	}
+	t.mu.Unlock()
+	if len(own) > 0 {
+		shared.sendUpdates(own)
+	}
+}
+
+// updatedElsewhere takes in that resources have changed at another replica.
+func (t *subscriptions) updatedElsewhere(topics []string) {
+	for _, topic := range topics {
+		t.update(topic, true)
+	}
+}
+
+// updated takes in that a resource has changed. It does not wait for those who are told.
+func (t *subscriptions) updated(tenant, uri string) { t.update(topic(tenant, uri), false) }
+
+func (t *subscriptions) update(name string, foreign bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
-	case t.closed || t.queued[name]:
+	case t.closed:
+		return
+	case t.queued[name]:
+		if !foreign {
+			delete(t.foreign, name)
+		}
 		return
 	case len(t.pending) >= maxPending:
 		if !t.dropping {
@@ -172,6 +221,9 @@ func (t *subscriptions) updated(tenant, uri string) {
 			t.server.options.Logger.Warn("clients are not told of all resources that change: they read too slowly")
 		}
 		return
+	}
+	if foreign {
+		t.foreign[name] = true
 	}
 	t.pending = append(t.pending, name)
 	t.queued[name] = true
@@ -194,6 +246,7 @@ func (t *subscriptions) tell() {
 			return
 		}
 		t.mu.Unlock()
+		t.tellOthers(pending)
 		for _, topic := range pending {
 			// A client that cannot be told has gone, or is about to.
 			_ = t.server.sdk.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: topic})
@@ -229,5 +282,6 @@ func (t *subscriptions) close() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
+	t.unwatch()
 	t.done.Wait()
 }

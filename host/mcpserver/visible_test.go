@@ -120,7 +120,7 @@ func TestToolsChanged(t *testing.T) {
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
 		options, told := watching()
 		session := door.connect(t, s, version, options)
-		for deadline := time.After(10 * time.Second); ; { // a stream may not stand yet
+		for deadline := time.After(patience); ; { // a stream may not stand yet
 			s.ToolsChanged()
 			select {
 			case <-told:

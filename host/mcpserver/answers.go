@@ -1,0 +1,114 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+)
+
+// This file is how requests of the server's to clients, such as for a form, are answered at any replica. The SDK numbers them, for each
+// session and replica anew; on their way to the client the replica's ID goes before the number. An answer with another replica's ID is
+// sent there.
+
+// outgoing is how a request to a client begins in the SDK's encoding.
+var outgoing = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"method":"`)
+
+// tagged puts the replica into the ID of a request to a client. Other messages stay as they are.
+func tagged(data []byte, replica string) []byte {
+	at := outgoing.FindSubmatchIndex(data)
+	if at == nil {
+		return data
+	}
+	return bytes.Join([][]byte{data[:at[2]], []byte(`"` + replica + "-"), data[at[2]:at[3]], []byte(`"`), data[at[3]:]}, nil)
+}
+
+const methodCancelled = "notifications/cancelled"
+
+// taggedEvent is tagged for a whole server-sent event.
+func taggedEvent(event []byte, replica string) []byte {
+	before, data, ok := bytes.Cut(event, []byte("data: "))
+	if !ok {
+		return event
+	}
+	return slices.Concat(before, []byte("data: "), tagged(data, replica))
+}
+
+// untagged takes the replica out of the ID of a client's answer. ok is false for every other message.
+func untagged(body []byte) (replica string, bare []byte, ok bool) {
+	var members map[string]json.RawMessage
+	var id string
+	if json.Unmarshal(body, &members) != nil || members["method"] != nil || json.Unmarshal(members["id"], &id) != nil {
+		return "", nil, false
+	}
+	replica, number, ok := strings.Cut(id, "-")
+	if _, err := strconv.ParseUint(number, 10, 63); !ok || err != nil {
+		return "", nil, false
+	}
+	members["id"] = json.RawMessage(number)
+	return replica, mustJSON(members), true
+}
+
+// route sends messages to the replicas that wait for them. It returns the message as the SDK here is to have it, or nil if it is not for
+// this one.
+func (h *shared) route(ctx context.Context, session *session, body []byte) ([]byte, error) {
+	if envelopeOf(body).Method == methodCancelled {
+		return body, h.store.Send(ctx, sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: string(body)})
+	}
+	replica, bare, ok := untagged(body)
+	switch {
+	case !ok:
+		return body, nil
+	case replica == h.store.Replica():
+		return bare, nil
+	}
+	return nil, h.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: string(bare)})
+}
+
+// serve serves a request in a session, by this replica's SDK or by sending it on.
+func (h *shared) serve(w *response, r *http.Request, over *exchange, session *session, body []byte) {
+	body, err := h.route(r.Context(), session, body)
+	if err == nil && body == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if err == nil {
+		err = h.revive(r.Context(), session)
+	}
+	if err != nil {
+		h.fail(w, err)
+		return
+	}
+	w.replica = h.store.Replica()
+	over.requests = requestIDs(body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.server.legacy.ServeHTTP(w, r)
+}
+
+// requestIDs are those of the requests in a message or a batch.
+func requestIDs(body []byte) (ids []json.RawMessage) {
+	type part struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	var one part
+	var batch []part
+	if json.Unmarshal(body, &one) == nil {
+		batch = []part{one}
+	} else if json.Unmarshal(body, &batch) != nil {
+		return nil
+	}
+	for _, p := range batch {
+		if p.Method != "" && p.ID != nil {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}

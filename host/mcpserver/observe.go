@@ -1,0 +1,107 @@
+package mcpserver
+
+import (
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Observer sees every request at the door. Its methods are called concurrently and must be quick. Every argument that is a text is one of a
+// fixed set.
+type Observer interface {
+	// RequestAnswered tells of a request or notification that was taken in: the era of the protocol that it is of, its method, or MethodOther,
+	// and how long it took until its answer had left.
+	RequestAnswered(era, method string, took time.Duration)
+	// RequestRefused tells of one over HTTP that was not taken in, and for which of RefusalReasons.
+	RequestRefused(reason string)
+}
+
+// Eras of the protocol.
+const (
+	EraSession   = "session"   // up to 2025-11-25
+	EraStateless = "stateless" // from 2026-07-28
+)
+
+// MethodOther stands for methods that are none of MCP's.
+const MethodOther = "other"
+
+// Why requests are refused.
+const (
+	RefusedHost     = "host"     // it names a host that is not allowed
+	RefusedOrigin   = "origin"   // a web page of another origin sent it
+	RefusedAuth     = "auth"     // it has no valid token, or one without the right
+	RefusedRate     = "rate"     // its client sends too many
+	RefusedBusy     = "busy"     // too many are in flight
+	RefusedSessions = "sessions" // too many sessions are open
+	RefusedSize     = "size"     // its message is too large
+	RefusedInvalid  = "invalid"  // its message is no JSON, or did not arrive whole
+	RefusedDraining = "draining" // the server is shutting down
+)
+
+// RefusalReasons lists them all.
+var RefusalReasons = []string{
+	RefusedHost, RefusedOrigin, RefusedAuth, RefusedRate, RefusedBusy, RefusedSessions, RefusedSize, RefusedInvalid, RefusedDraining,
+}
+
+// methods are MCP's that clients send.
+var methods = map[string]bool{
+	abi.CallTool: true, "tools/list": true, "initialize": true, "ping": true, "server/discover": true,
+	abi.ReadResource: true, "resources/list": true, "resources/templates/list": true, "resources/subscribe": true, "resources/unsubscribe": true,
+	abi.GetPrompt: true, "prompts/list": true, abi.Complete: true, "logging/setLevel": true, methodListen: true,
+	"notifications/initialized": true, "notifications/cancelled": true, "notifications/progress": true, "notifications/roots/list_changed": true,
+}
+
+// unobserved is the Observer where there is none.
+type unobserved struct{}
+
+func (unobserved) RequestAnswered(string, string, time.Duration) {}
+func (unobserved) RequestRefused(string)                         {}
+
+// observed tells of a request over HTTP when it has been answered. call is nil if it is no plain call.
+func (s *Server) observed(sessionless bool, call *plainCall, body []byte, begin time.Time) {
+	method := abi.CallTool
+	if call == nil {
+		method = envelopeOf(body).Method
+	}
+	era := EraSession
+	if sessionless {
+		era = EraStateless
+	}
+	s.ended(era, method, begin)
+}
+
+// observedStdio tells of a request over stdio; those over HTTP are told of where they come in.
+func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) {
+	if exchangeOf(req.GetExtra()) != nil {
+		return
+	}
+	era := EraStateless
+	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session.InitializeParams() != nil {
+		era = EraSession
+	}
+	s.ended(era, method, begin)
+}
+
+func (s *Server) ended(era, method string, begin time.Time) {
+	if !methods[method] {
+		method = MethodOther
+	}
+	s.options.Observer.RequestAnswered(era, method, time.Since(begin))
+}
+
+// Load is what a Server does at one moment.
+type Load struct {
+	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28, Sessions the open sessions before it.
+	Requests, Streams, Sessions int
+}
+
+// Load tells what the server does now.
+func (s *Server) Load() Load {
+	s.limiter.mu.Lock()
+	load := Load{Requests: s.limiter.calls, Streams: s.limiter.streams}
+	s.limiter.mu.Unlock()
+	load.Sessions = s.sessions.count()
+	return load
+}

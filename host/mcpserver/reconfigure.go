@@ -1,0 +1,94 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/internal/peer"
+)
+
+// live are the options that can change while a Server serves, with what is made of them.
+type live struct {
+	Options
+	guard   *guard
+	proxies peer.Proxies
+	// authorized ends when other rules of who may come in are in force.
+	authorized context.Context
+	revoke     context.CancelFunc
+}
+
+// now are the options in force. They must not be changed.
+func (s *Server) now() *live { return s.live.Load() }
+
+// newLive checks options whose defaults are filled in.
+func newLive(filled Options) (*live, error) {
+	guard, err := newGuard(filled.Origins, filled.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := peer.NewProxies(filled.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("mcp server: %w", err)
+	}
+	if filled.Auth != nil && filled.Now != nil {
+		filled.Auth.clock.Store(&filled.Now)
+	}
+	l := &live{Options: filled, guard: guard, proxies: proxies}
+	l.authorized, l.revoke = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and granted:
+// Instructions, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies and Auth; all others stay as they were given to New. The error is that of New.
+//
+// Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams end, so that
+// clients open them again. Of Limits, Message is for connections over stdio as it was when they began.
+func (s *Server) Reconfigure(options *Options) (put func(), err error) {
+	filled, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	filled.Now = s.options.Now
+	next, err := newLive(filled)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		before := s.live.Swap(next)
+		before.revoke()
+		s.limiter.set(next.Limits)
+		s.sessions.set(next.Limits.SessionIdle)
+		if before.Language != next.Language {
+			s.mirror.again()
+		}
+	}, nil
+}
+
+// instruct is the middleware that says what models are told.
+func (s *Server) instruct(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		switch result := result.(type) {
+		case *mcp.InitializeResult:
+			if result != nil {
+				result.Instructions = s.now().Instructions
+			}
+		case *mcp.DiscoverResult:
+			if result != nil {
+				result.Instructions = s.now().Instructions
+			}
+		}
+		return result, err
+	}
+}
+
+// whileValid ends a stream when the token that opened it expires, or other rules say who may come in.
+func (l *live) whileValid(r *http.Request, identity *Identity) (*http.Request, context.CancelFunc) {
+	r, cancel := l.untilExpiry(r, identity)
+	ctx, end := context.WithCancel(r.Context())
+	stop := context.AfterFunc(l.authorized, end)
+	return r.WithContext(ctx), func() { stop(); end(); cancel() }
+}

@@ -1,0 +1,270 @@
+// Package sessionstore keeps the sessions of MCP clients (up to MCP 2025-11-25) where every replica finds them: what opened a session, what
+// its client has subscribed to, what was sent on its streams. Replicas tell each other through it too.
+//
+// Sessions are known by Key, so that who reads the store cannot take one over.
+package sessionstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+// ErrNone says that there is no such session or stream, or none any more.
+var ErrNone = errors.New("there is no such session or stream")
+
+// Store keeps sessions. It is safe for concurrent use.
+type Store struct{ store *store.Store }
+
+var steps = []string{
+	`CREATE TABLE mcp_session (id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, opening TEXT NOT NULL, level TEXT NOT NULL, used BIGINT NOT NULL);
+	CREATE INDEX mcp_session_used ON mcp_session (used);
+	CREATE TABLE mcp_subscription (session TEXT NOT NULL, uri TEXT NOT NULL, PRIMARY KEY (session, uri));
+	CREATE TABLE mcp_stream (session TEXT NOT NULL, id TEXT NOT NULL, replica TEXT NOT NULL, requests TEXT NOT NULL, ended BIGINT NOT NULL,
+		opened BIGINT NOT NULL, PRIMARY KEY (session, id));
+	CREATE INDEX mcp_stream_opened ON mcp_stream (opened);
+	CREATE TABLE mcp_event (session TEXT NOT NULL, stream TEXT NOT NULL, number BIGINT NOT NULL, data TEXT NOT NULL,
+		PRIMARY KEY (session, stream, number));
+	CREATE TABLE mcp_mail (id TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, kind TEXT NOT NULL, session TEXT NOT NULL, body TEXT NOT NULL,
+		sent BIGINT NOT NULL);
+	CREATE INDEX mcp_mail_target ON mcp_mail (target)`,
+}
+
+// New returns the sessions in s, whose process must have joined the replicas. Its error is s's.
+func New(ctx context.Context, s *store.Store) (*Store, error) {
+	if err := s.Migrate(ctx, "MCP sessions", steps...); err != nil {
+		return nil, err
+	}
+	return &Store{s}, nil
+}
+
+// Replica is this process's id.
+func (s *Store) Replica() string { return s.store.Replica() }
+
+// Session is what makes a session anew at another replica.
+type Session struct {
+	Key string
+	// Owner tells whose session it is.
+	Owner string
+	// Opening are the parameters of initialize, Level is the one of logging/setLevel, or empty.
+	Opening json.RawMessage
+	Level   string
+	// Subscriptions are the URIs of resources.
+	Subscriptions []string
+}
+
+// Key is what a session's ID, or the name of a user, is known by.
+func Key(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}
+
+// Add keeps a new session.
+func (s *Store) Add(ctx context.Context, session *Session) error {
+	return s.update(ctx, func(tx *sql.Tx, now int64) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_session (id, owner, opening, level, used) VALUES ($1, $2, $3, $4, $5)",
+			session.Key, session.Owner, string(session.Opening), session.Level, now)
+		return err
+	})
+}
+
+// update is the store's Update with its clock's time, in Unix milliseconds.
+func (s *Store) update(ctx context.Context, f func(tx *sql.Tx, now int64) error) error {
+	return s.store.Update(ctx, func(tx *sql.Tx) error {
+		now, err := s.store.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return f(tx, now.UnixMilli())
+	})
+}
+
+// Find returns a session, or ErrNone.
+func (s *Store) Find(ctx context.Context, key string) (*Session, error) {
+	session := &Session{Key: key}
+	err := s.store.View(ctx, func(tx *sql.Tx) error {
+		var opening string
+		row := tx.QueryRowContext(ctx, "SELECT owner, opening, level FROM mcp_session WHERE id = $1", key)
+		if err := row.Scan(&session.Owner, &opening, &session.Level); err != nil {
+			return err
+		}
+		session.Opening = json.RawMessage(opening)
+		var err error
+		session.Subscriptions, err = store.Select(ctx, tx, store.Column[string], "SELECT uri FROM mcp_subscription WHERE session = $1 ORDER BY uri", key)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNone
+	}
+	return session, err
+}
+
+// Count is how many sessions there are.
+func (s *Store) Count(ctx context.Context) (n int, err error) {
+	return n, s.store.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, "SELECT count(*) FROM mcp_session").Scan(&n)
+	})
+}
+
+// Remove ends a session, and tells the other replicas. It reports whether there was one.
+func (s *Store) Remove(ctx context.Context, key string) (there bool, err error) {
+	others, err := s.others(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = s.update(ctx, func(tx *sql.Tx, now int64) error {
+		result, err := tx.ExecContext(ctx, "DELETE FROM mcp_session WHERE id = $1", key)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if there = n > 0; err != nil || !there {
+			return err
+		}
+		if err := forget(ctx, tx, key); err != nil {
+			return err
+		}
+		return s.send(ctx, tx, now, others, Mail{Kind: Ended, Session: key})
+	})
+	return there, err
+}
+
+// forget removes what belongs to a session.
+func forget(ctx context.Context, tx *sql.Tx, key string) error {
+	for _, table := range []string{"mcp_subscription", "mcp_stream", "mcp_event"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE session = $1", key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetLevel keeps the level of logging/setLevel, and tells the other replicas.
+func (s *Store) SetLevel(ctx context.Context, key, level string) error {
+	return s.change(ctx, key, "UPDATE mcp_session SET level = $1 WHERE id = $2", level, key)
+}
+
+// Subscribe keeps a subscription, and tells the other replicas.
+func (s *Store) Subscribe(ctx context.Context, key, uri string) error {
+	return s.change(ctx, key, "INSERT INTO mcp_subscription (session, uri) VALUES ($1, $2) ON CONFLICT DO NOTHING", key, uri)
+}
+
+// Unsubscribe ends a subscription, and tells the other replicas.
+func (s *Store) Unsubscribe(ctx context.Context, key, uri string) error {
+	return s.change(ctx, key, "DELETE FROM mcp_subscription WHERE session = $1 AND uri = $2", key, uri)
+}
+
+func (s *Store) change(ctx context.Context, key, query string, args ...any) error {
+	others, err := s.others(ctx)
+	if err != nil {
+		return err
+	}
+	return s.update(ctx, func(tx *sql.Tx, now int64) error {
+		if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+			return err
+		}
+		return s.send(ctx, tx, now, others, Mail{Kind: Changed, Session: key})
+	})
+}
+
+// maxKeys is how many sessions one statement names.
+const maxKeys = 500
+
+// Touch notes that used sessions have been used just now, and returns those of known that have ended.
+func (s *Store) Touch(ctx context.Context, used, known []string) (ended []string, err error) {
+	for chunk := range chunks(used) {
+		err := s.update(ctx, func(tx *sql.Tx, now int64) error {
+			list, args := named(chunk, now)
+			_, err := tx.ExecContext(ctx, "UPDATE mcp_session SET used = $1 WHERE id IN ("+list+")", args...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for chunk := range chunks(known) {
+		there := map[string]bool{}
+		err := s.store.View(ctx, func(tx *sql.Tx) error {
+			list, args := named(chunk)
+			found, err := store.Select(ctx, tx, store.Column[string], "SELECT id FROM mcp_session WHERE id IN ("+list+")", args...)
+			for _, key := range found {
+				there[key] = true
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range chunk {
+			if !there[key] {
+				ended = append(ended, key)
+			}
+		}
+	}
+	return ended, nil
+}
+
+func chunks(keys []string) func(func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for len(keys) > 0 {
+			n := min(len(keys), maxKeys)
+			if !yield(keys[:n]) {
+				return
+			}
+			keys = keys[n:]
+		}
+	}
+}
+
+// named lists parameters for keys, after others.
+func named(keys []string, before ...any) (list string, args []any) {
+	var b strings.Builder
+	args = before
+	for i, key := range keys {
+		args = append(args, key)
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "$%d", len(args))
+	}
+	return b.String(), args
+}
+
+// kept is how long what was sent on a stream can be fetched again, and mail waits to be read.
+const kept = 5 * time.Minute
+
+// Expire removes sessions that have been idle for that long, and what is kept of streams and mail for longer than 5 minutes. It is for
+// one replica at a time, and does no harm at several.
+func (s *Store) Expire(ctx context.Context, idle time.Duration) error {
+	return s.update(ctx, func(tx *sql.Tx, now int64) error {
+		keys, err := store.Select(ctx, tx, store.Column[string], "DELETE FROM mcp_session WHERE used < $1 RETURNING id", now-idle.Milliseconds())
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := forget(ctx, tx, key); err != nil {
+				return err
+			}
+		}
+		// A stream that never ended was answered by a replica that is no more.
+		const old = "(ended > 0 AND ended < $1 OR opened < $1 - 86400000)"
+		for _, query := range []string{
+			"DELETE FROM mcp_event WHERE EXISTS (SELECT 1 FROM mcp_stream s WHERE s.session = mcp_event.session AND s.id = mcp_event.stream AND " + old + ")",
+			"DELETE FROM mcp_stream WHERE " + old,
+			"DELETE FROM mcp_mail WHERE sent < $1",
+		} {
+			if _, err := tx.ExecContext(ctx, query, now-kept.Milliseconds()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,213 @@
+package sessionstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+// places runs a test over both kinds of stores. open opens one more replica.
+func places(t *testing.T, run func(t *testing.T, open func() *Store)) {
+	for name, where := range map[string]func(*testing.T) string{
+		"directory":  func(t *testing.T) string { return filepath.Join(t.TempDir(), "store") },
+		"PostgreSQL": func(t *testing.T) string { return postgrestest.Start(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place := where(t)
+			run(t, func() *Store {
+				s, err := store.OpenWith(t.Context(), place, &store.Options{Dir: t.TempDir()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close() })
+				if err := s.Join(t.Context(), "test"); err != nil {
+					t.Fatal(err)
+				}
+				sessions, err := New(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sessions
+			})
+		})
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, open func() *Store) {
+		a, b := open(), open()
+		ctx := t.Context()
+		key := Key("session")
+		check(t, a.Add(ctx, &Session{Key: key, Owner: Key("aki"), Opening: json.RawMessage(`{"x":1}`)}))
+		check(t, b.SetLevel(ctx, key, "debug"))
+		check(t, b.Subscribe(ctx, key, "x://2"))
+		check(t, a.Subscribe(ctx, key, "x://1"))
+		check(t, a.Subscribe(ctx, key, "x://1"))
+		check(t, a.Subscribe(ctx, key, "x://3"))
+		check(t, b.Unsubscribe(ctx, key, "x://3"))
+		found, err := b.Find(ctx, key)
+		check(t, err)
+		want := &Session{Key: key, Owner: Key("aki"), Opening: json.RawMessage(`{"x":1}`), Level: "debug", Subscriptions: []string{"x://1", "x://2"}}
+		if fmt.Sprint(found) != fmt.Sprint(want) {
+			t.Errorf("got %s, want %s", found, want)
+		}
+		if n, err := a.Count(ctx); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		if there, err := b.Remove(ctx, key); !there || err != nil {
+			t.Error(there, err)
+		}
+		if there, err := a.Remove(ctx, key); there || err != nil {
+			t.Error(there, err)
+		}
+		if _, err := a.Find(ctx, key); !errors.Is(err, ErrNone) {
+			t.Error(err)
+		}
+	})
+}
+
+// What a session's owner may not guess is not in the store.
+func TestKeysTellNothing(t *testing.T) {
+	t.Parallel()
+	if key := Key("secret"); len(key) != 64 || key == Key("secre") {
+		t.Error(key)
+	}
+}
+
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, open func() *Store) {
+		a, ctx := open(), t.Context()
+		for _, name := range []string{"used", "idle"} {
+			check(t, a.Add(ctx, &Session{Key: name, Opening: json.RawMessage(`{}`)}))
+			check(t, a.Subscribe(ctx, name, "x://1"))
+			check(t, a.OpenStream(ctx, name, "s", nil))
+			check(t, a.Append(ctx, name, "s", Event{1, []byte("{}")}, true))
+		}
+		age(t, a, "mcp_session", "used", time.Hour)
+		ended, err := a.Touch(ctx, []string{"used"}, []string{"used", "idle", "never"})
+		if err != nil || !slices.Equal(ended, []string{"never"}) {
+			t.Error(ended, err)
+		}
+		check(t, a.Expire(ctx, 30*time.Minute))
+		check(t, a.Expire(ctx, 30*time.Minute))
+		if _, err := a.Find(ctx, "idle"); !errors.Is(err, ErrNone) {
+			t.Error(err)
+		}
+		if found, err := a.Find(ctx, "used"); err != nil || len(found.Subscriptions) != 1 {
+			t.Error(found, err)
+		}
+		if _, err := a.Stream(ctx, "idle", "s", 0); !errors.Is(err, ErrNone) {
+			t.Error(err)
+		}
+		if stream, err := a.Stream(ctx, "used", "s", 0); err != nil || !stream.Ended || len(stream.Events) != 1 {
+			t.Error(stream, err)
+		}
+		age(t, a, "mcp_stream", "ended", kept+time.Second)
+		check(t, a.Expire(ctx, 30*time.Minute))
+		if _, err := a.Stream(ctx, "used", "s", 0); !errors.Is(err, ErrNone) {
+			t.Error(err)
+		}
+		if n := rows(t, a, "mcp_event"); n != 0 {
+			t.Errorf("%d events are left", n)
+		}
+	})
+}
+
+// age makes what a table has older.
+func age(t *testing.T, s *Store, table, column string, by time.Duration) {
+	t.Helper()
+	check(t, s.store.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "UPDATE "+table+" SET "+column+" = "+column+" - $1", by.Milliseconds())
+		return err
+	}))
+}
+
+func rows(t *testing.T, s *Store, table string) (n int) {
+	t.Helper()
+	check(t, s.store.View(t.Context(), func(tx *sql.Tx) error {
+		return tx.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n)
+	}))
+	return n
+}
+
+// Mail reaches all others, and nobody twice.
+func TestMail(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, open func() *Store) {
+		list := []*Store{open(), open(), open()}
+		got := make(chan string, 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for i, s := range list {
+			go s.Receive(ctx, func(m Mail) { got <- fmt.Sprint(i, m.Kind, m.Session, m.Body) }, func(err error) { t.Error(err) })
+		}
+		check(t, list[0].Send(ctx, Mail{Updated, "", "all"}))
+		check(t, list[1].SendTo(ctx, list[2].Replica(), Mail{Message, "key", "one"}))
+		want := []string{"1updatedall", "2messagekeyone", "2updatedall"}
+		var all []string
+		for range want {
+			select {
+			case m := <-got:
+				all = append(all, m)
+			case <-time.After(2 * time.Minute):
+				t.Fatalf("got %v", all)
+			}
+		}
+		if slices.Sort(all); !slices.Equal(all, want) {
+			t.Errorf("got %v, want %v", all, want)
+		}
+		if n := rows(t, list[0], "mcp_mail"); n != 0 || len(got) > 0 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, open func() *Store) {
+		a, b := open(), open()
+		ctx := t.Context()
+		check(t, a.OpenStream(ctx, "key", "s", []json.RawMessage{json.RawMessage(`7`)}))
+		rings := b.StreamChanges(ctx, "s")
+		check(t, a.Append(ctx, "key", "s", Event{1, []byte(`{"a":1}`)}, false))
+		check(t, a.Append(ctx, "key", "s", Event{2, []byte(`{"b":2}`)}, true))
+		select {
+		case <-rings:
+		case <-time.After(2 * time.Minute):
+			t.Error("nobody is told")
+		}
+		stream, err := b.Stream(ctx, "key", "s", 1)
+		check(t, err)
+		if stream.Replica != a.Replica() || !stream.Ended || len(stream.Events) != 1 || stream.Events[0].Number != 2 || string(stream.Requests[0]) != "7" {
+			t.Errorf("got %+v", stream)
+		}
+		if _, err := b.Stream(ctx, "other", "s", 0); !errors.Is(err, ErrNone) {
+			t.Error(err)
+		}
+		if lives, err := b.Lives(ctx, a.Replica()); !lives || err != nil {
+			t.Error(lives, err)
+		}
+		if lives, err := b.Lives(ctx, "0123456789abcdef"); lives || err != nil {
+			t.Error(lives, err)
+		}
+	})
+}

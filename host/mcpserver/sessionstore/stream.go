@@ -1,0 +1,120 @@
+package sessionstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+// Bounds of what is kept of one stream, in events and bytes.
+const (
+	maxEvents = 1000
+	maxBytes  = 8 << 20
+)
+
+// ErrDropped says that a stream was longer than what is kept.
+var ErrDropped = errors.New("the stream was too long to be kept")
+
+// Stream is what was sent on a stream.
+type Stream struct {
+	// Replica is where its requests run.
+	Replica string
+	// Requests are the IDs of those that are not answered.
+	Requests []json.RawMessage
+	// Ended says that there is no more to come.
+	Ended bool
+	// Events are those after a number, in order.
+	Events []Event
+}
+
+// Event is one message that was sent.
+type Event struct {
+	Number int
+	Data   []byte
+}
+
+// OpenStream keeps that this replica answers these requests, by their IDs, on a new stream.
+func (s *Store) OpenStream(ctx context.Context, key, stream string, requests []json.RawMessage) error {
+	ids, err := json.Marshal(requests)
+	if err != nil {
+		return err
+	}
+	return s.update(ctx, func(tx *sql.Tx, now int64) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_stream (session, id, replica, requests, ended, opened) VALUES ($1, $2, $3, $4, 0, $5)",
+			key, stream, s.Replica(), string(ids), now)
+		return err
+	})
+}
+
+// Append keeps a message, whose number is the next one. With last the stream ends.
+func (s *Store) Append(ctx context.Context, key, stream string, event Event, last bool) error {
+	return s.update(ctx, func(tx *sql.Tx, now int64) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_event (session, stream, number, data) VALUES ($1, $2, $3, $4)",
+			key, stream, event.Number, string(event.Data))
+		if err != nil {
+			return err
+		}
+		if last {
+			_, err := tx.ExecContext(ctx, "UPDATE mcp_stream SET ended = $1 WHERE session = $2 AND id = $3", now, key, stream)
+			if err != nil {
+				return err
+			}
+		}
+		return s.store.Announce(ctx, tx, streamTopic(stream))
+	})
+}
+
+// Room reports whether a stream with so many events and bytes is kept.
+func Room(events, bytes int) bool { return events <= maxEvents && bytes <= maxBytes }
+
+func streamTopic(stream string) string { return "mcp stream " + stream }
+
+// StreamChanges receives when there may be more on the stream, until ctx ends.
+func (s *Store) StreamChanges(ctx context.Context, stream string) <-chan struct{} {
+	return s.store.Changes(ctx, streamTopic(stream))
+}
+
+// Stream returns what is known of a stream, with its events after that number, or ErrNone.
+func (s *Store) Stream(ctx context.Context, key, stream string, after int) (*Stream, error) {
+	var found Stream
+	err := s.store.View(ctx, func(tx *sql.Tx) error {
+		found = Stream{}
+		var requests string
+		var ended int64
+		row := tx.QueryRowContext(ctx, "SELECT replica, requests, ended FROM mcp_stream WHERE session = $1 AND id = $2", key, stream)
+		if err := row.Scan(&found.Replica, &requests, &ended); err != nil {
+			return err
+		}
+		found.Ended = ended > 0
+		if err := json.Unmarshal([]byte(requests), &found.Requests); err != nil {
+			return fmt.Errorf("stream %s: %w", stream, err)
+		}
+		var err error
+		found.Events, err = store.Select(ctx, tx, scanEvent,
+			"SELECT number, data FROM mcp_event WHERE session = $1 AND stream = $2 AND number > $3 ORDER BY number", key, stream, after)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found, nil
+}
+
+func scanEvent(rows *sql.Rows) (e Event, err error) {
+	err = rows.Scan(&e.Number, &e.Data)
+	return e, err
+}
+
+// Lives reports whether the replica does.
+func (s *Store) Lives(ctx context.Context, replica string) (bool, error) {
+	others, err := s.others(ctx)
+	return replica == s.Replica() || slices.Contains(others, replica), err
+}

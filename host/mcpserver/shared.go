@@ -1,0 +1,180 @@
+package mcpserver
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+)
+
+// This file is how sessions are those of all replicas. What a session is made of lies in the store. A replica that meets a session for the
+// first time looks it up, and answers plain calls from what it finds; for everything else it makes a session of the SDK's anew, by sending
+// it what the client once sent (revive.go). From then on both are kept until the session has been idle for long, so that they cost nothing
+// again. The end of a session and other subscriptions are told to the other replicas by mail.
+
+// shared are the sessions of all replicas.
+type shared struct {
+	server *Server
+	store  *sessionstore.Store
+	naming naming
+	events *events
+
+	ctx  context.Context // ends with the Server
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+func newShared(s *Server, store *sessionstore.Store) *shared {
+	s.sessions.byKey = map[string]*session{}
+	h := &shared{server: s, store: store, events: newEvents(store)}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	return h
+}
+
+// start follows what other replicas tell, until close.
+func (h *shared) start() {
+	h.work.Go(func() {
+		h.store.Receive(h.ctx, h.take, func(err error) {
+			h.server.options.Logger.Warn("sessions of other replicas cannot be followed", "err", err)
+		})
+	})
+	h.work.Go(h.tend)
+}
+
+func (h *shared) close() {
+	h.stop()
+	h.work.Wait()
+}
+
+// naming gives a session of the SDK's the ID that is meant for it. The SDK asks for one without saying for whom.
+type naming struct {
+	mu   sync.Mutex // held from the beginning of a request until its session has been named
+	next string
+	done func()
+}
+
+// serve serves a request that opens the session with this ID.
+func (n *naming) serve(handler http.Handler, id string, w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	done := sync.OnceFunc(n.mu.Unlock)
+	n.next, n.done = id, done
+	defer done() // where the SDK found something wrong before it asked
+	handler.ServeHTTP(w, r)
+}
+
+func (n *naming) take() string {
+	id, done := n.next, n.done
+	if done == nil {
+		return crand.Text() // over stdio sessions have none, but who asks gets one
+	}
+	n.done = nil
+	done()
+	return id
+}
+
+// lookupTime bounds what is looked up in the store for one request.
+const lookupTime = 5 * time.Second
+
+// find looks a session up in the store. It is nil if there is none, or if it is somebody else's.
+func (h *shared) find(ctx context.Context, id string, over *exchange) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	found, err := h.store.Find(ctx, sessionstore.Key(id))
+	if errors.Is(err, sessionstore.ErrNone) || err == nil && found.Owner != sessionstore.Key(over.owner()) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	opened := new(mcp.InitializeParams)
+	if err := json.Unmarshal(found.Opening, opened); err != nil {
+		return nil, err
+	}
+	return h.server.sessions.add(id, opened, over), nil
+}
+
+// maxOpening is the most bytes of initialize's parameters that are kept.
+const maxOpening = 64 << 10
+
+// add keeps a session that has been initialized here.
+func (h *shared) add(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
+	opening, err := json.Marshal(sdk.InitializeParams())
+	if err != nil {
+		return err
+	}
+	if len(opening) > maxOpening {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "what the client says of itself is larger than 64 KiB"}
+	}
+	return h.store.Add(ctx, &sessionstore.Session{Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()), Opening: opening})
+}
+
+// end ends a session everywhere.
+func (h *shared) end(w http.ResponseWriter, r *http.Request, session *session) {
+	if _, err := h.store.Remove(r.Context(), session.key); err != nil {
+		h.unreachable(w, err)
+		return
+	}
+	h.server.sessions.drop(session)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// unreachable answers a request whose session nobody can tell at the moment.
+func (h *shared) unreachable(w http.ResponseWriter, err error) {
+	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
+	h.server.refuse(w, RefusedBusy, &busyError{reason: "sessions cannot be looked up at the moment; try again later", retry: time.Second, everyone: true})
+}
+
+// full reports whether there are as many sessions as there may be.
+func (h *shared) full(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	n, err := h.store.Count(ctx)
+	return n >= h.server.now().Limits.Sessions, err
+}
+
+// note keeps what a request that has succeeded has changed of its session.
+func (h *shared) note(ctx context.Context, req mcp.Request) error {
+	key := func(s *mcp.ServerSession) string { return sessionstore.Key(s.ID()) }
+	switch req := req.(type) {
+	//lint:ignore SA1019 deprecated in 2026-07-28, and still there for clients of its time
+	case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
+		return h.store.SetLevel(ctx, key(req.Session), string(req.Params.Level))
+	case *mcp.SubscribeRequest:
+		return h.store.Subscribe(ctx, key(req.Session), uriOf(req.Params.URI))
+	case *mcp.UnsubscribeRequest:
+		return h.store.Unsubscribe(ctx, key(req.Session), uriOf(req.Params.URI))
+	}
+	return nil
+}
+
+// tend tells the store which sessions are in use, and ends those here that have ended elsewhere, should mail have been lost.
+func (h *shared) tend() {
+	ticker := time.NewTicker(min(30*time.Second, h.server.options.Limits.SessionIdle/4))
+	defer ticker.Stop()
+	since := time.Now()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Now()
+		used, known := h.server.sessions.keys(since)
+		ended, err := h.store.Touch(h.ctx, used, known)
+		if err != nil {
+			continue // the next time tells of more
+		}
+		since = now
+		for _, key := range ended {
+			h.server.sessions.drop(h.server.sessions.byStoreKey(key))
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// curious is a server that asks for a name, twice, or to open a page.
+type curious struct {
+	// begun and ended count calls.
+	begun, ended atomic.Int32
+}
+
+func (c *curious) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+	c.begun.Add(1)
+	defer c.ended.Add(1)
+	r := &elicitation.Request{Message: "Who are you?", Schema: []byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":10}},"required":["name"]}`)}
+	if invocation.Request.Name == "visit" {
+		r = &elicitation.Request{Message: "Sign in.", URL: "https://example.com/sign-in?x=1", ID: "theirs"}
+	}
+	said := ""
+	for range 2 {
+		answer, err := invocation.Elicit(ctx, r)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		said += fmt.Sprintf("%s %v %v; ", answer.Action, answer.Content["name"], err)
+	}
+	return text("%s", said), nil
+}
+
+// asking is a server of which both tools ask.
+func asking(t *testing.T, options *Options) (*Server, *curious) {
+	t.Helper()
+	c, backend := new(catalog.Catalog), new(curious)
+	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "A test."}, Tools: []manifest.Tool{tool("greet"), tool("visit")}}
+	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: m.Name, Backend: backend, Asks: true, Upstream: true}, m)); err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, c, pipeline.New(c, nil), options), backend
+}
+
+// TestServersQuestions: what a server asks in the middle of a call reaches the person at the client, in its name, at every door and in both eras.
+func TestServersQuestions(t *testing.T) {
+	t.Parallel()
+	able := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}
+	everyDoor(t, func(t *testing.T, door door, version string) {
+		for name, test := range map[string]struct {
+			tool   string
+			able   *mcp.ClientCapabilities
+			person person
+			want   string
+			asked  int
+		}{
+			"accepted":     {"greet", able, answering("accept", map[string]any{"name": "Aki"}), "accept Aki <nil>; accept Aki <nil>; ", 2},
+			"declined":     {"greet", able, answering("decline", nil), "decline <nil> <nil>; decline <nil> <nil>; ", 1},
+			"dismissed":    {"greet", able, answering("cancel", nil), "cancel <nil> <nil>; cancel <nil> <nil>; ", 1},
+			"a page":       {"visit", able, answering("accept", nil), "accept <nil> <nil>; accept <nil> <nil>; ", 2},
+			"no pages":     {"visit", nil, answering("accept", nil), "decline <nil> there is nobody to ask", 0},
+			"nonsense":     {"greet", able, answering("maybe", nil), "cancel <nil> <nil>; ", 1},
+			"nobody there": {"greet", nil, nil, "decline <nil> there is nobody to ask", 0},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s, _ := asking(t, nil)
+				var asked []*mcp.ElicitParams
+				options := &mcp.ClientOptions{Capabilities: test.able}
+				if test.person != nil {
+					options.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						asked = append(asked, req.Params)
+						return test.person(ctx, req.Params)
+					}
+				}
+				session := door.connect(t, s, version, options)
+				if got := textOf(t, callWith(t, session, test.tool, 1)); !strings.HasPrefix(got, test.want) || len(asked) != test.asked {
+					t.Errorf("%q, asked %d times", got, len(asked))
+				}
+				for _, p := range asked {
+					if !strings.Contains(p.Message, "The server crm asks") || p.ElicitationID == "theirs" || (p.URL == "https://example.com/sign-in?x=1") != (test.tool == "visit") {
+						t.Errorf("asked %+v", p)
+					}
+				}
+			})
+		}
+	})
+}
+
+// TestAnswerThatDoesNotFit: a client's answer is held against the form, whatever the client has checked.
+func TestAnswerThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s, _ := asking(t, nil)
+	h := s.Handler()
+	for answer, want := range map[string]string{
+		`{"action":"accept","content":{"name":"longer than ten"}}`:  "does not fit the form",
+		`{"action":"accept","content":{"name":"Aki","admin":true}}`: "does not fit the form",
+		`{"action":"accept","content":{"name":{"first":"A"}}}`:      "does not fit the form",
+		`{"action":"accept"}`:                                           "does not fit the form",
+		`{"action":"accept","content":{"name":"Aki"}}`:                  "accept Aki",
+		`{"action":"decline","content":{"name":"not to be passed on"}}`: "decline <nil>",
+	} {
+		reply := talkTo(t, h, "greet", "", "")
+		for reply.state != "" {
+			reply = talkTo(t, h, "greet", reply.state, `,"inputResponses":{"`+reply.key+`":`+answer+`}`)
+		}
+		if !strings.Contains(reply.result, want) || strings.Contains(reply.result, "longer than ten") {
+			t.Errorf("%s: %s", answer, reply.result)
+		}
+	}
+}
+
+// TestMisfitInSession: an answer that the client itself finds wrong is none, and nothing of it is repeated.
+func TestMisfitInSession(t *testing.T) {
+	t.Parallel()
+	inSessions(t, func(t *testing.T, door door) {
+		s, _ := asking(t, nil)
+		session := door.connect(t, s, withSessions, answering("accept", map[string]any{"name": "longer than ten"}).options())
+		if got := textOf(t, callWith(t, session, "greet", 1)); !strings.HasPrefix(got, "cancel <nil> the answer does not fit the form") || strings.Contains(got, "ten") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// talkReply is the answer to one request of a call.
+type talkReply struct{ result, state, key string }
+
+var (
+	talkState = regexp.MustCompile(`"requestState":"(call_[A-Z0-9]+)"`)
+	talkKey   = regexp.MustCompile(`"(question[0-9]+)":`)
+)
+
+// talkTo sends one request of a call without sessions.
+func talkTo(t *testing.T, h http.Handler, tool, state, more string, headers ...string) talkReply {
+	t.Helper()
+	return talkWith(t, h, tool, `{"n":1}`, state, more, headers...)
+}
+
+func talkWith(t *testing.T, h http.Handler, tool, arguments, state, more string, headers ...string) (r talkReply) {
+	t.Helper()
+	if state != "" {
+		more += `,"requestState":"` + state + `"`
+	}
+	body := message(withoutSessions, 1, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+more+`}`)
+	body = strings.Replace(body, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{},"url":{}}}`, 1)
+	r.result = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(do(h, post(withoutSessions, body, headers...)).Body.String())
+	if m := talkState.FindStringSubmatch(r.result); m != nil {
+		r.state = m[1]
+	}
+	if m := talkKey.FindStringSubmatch(r.result); m != nil {
+		r.key = m[1]
+	}
+	return r
+}
+
+// TestTalk: without sessions, a call that waits goes on for the one who made it, with the same arguments, and for nobody else.
+func TestTalk(t *testing.T) {
+	t.Parallel()
+	aki, akiHash := NewToken()
+	ben, benHash := NewToken()
+	s, backend := asking(t, &Options{Auth: newAuth(t, AuthOptions{Tokens: []Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})})
+	h := s.Handler()
+	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
+	const name = `{"action":"accept","content":{"name":"Aki"}}`
+	first := talkTo(t, h, "greet", "", "", by(aki)...)
+	if !strings.Contains(first.result, `"resultType":"input_required"`) || first.state == "" || first.key != "question1" {
+		t.Fatalf("%s", first.result)
+	}
+	answer := `,"inputResponses":{"question1":` + name + `}`
+	for what, reply := range map[string]talkReply{
+		"another user":      talkTo(t, h, "greet", first.state, answer, by(ben)...),
+		"another tool":      talkTo(t, h, "visit", first.state, answer, by(aki)...),
+		"other arguments":   talkWith(t, h, "greet", `{"n":2}`, first.state, answer, by(aki)...),
+		"a state made up":   talkTo(t, h, "greet", "call_AAAAAAAAAAAAAAAAAAAAAAAAAA", answer, by(aki)...),
+		"nobody in general": talkTo(t, h, "greet", first.state[:len(first.state)-1], answer, by(aki)...),
+	} {
+		if !strings.Contains(reply.result, "names no call of yours that waits") {
+			t.Errorf("%s: %s", what, reply.result)
+		}
+	}
+	if again := talkTo(t, h, "greet", first.state, "", by(aki)...); again.key != "question1" || again.state != first.state {
+		t.Errorf("without an answer: %s", again.result)
+	}
+	second := talkWith(t, h, "greet", `{ "n": 1.0 }`, first.state, answer, by(aki)...)
+	if second.key != "question2" {
+		t.Fatalf("%s", second.result)
+	}
+	if stale := talkTo(t, h, "greet", first.state, answer, by(aki)...); stale.key != "question2" {
+		t.Errorf("the first answer for the second question: %s", stale.result)
+	}
+	last := talkTo(t, h, "greet", first.state, `,"inputResponses":{"question2":`+name+`}`, by(aki)...)
+	if !strings.Contains(last.result, "accept Aki <nil>; accept Aki <nil>; ") {
+		t.Errorf("%s", last.result)
+	}
+	if after := talkTo(t, h, "greet", first.state, answer, by(aki)...); !strings.Contains(after.result, "names no call of yours") {
+		t.Errorf("after its end: %s", after.result)
+	}
+	if n := backend.begun.Load(); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestManyTalks: who leaves many calls waiting gets no more questions, and the calls end with the server.
+func TestManyTalks(t *testing.T) {
+	t.Parallel()
+	s, backend := asking(t, nil)
+	h := s.Handler()
+	for range maxTalksPerCaller {
+		if reply := talkTo(t, h, "greet", "", ""); reply.state == "" {
+			t.Fatalf("%s", reply.result)
+		}
+	}
+	if reply := talkTo(t, h, "greet", "", ""); !strings.Contains(reply.result, "decline <nil> there is nobody to ask") {
+		t.Errorf("%s", reply.result)
+	}
+	if err := s.Close(); !errors.Is(err, context.Canceled) && err != nil {
+		t.Error(err)
+	}
+	s.talks.work.Wait()
+	if begun, ended := backend.begun.Load(), backend.ended.Load(); begun != maxTalksPerCaller+1 || ended != begun {
+		t.Errorf("%d begun, %d ended", begun, ended)
+	}
+}
