@@ -103,8 +103,12 @@ func userBlocks(m *Message) []anthropic.ContentBlockParamUnion {
 	for i := range m.Results {
 		blocks = append(blocks, resultBlock(&m.Results[i]))
 	}
-	if m.Text != "" {
-		blocks = append(blocks, anthropic.NewTextBlock(m.Text))
+	text, images := m.split(true)
+	for _, image := range images {
+		blocks = append(blocks, anthropic.NewImageBlockBase64(image.MIMEType, base64.StdEncoding.EncodeToString(image.Data)))
+	}
+	if text != "" {
+		blocks = append(blocks, anthropic.NewTextBlock(text))
 	}
 	return blocks
 }

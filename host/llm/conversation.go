@@ -32,7 +32,9 @@ func tidy(messages []Message) []Message {
 	return out
 }
 
-func blank(m *Message) bool { return strings.TrimSpace(m.Text) == "" && len(m.Calls) == 0 }
+func blank(m *Message) bool {
+	return strings.TrimSpace(m.Text) == "" && len(m.Calls) == 0 && len(m.Images) == 0
+}
 
 // openCalls are those of the last message.
 func openCalls(messages []Message) []Call {
@@ -58,6 +60,7 @@ func answers(calls []Call, results []Result) []Result {
 func join(last, m *Message) {
 	last.Text = strings.TrimLeft(last.Text+"\n\n"+m.Text, "\n")
 	last.Calls = slices.Concat(last.Calls, m.Calls)
+	last.Images = slices.Concat(last.Images, m.Images)
 	last.State = nil
 }
 

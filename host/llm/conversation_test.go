@@ -37,7 +37,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestImages sends a result's pictures to those that see them.
+// TestImages sends pictures of results and of users to those that see them.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	r := Result{Text: "two", Images: []Image{{MIMEType: "image/png", Data: []byte("png")}, {MIMEType: "image/tiff"}}, IsError: true}
@@ -55,5 +55,17 @@ func TestImages(t *testing.T) {
 		if seen := strings.Contains(sent, "cG5n"); seen != (provider != OpenAICompatible) || !strings.Contains(sent, "Images that are left out") {
 			t.Errorf("%s", sent)
 		}
+		w.must(&Request{Messages: []Message{{Role: RoleUser, Images: []Image{{MIMEType: "image/png", Data: []byte("png")}, {MIMEType: "image/tiff"}}}}})
+		all = w.requests.All()
+		sent = string(all[len(all)-1].Body)
+		if seen := strings.Contains(sent, "cG5n"); seen != (provider != OpenAICompatible) || !strings.Contains(sent, "Images that are left out") {
+			t.Errorf("%s", sent)
+		}
 	})
+	w := newWorld(t, OpenAICompatible)
+	w.chain.models[0].spec.Images = true
+	w.must(&Request{Messages: []Message{{Role: RoleUser, Text: "what is it?", Images: []Image{{MIMEType: "image/png", Data: []byte("png")}}}}})
+	if all := w.requests.All(); !strings.Contains(string(all[len(all)-1].Body), `{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"}`) {
+		t.Errorf("%s", all[len(all)-1].Body)
+	}
 }

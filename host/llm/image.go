@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,23 @@ import (
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 func (i *Image) known() bool { return slices.Contains(imageTypes, i.MIMEType) }
+
+// url holds the image itself (RFC 2397).
+func (i *Image) url() string {
+	return "data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+}
+
+// split returns the user's text, with a note of images that are left out, and the images that are sent: those of a known type, if
+// the model takes any.
+func (m *Message) split(takes bool) (string, []Image) {
+	var sent []Image
+	for _, image := range m.Images {
+		if takes && image.known() {
+			sent = append(sent, image)
+		}
+	}
+	return withoutImages(m.Text, len(m.Images)-len(sent)), sent
+}
 
 // text is that of the result, with a note of the images that are not of a known type.
 func (r *Result) text() string { return withoutImages(r.Text, r.unknown()) }
@@ -35,7 +53,7 @@ func (r *Result) unknown() int {
 	return n
 }
 
-// withoutImages adds to a result's text that n images are left out.
+// withoutImages adds to a text that n images are left out.
 func withoutImages(text string, n int) string {
 	if n == 0 {
 		return text

@@ -42,6 +42,8 @@ type Completion struct {
 	Cost     float64
 	// Outcome is Completed, Canceled, or a Kind.
 	Outcome string
+	// TraceID is the trace that the completion belongs to; empty if none.
+	TraceID string
 }
 
 // Outcomes of a Completion besides the kinds of Error.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // vendor speaks one API.
@@ -74,9 +75,11 @@ type attempt struct {
 // complete asks the model, again where that may help. shown says whether stream was told something.
 func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (response *Response, shown bool, err error) {
 	a := &attempt{model: m, request: r, stream: stream, begin: time.Now()}
+	ctx, span := trace.Start(ctx, trace.Chat, trace.Client)
+	defer span.End()
 	response, err = a.run(ctx)
 	a.completion.Provider, a.completion.Model, a.completion.Duration = m.spec.Name, m.spec.Model, time.Since(a.begin)
-	a.completion.Outcome = Completed
+	a.completion.Outcome, a.completion.TraceID = Completed, trace.ID(ctx)
 	var e *Error
 	switch {
 	case err == nil:
@@ -90,6 +93,7 @@ func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (r
 	default:
 		a.completion.Outcome = Canceled
 	}
+	describeSpan(span, m.spec.Provider, response, &a.completion)
 	m.observe(a.completion)
 	return response, a.shown, err
 }

@@ -79,11 +79,25 @@ func chatMessages(x *exchange) []openai.ChatCompletionMessageParamUnion {
 		switch {
 		case m.Role == RoleAssistant:
 			messages = append(messages, chatAssistant(x, m))
-		case m.Text != "":
-			messages = append(messages, openai.UserMessage(m.Text))
+		case m.Text != "" || len(m.Images) > 0:
+			messages = append(messages, chatUser(m.split(x.spec.Images)))
 		}
 	}
 	return messages
+}
+
+func chatUser(text string, images []Image) openai.ChatCompletionMessageParamUnion {
+	if len(images) == 0 {
+		return openai.UserMessage(text)
+	}
+	var parts []openai.ChatCompletionContentPartUnionParam
+	for _, image := range images {
+		parts = append(parts, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: image.url()}))
+	}
+	if text != "" {
+		parts = append(parts, openai.TextContentPart(text))
+	}
+	return openai.UserMessage(parts)
 }
 
 func chatAssistant(x *exchange, m *Message) openai.ChatCompletionMessageParamUnion {

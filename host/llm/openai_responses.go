@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"net/http"
 
@@ -84,8 +83,8 @@ func responsesInput(x *exchange) responses.ResponseInputParam {
 			}
 			continue
 		}
-		if m.Text != "" {
-			items = append(items, responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRole(m.Role)))
+		if text, images := m.split(true); text != "" || len(images) > 0 {
+			items = append(items, responsesMessage(text, images, responses.EasyInputMessageRole(m.Role)))
 		}
 		for j := range m.Calls {
 			name, arguments := x.tools.outgoing(&m.Calls[j])
@@ -95,14 +94,29 @@ func responsesInput(x *exchange) responses.ResponseInputParam {
 	return items
 }
 
+func responsesMessage(text string, images []Image, role responses.EasyInputMessageRole) responses.ResponseInputItemUnionParam {
+	if len(images) == 0 {
+		return responses.ResponseInputItemParamOfMessage(text, role)
+	}
+	var parts responses.ResponseInputMessageContentListParam
+	for _, image := range images {
+		part := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetailAuto)
+		part.OfInputImage.ImageURL = openai.String(image.url())
+		parts = append(parts, part)
+	}
+	if text != "" {
+		parts = append(parts, responses.ResponseInputContentParamOfInputText(text))
+	}
+	return responses.ResponseInputItemParamOfMessage(parts, role)
+}
+
 // responsesOutput is a result. The API has no mark for errors: the text has to say it.
 func responsesOutput(r *Result) responses.ResponseInputItemUnionParam {
 	output := responses.ResponseFunctionCallOutputItemListParam{{OfInputText: &responses.ResponseInputTextContentParam{Text: r.marked()}}}
 	for _, image := range r.Images {
 		if image.known() {
-			url := "data:" + image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
 			output = append(output, responses.ResponseFunctionCallOutputItemUnionParam{
-				OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: openai.String(url)},
+				OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: openai.String(image.url())},
 			})
 		}
 	}

@@ -55,6 +55,8 @@ type Spec struct {
 	Retries int
 	// Timeout is how long the provider may be silent, before the answer and within it. Zero means DefaultTimeout.
 	Timeout time.Duration
+	// Images says that a model of OpenAICompatible takes images of users. Those of the vendors always do.
+	Images bool
 	// Prices are what Response.Cost is computed from.
 	Prices Prices
 }
@@ -101,22 +103,23 @@ func (s Spec) Check() error {
 			return fmt.Errorf("key %w", err)
 		}
 	}
-	return s.checkAddress()
+	return CheckBaseURL(s.BaseURL, !s.Key.IsZero())
 }
 
-// checkAddress holds that a key is sent to https, or to this machine or its network.
-func (s Spec) checkAddress() error {
-	if s.BaseURL == "" {
+// CheckBaseURL reports why text is not where a provider's API can be: it is an http or https URL without user, query and fragment, and https
+// or on this machine if a key is sent there. Empty is the vendor's own address.
+func CheckBaseURL(text string, keyed bool) error {
+	if text == "" {
 		return nil
 	}
-	u, err := url.Parse(s.BaseURL)
+	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("baseUrl %q is not an http or https URL", s.BaseURL)
+		return fmt.Errorf("baseUrl %q is not an http or https URL", text)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("baseUrl has a user, a query or a fragment: it is a scheme, a host and a path")
-	case u.Scheme == "http" && !s.Key.IsZero() && !isLoopback(u.Hostname()):
-		return fmt.Errorf("baseUrl %q would send the key in the clear: use https, or no key", s.BaseURL)
+	case u.Scheme == "http" && keyed && !isLoopback(u.Hostname()):
+		return fmt.Errorf("baseUrl %q would send the key in the clear: use https, or an address of this machine", text)
 	}
 	return nil
 }

@@ -30,9 +30,10 @@ var (
 	errNoStream = errors.New("its answer is no event stream: check that baseUrl is where the API is")
 )
 
-// newHTTPClient returns the client for one provider. Neither the environment's proxy nor redirects play a part.
-func newHTTPClient(proxy *url.URL, silence time.Duration) *http.Client {
-	next := &http.Transport{
+// NewTransport returns what reaches a provider's API, through proxy if it is not nil, but for this machine's own addresses. The
+// environment's proxy plays no part.
+func NewTransport(proxy *url.URL) *http.Transport {
+	t := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSHandshakeTimeout: dialTime,
 		ForceAttemptHTTP2:   true,
@@ -40,14 +41,19 @@ func newHTTPClient(proxy *url.URL, silence time.Duration) *http.Client {
 		IdleConnTimeout:     90 * time.Second,
 	}
 	if proxy != nil {
-		next.Proxy = func(r *http.Request) (*url.URL, error) {
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
 			if isLoopback(r.URL.Hostname()) {
 				return nil, nil // of this machine, not the proxy's
 			}
 			return proxy, nil
 		}
 	}
-	return &http.Client{Transport: &transport{next, silence}}
+	return t
+}
+
+// newHTTPClient returns the client for one provider. Redirects play no part.
+func newHTTPClient(proxy *url.URL, silence time.Duration) *http.Client {
+	return &http.Client{Transport: &transport{NewTransport(proxy), silence}}
 }
 
 // transport gives an answer up that does not come, does not end or is no stream.

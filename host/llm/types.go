@@ -14,13 +14,15 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// Message is one turn of a conversation. The model's has Text, Calls or both; a user's has Text, or the Results of all calls
+// Message is one turn of a conversation. The model's has Text, Calls or both; a user's has Text, Images, or the Results of all calls
 // of the message before it. Messages of one role may follow one another.
 type Message struct {
 	Role    Role
 	Text    string
 	Calls   []Call
 	Results []Result
+	// Images of a user's message go to the model where it takes images; elsewhere a line of text says that they were left out.
+	Images []Image
 	// State is Response.State of the model's message, or nil.
 	State *State
 }

@@ -1,0 +1,31 @@
+package llm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// InWords returns a tool's content block as a model reads it that cannot be shown the block itself.
+func InWords(block *abi.Content) string {
+	switch block.Type {
+	case abi.Text:
+		return block.Text
+	case abi.ResourceLink:
+		return fmt.Sprintf("(link to %s: %s)", block.Name, strings.TrimSpace(block.URI+" "+block.Description))
+	case abi.Embedded:
+		return contentsInWords(block.Resource)
+	}
+	return fmt.Sprintf("(%s, %s, %d bytes, which are not shown)", block.Type, block.MIMEType, len(block.Data))
+}
+
+func contentsInWords(r *abi.ResourceContents) string {
+	switch {
+	case r == nil:
+		return "(an empty resource)"
+	case r.Data == nil:
+		return fmt.Sprintf("(resource %s)\n%s", r.URI, r.Text)
+	}
+	return fmt.Sprintf("(resource %s, %s, %d bytes, which are not shown)", r.URI, r.MIMEType, len(r.Data))
+}
