@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strconv"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/llm"
@@ -53,7 +51,7 @@ CREATE TABLE chat_use (
 	tokens BIGINT NOT NULL,
 	cost DOUBLE PRECISION NOT NULL,
 	PRIMARY KEY (day, tenant, person)
-)`}
+)`, feedbackTable}
 
 // Endings of answers.
 const (
@@ -66,13 +64,7 @@ const (
 type book struct {
 	store   *store.Store
 	changes *committer
-	// process is this process's name among those over the store, alive holds it.
-	process string
-	alive   func()
-
-	// mu guards swept, which is when old conversations were last looked for.
-	mu    sync.Mutex
-	swept time.Time
+	process *process
 }
 
 func openBook(ctx context.Context, s *store.Store, logger *slog.Logger) (*book, error) {
@@ -80,7 +72,8 @@ func openBook(ctx context.Context, s *store.Store, logger *slog.Logger) (*book, 
 		return nil, err
 	}
 	b := &book{store: s}
-	if err := b.join(ctx); err != nil {
+	var err error
+	if b.process, err = join(ctx, s); err != nil {
 		return nil, err
 	}
 	b.changes = newCommitter(s, logger)
@@ -89,35 +82,7 @@ func openBook(ctx context.Context, s *store.Store, logger *slog.Logger) (*book, 
 
 func (b *book) close() {
 	b.changes.close()
-	b.alive()
-}
-
-// join takes the first name that no living process has. Whoever had it before is dead.
-func (b *book) join(ctx context.Context) error {
-	for i := 1; ; i++ {
-		name := strconv.Itoa(i)
-		alive, err := b.hold(ctx, name, joinTime)
-		if err == nil {
-			b.process, b.alive = name, alive
-			return nil
-		}
-		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// How long it is tried to take a name. A free one that is passed over when joining does no harm.
-const (
-	joinTime = 10 * time.Millisecond
-	buryTime = 250 * time.Millisecond
-)
-
-// hold takes the name of a process, unless that is alive: then the error matches store.ErrLocked.
-func (b *book) hold(ctx context.Context, name string, patience time.Duration) (release func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return b.store.Lock(ctx, "chat process "+name)
+	b.process.leave()
 }
 
 // state is a conversation as a turn finds it.
@@ -132,6 +97,7 @@ type state struct {
 type message struct {
 	number       int64
 	role         llm.Role
+	person       string // who said it; empty for the model
 	text, ending string
 }
 
@@ -147,13 +113,13 @@ func (b *book) begin(p place, person, text, locale string, shared bool, now time
 	var s *state
 	err := b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		var err error
-		if s, err = opened(ctx, tx, p, person, title(text), locale, now); err != nil {
+		if s, err = opened(ctx, tx, p, person, storable(title(text)), locale, now); err != nil {
 			return err
 		}
 		switch {
 		case s.owner != person && !shared:
 			return ErrNotYours
-		case s.running != "" && s.running != b.process: // this one's own turns are over: their end could not be written
+		case s.running != "" && s.running != b.process.name(): // this one's own turns are over: their end could not be written
 			return &runningError{s.running}
 		}
 		if s.messages, err = said(ctx, tx, p, s.summarised); err != nil {
@@ -161,10 +127,10 @@ func (b *book) begin(p place, person, text, locale string, shared bool, now time
 		}
 		s.last++
 		if _, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET running = $1, last = $2, locale = $3 WHERE tenant = $4 AND id = $5`,
-			b.process, s.last, locale, p.tenant, p.id); err != nil {
+			b.process.name(), s.last, locale, p.tenant, p.id); err != nil {
 			return err
 		}
-		return say(ctx, tx, p, message{s.last, llm.RoleUser, text, ""}, person, now)
+		return say(ctx, tx, p, message{s.last, llm.RoleUser, person, text, ""}, now)
 	})
 	return s, err
 }
@@ -183,61 +149,54 @@ func opened(ctx context.Context, tx *sql.Tx, p place, owner, title, locale strin
 
 // said are the messages after the one of that number.
 func said(ctx context.Context, tx *sql.Tx, p place, after int64) ([]message, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT number, role, text, ending FROM chat_message
+	return store.Select(ctx, tx, func(rows *sql.Rows) (m message, err error) {
+		err = rows.Scan(&m.number, &m.role, &m.person, &m.text, &m.ending)
+		return m, err
+	}, `SELECT number, role, person, text, ending FROM chat_message
 		WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number`, p.tenant, p.id, after)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []message
-	for rows.Next() {
-		var m message
-		if err := rows.Scan(&m.number, &m.role, &m.text, &m.ending); err != nil {
-			return nil, err
-		}
-		list = append(list, m)
-	}
-	return list, rows.Err()
 }
 
-func say(ctx context.Context, tx *sql.Tx, p place, m message, person string, now time.Time) error {
+func say(ctx context.Context, tx *sql.Tx, p place, m message, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO chat_message (tenant, conversation, number, role, person, text, ending, written)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, p.tenant, p.id, m.number, m.role, person, m.text, m.ending, now.UnixMilli())
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, p.tenant, p.id, m.number, m.role, m.person, storable(m.text), m.ending, now.UnixMilli())
 	return err
 }
 
-// end writes the answer down. A conversation that was deleted meanwhile stays so.
-func end(ctx context.Context, tx *sql.Tx, p place, text, ending string, now time.Time) error {
-	var last int64
-	err := tx.QueryRowContext(ctx, `UPDATE chat_conversation SET running = '', last = last + 1, used = $1 WHERE tenant = $2 AND id = $3 RETURNING last`,
+// storable is text as every database takes it: PostgreSQL has neither zero bytes nor what is not UTF-8, and people and models may say both.
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// end writes the answer down, and returns its number. A conversation that was deleted meanwhile stays so.
+func end(ctx context.Context, tx *sql.Tx, p place, text, ending string, now time.Time) (last int64, err error) {
+	err = tx.QueryRowContext(ctx, `UPDATE chat_conversation SET running = '', last = last + 1, used = $1 WHERE tenant = $2 AND id = $3 RETURNING last`,
 		now.UnixMilli(), p.tenant, p.id).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return say(ctx, tx, p, message{last, llm.RoleAssistant, text, ending}, "", now)
+	return last, say(ctx, tx, p, message{number: last, role: llm.RoleAssistant, text: text, ending: ending}, now)
 }
 
 // shorten puts a summary in the place of the messages up to the one of that number.
 func (b *book) shorten(p place, summary string, upTo int64) error {
 	return b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET summary = $1, summarised = $2 WHERE tenant = $3 AND id = $4`,
-			summary, upTo, p.tenant, p.id)
+			storable(summary), upTo, p.tenant, p.id)
 		return err
 	})
 }
 
 // interrupted ends what the process of that name left running, and lists it.
-func (b *book) interrupted(name string, note func(locale string) string, now time.Time) (list []Interruption, err error) {
+func (b *book) interrupted(name string, note func(locale string) string, now time.Time) (list []interruption, err error) {
 	err = b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		if list, err = running(ctx, tx, name); err != nil {
 			return err
 		}
-		for i := range list {
-			list[i].Text = note(list[i].Locale)
-			if err := end(ctx, tx, place{list[i].Tenant, list[i].Conversation}, list[i].Text, endingCut, now); err != nil {
+		for _, i := range list {
+			if _, err := end(ctx, tx, i.place, note(i.locale), endingCut, now); err != nil {
 				return err
 			}
 		}
@@ -246,39 +205,14 @@ func (b *book) interrupted(name string, note func(locale string) string, now tim
 	return list, err
 }
 
-func running(ctx context.Context, tx *sql.Tx, name string) ([]Interruption, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT tenant, id, owner, locale FROM chat_conversation WHERE running = $1 ORDER BY tenant, id`, name)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []Interruption
-	for rows.Next() {
-		var i Interruption
-		if err := rows.Scan(&i.Tenant, &i.Conversation, &i.Owner, &i.Locale); err != nil {
-			return nil, err
-		}
-		list = append(list, i)
-	}
-	return list, rows.Err()
+func running(ctx context.Context, tx *sql.Tx, name string) ([]interruption, error) {
+	return store.Select(ctx, tx, func(rows *sql.Rows) (i interruption, err error) {
+		err = rows.Scan(&i.tenant, &i.id, &i.locale)
+		return i, err
+	}, `SELECT tenant, id, locale FROM chat_conversation WHERE running = $1 ORDER BY tenant, id`, name)
 }
 
 // processes are those that have turns under way, or had when they died.
-func (b *book) processes(ctx context.Context) (names []string, err error) {
-	err = b.store.View(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT DISTINCT running FROM chat_conversation WHERE running <> ''`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			if err := rows.Scan(&name); err != nil {
-				return fmt.Errorf("chat: %w", err)
-			}
-			names = append(names, name)
-		}
-		return rows.Err()
-	})
-	return names, err
+func (b *book) processes(ctx context.Context) ([]string, error) {
+	return store.List(ctx, b.store, store.Column[string], `SELECT DISTINCT running FROM chat_conversation WHERE running <> ''`)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // Options configures an Engine. Provider and Store must be set.
@@ -39,13 +40,13 @@ type Options struct {
 	Budgets Budgets
 	// Currency is that of the costs, for messages. Empty means "USD".
 	Currency string
-	// Retain is how long a conversation is kept after its last turn. Zero means for ever.
-	Retain time.Duration
-	// Interrupted is told, before New returns, of each turn that a process left unanswered when it died. It may be nil.
-	Interrupted func(Interruption)
+	// Tracer makes a span of every turn. Nil makes none.
+	Tracer *trace.Tracer
 	// Observe is told of every turn that has ended, from many goroutines at once. It may be nil.
 	Observe func(Record)
-	// Now is the clock. Nil means time.Now.
+	// Rated is told of feedback on answers that is new, from many goroutines at once. It may be nil.
+	Rated func(Feedback)
+	// Now is the clock. Nil means Store's.
 	Now func() time.Time
 	// Logger receives what goes wrong. It is never told what people and models say. Nil discards it.
 	Logger *slog.Logger
@@ -109,7 +110,7 @@ func New(ctx context.Context, options *Options) (*Engine, error) {
 		o.Currency = "USD"
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = o.Store.Time
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -35,7 +35,8 @@ func newCommitter(s *store.Store, logger *slog.Logger) *committer {
 	return c
 }
 
-// write makes the change in a transaction with others, and waits until it is on the disk. Its own error leaves the others' alone.
+// write makes the change in a transaction with others, and waits until it is on the disk. A refusal leaves the others alone; an error of the
+// store is all of theirs. The change may be made more than once.
 func (c *committer) write(write func(context.Context, *sql.Tx) error) error {
 	wanted := c.later(write)
 	<-wanted.done
@@ -78,8 +79,8 @@ func (c *committer) commit(changes []*change) {
 	ctx := context.Background()
 	err := c.store.Update(ctx, func(tx *sql.Tx) error {
 		for _, wanted := range changes {
-			if wanted.err = within(ctx, tx, wanted.write); errors.Is(wanted.err, errSavepoint) {
-				return wanted.err
+			if wanted.err = within(ctx, tx, wanted.write); wanted.err != nil && !isRefusal(wanted.err) {
+				return wanted.err // the store's, which may run all of this again
 			}
 		}
 		return nil
@@ -93,21 +94,27 @@ func (c *committer) commit(changes []*change) {
 	}
 }
 
-// errSavepoint says that a transaction is beyond use.
-var errSavepoint = errors.New("savepoint")
+// isRefusal reports an error that is a change's own, and no failure of the store.
+func isRefusal(err error) bool {
+	var running *runningError
+	return errors.Is(err, ErrNotYours) || errors.Is(err, ErrUnknown) || errors.As(err, &running)
+}
 
 // within makes one change, or none of it.
 func within(ctx context.Context, tx *sql.Tx, write func(context.Context, *sql.Tx) error) error {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT change"); err != nil {
-		return fmt.Errorf("%w: %w", errSavepoint, err)
+		return fmt.Errorf("savepoint: %w", err)
 	}
 	end := "RELEASE SAVEPOINT change"
 	cause := write(ctx, tx)
-	if cause != nil {
+	switch {
+	case cause != nil && !isRefusal(cause):
+		return cause // the transaction ends
+	case cause != nil:
 		end = "ROLLBACK TO SAVEPOINT change"
 	}
 	if _, err := tx.ExecContext(ctx, end); err != nil {
-		return fmt.Errorf("%w: %w", errSavepoint, err)
+		return fmt.Errorf("savepoint: %w", err)
 	}
 	return cause
 }

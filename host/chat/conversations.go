@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/store"
 )
 
 // Conversation is one that a person began.
@@ -45,24 +46,11 @@ func (c *Conversation) scan(scan func(...any) error) error {
 }
 
 // Conversations lists those that the caller began, the last used first, at most 200. Errors are the store's.
-func (e *Engine) Conversations(ctx context.Context, who pipeline.Caller) (list []Conversation, err error) {
-	err = e.options.Store.View(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT `+columns+` FROM chat_conversation WHERE tenant = $1 AND owner = $2 ORDER BY used DESC, id LIMIT $3`,
-			who.Tenant, who.User, maxListed)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var c Conversation
-			if err := c.scan(rows.Scan); err != nil {
-				return err
-			}
-			list = append(list, c)
-		}
-		return rows.Err()
-	})
-	return list, err
+func (e *Engine) Conversations(ctx context.Context, who pipeline.Caller) ([]Conversation, error) {
+	return store.List(ctx, e.options.Store, func(rows *sql.Rows) (c Conversation, err error) {
+		err = c.scan(rows.Scan)
+		return c, err
+	}, `SELECT `+columns+` FROM chat_conversation WHERE tenant = $1 AND owner = $2 ORDER BY used DESC, id LIMIT $3`, who.Tenant, who.User, maxListed)
 }
 
 // Conversation returns one that the caller began. It fails with ErrUnknown if there is none, or with the store's error.
@@ -87,23 +75,12 @@ func (e *Engine) Conversation(ctx context.Context, who pipeline.Caller, id strin
 }
 
 func messages(ctx context.Context, tx *sql.Tx, p place) ([]Message, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT role, person, text, written FROM chat_message
-		WHERE tenant = $1 AND conversation = $2 ORDER BY number`, p.tenant, p.id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []Message
-	for rows.Next() {
-		var m Message
+	return store.Select(ctx, tx, func(rows *sql.Rows) (m Message, err error) {
 		var written int64
-		if err := rows.Scan(&m.Role, &m.Person, &m.Text, &written); err != nil {
-			return nil, err
-		}
+		err = rows.Scan(&m.Role, &m.Person, &m.Text, &written)
 		m.Written = time.UnixMilli(written)
-		list = append(list, m)
-	}
-	return list, rows.Err()
+		return m, err
+	}, `SELECT role, person, text, written FROM chat_message WHERE tenant = $1 AND conversation = $2 ORDER BY number`, p.tenant, p.id)
 }
 
 // Delete deletes a conversation that the caller began, and all that was said in it, by others too. What it used still counts for the
@@ -119,8 +96,12 @@ func (e *Engine) Delete(ctx context.Context, who pipeline.Caller, id string) err
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM chat_message WHERE tenant = $1 AND conversation = $2`, who.Tenant, id)
-		return err
+		for _, table := range []string{"chat_message", "chat_feedback"} {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE tenant = $1 AND conversation = $2`, who.Tenant, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -131,34 +112,38 @@ func (e *Engine) Today(ctx context.Context, who pipeline.Caller) (Use, error) {
 	return used[1], err
 }
 
-// sweepEvery is how often old conversations are looked for, and keepUse how long it is kept what was used in a day.
-const (
-	sweepEvery = time.Hour
-	keepUse    = 400 * 24 * time.Hour
-)
+// keepUse is how long it is kept what was used in a day.
+const keepUse = 400 * 24 * time.Hour
 
-// forget deletes conversations that were last used longer ago than retain, at most once in sweepEvery.
-func (b *book) forget(retain time.Duration, now time.Time) {
-	b.mu.Lock()
-	due := now.Sub(b.swept) >= sweepEvery
-	if due {
-		b.swept = now
+// Forget deletes the conversations in the store that were last used longer ago than retain, with all that was said in them, unless a turn of
+// theirs is under way; zero keeps them for ever. It also deletes what was used on days more than 400 days ago. One of the processes over the
+// store calls it from time to time. Errors are the store's.
+func Forget(ctx context.Context, s *store.Store, retain time.Duration) error {
+	if err := s.Migrate(ctx, "chat", migrations...); err != nil {
+		return err
 	}
-	b.mu.Unlock()
-	if !due {
-		return
-	}
-	b.changes.later(func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM chat_use WHERE day < $1`, now.Add(-keepUse).Format(time.DateOnly)); err != nil || retain <= 0 {
-			return err
-		}
-		before := now.Add(-retain).UnixMilli()
-		_, err := tx.ExecContext(ctx, `DELETE FROM chat_message WHERE EXISTS (SELECT 1 FROM chat_conversation c
-			WHERE c.tenant = chat_message.tenant AND c.id = chat_message.conversation AND c.used < $1 AND c.running = '')`, before)
+	return s.Update(ctx, func(tx *sql.Tx) error {
+		now, err := s.Now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM chat_conversation WHERE used < $1 AND running = ''`, before)
-		return err
+		_, err = tx.ExecContext(ctx, `DELETE FROM chat_use WHERE day < $1`, now.Add(-keepUse).Format(time.DateOnly))
+		if err != nil || retain <= 0 {
+			return err
+		}
+		return forget(ctx, tx, now.Add(-retain))
 	})
+}
+
+// forget deletes conversations that were not used since before.
+func forget(ctx context.Context, tx *sql.Tx, before time.Time) error {
+	for _, table := range []string{"chat_message", "chat_feedback"} {
+		_, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE EXISTS (SELECT 1 FROM chat_conversation c
+			WHERE c.tenant = `+table+`.tenant AND c.id = `+table+`.conversation AND c.used < $1 AND c.running = '')`, before.UnixMilli())
+		if err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM chat_conversation WHERE used < $1 AND running = ''`, before.UnixMilli())
+	return err
 }

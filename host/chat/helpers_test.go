@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -132,7 +133,7 @@ type bench struct {
 // setup makes an Engine whose tools are b's, behind a pipeline. change may be nil.
 func setup(t *testing.T, m *model, b backend, governance *pipeline.Governance, change func(*chat.Options)) *bench {
 	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir())
+	s, err := store.Open(t.Context(), storetest.Where(t))
 	if err != nil {
 		t.Fatal(err)
 	}

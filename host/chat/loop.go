@@ -52,12 +52,12 @@ func (r *run) prepare() {
 	for _, tool := range r.tools {
 		r.byName[tool.Name] = tool
 	}
-	messages := history(r.state)
+	messages := r.history(r.state)
 	r.past = len(messages)
 	r.mark = rand.Text()[:8]
 	r.request = llm.Request{
 		System: r.system(), Tools: offered(r.tools, r.turn.Locale), Cache: true,
-		Messages: append(messages, llm.Message{Role: llm.RoleUser, Text: r.opening()}),
+		Messages: append(messages, llm.Message{Role: llm.RoleUser, Text: r.opening(), Images: r.pictures()}),
 	}
 }
 

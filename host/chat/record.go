@@ -28,4 +28,6 @@ type Record struct {
 	Rounds, Calls int
 	Usage         llm.Usage
 	Cost          float64
+	// TraceID is the trace that the turn belongs to; empty if none.
+	TraceID string
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Interruption is a turn that had no answer when its process died.
-type Interruption struct {
-	// Conversation is Turn.Conversation, Tenant the caller's. Owner is who began the conversation.
-	Tenant, Conversation, Owner string
-	// Locale is that of the turn, Text what now stands in the place of the answer, in that language.
-	Locale, Text string
+// interruption is a turn that had no answer when its process died. Whoever asked is told so at the next turn (NoticeInterrupted), or by the
+// door before, if it knows where.
+type interruption struct {
+	place
+	// locale is that of the turn, in which a note now stands in the place of the answer.
+	locale string
 }
 
 // recover ends what dead processes left running.
@@ -31,9 +31,9 @@ func (e *Engine) recover(ctx context.Context) error {
 
 // bury ends what the process of that name left running, if it is dead. One that had this process's name is.
 func (e *Engine) bury(ctx context.Context, name string) error {
-	if name != e.book.process {
+	if name != e.book.process.name() {
 		// While the name is held no new process can take it.
-		release, err := e.book.hold(ctx, name, buryTime)
+		_, release, err := hold(ctx, e.book.store, name, buryTime)
 		if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
 			return nil // it lives
 		}
@@ -47,10 +47,7 @@ func (e *Engine) bury(ctx context.Context, name string) error {
 		return err
 	}
 	for _, i := range list {
-		e.options.Logger.Warn("an answer was interrupted when its process ended", "conversation", i.Conversation, "tenant", i.Tenant)
-		if e.options.Interrupted != nil {
-			e.options.Interrupted(i)
-		}
+		e.options.Logger.Warn("an answer was interrupted when its process ended", "conversation", i.id, "tenant", i.tenant)
 	}
 	return nil
 }

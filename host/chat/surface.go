@@ -19,8 +19,8 @@ type Surface interface {
 	ToolEnded(id string, outcome pipeline.Outcome, short string)
 	// Notice says something about the turn that is no part of the answer.
 	Notice(kind Notice, text string)
-	// Way is how the person can be asked about the call. Only Ask counts: a model's turn cannot wait for a second call. Ask itself is
-	// called beside the other methods, and may wait.
+	// Way is how the person can be asked about the call, and by a server during it. Only Ask and Fill count: a model's turn cannot wait for
+	// a second call. Both are called beside the other methods, and may wait.
 	Way(call ToolCall) approval.Way
 }
 
@@ -87,6 +87,6 @@ func (s *screen) notice(kind Notice, text string) {
 
 // way is how people at the surface can be asked about the call.
 func (s *screen) way(call ToolCall) (way approval.Way) {
-	s.do(func(surface Surface) { way.Ask = surface.Way(call).Ask })
-	return way
+	s.do(func(surface Surface) { way = surface.Way(call) })
+	return approval.Way{Ask: way.Ask, Fill: way.Fill}
 }

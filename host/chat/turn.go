@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // Turn is one message of a person, to be answered.
@@ -22,9 +23,12 @@ type Turn struct {
 	// Shared says that the door decides who takes part, as in a channel. Otherwise only who began the conversation may go on with it.
 	Shared bool
 	Caller pipeline.Caller
+	// Name is what others call a user. In Shared conversations the model is told who says what, by it. Nil means the user itself.
+	Name func(user string) string
 	// Text is what the person says. It may be empty if there are Files.
 	Text string
-	// Files go to the model with the text, as data: those that are text in full, up to Limits.Result; others by name and size.
+	// Files go to the model with the text, as data: those that are text in full, up to Limits.Result; the first four that are PNG, JPEG, GIF
+	// or WebP and at most 4 MiB as pictures, where it takes them; others by name and size.
 	Files []File
 	// Locale is the language to answer in where the text leaves that open, a BCP 47 tag. Empty means Options.Locale.
 	Locale string
@@ -42,6 +46,8 @@ type File struct {
 type Answer struct {
 	// Text is the whole answer, without what the model wrote before it called tools.
 	Text string
+	// Number is the answer's in its conversation, for Rate. It is zero if it could not be written down.
+	Number int64
 	// Model is the one that gave it.
 	Model string
 	// Rounds is how often the model was asked, Calls how many tool calls were made.
@@ -75,8 +81,11 @@ func (e *Engine) Turn(ctx context.Context, turn *Turn) (*Answer, error) {
 	if r.caller.Session == "" {
 		r.caller.Session = t.Conversation
 	}
+	ctx, span := e.options.Tracer.Start(ctx, trace.InvokeAgent, trace.Internal, t.Caller.Trace)
+	defer span.End()
 	err := explain(r.answered(ctx), r.words)
-	e.observe(r, err)
+	e.observe(r, err, trace.ID(ctx))
+	describe(span, r)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +131,6 @@ const otherPoll = 200 * time.Millisecond
 // begin opens the conversation, when no other process has a turn under way in it.
 func (r *run) begin(ctx context.Context) (err error) {
 	e := r.engine
-	e.book.forget(e.options.Retain, e.options.Now())
 	for told := false; ; told = true {
 		r.state, err = e.book.begin(r.place, r.caller.User, r.said(), r.turn.Locale, r.turn.Shared, e.options.Now())
 		var other *runningError
@@ -174,15 +182,34 @@ func (r *run) end(failure error) {
 		if err := add(ctx, tx, r.place, r.day, r.caller.User, r.unwritten); err != nil {
 			return err
 		}
-		return end(ctx, tx, r.place, text, ending, now)
+		var err error
+		r.answer.Number, err = end(ctx, tx, r.place, text, ending, now)
+		return err
 	})
 	if err != nil {
 		r.engine.options.Logger.Error("an answer is not in its conversation", "conversation", r.turn.Conversation, "err", err)
 	}
 }
 
+// describe says of a turn's span what is known when it has ended. The conversation's key is the door's, and names nobody.
+func describe(span *trace.Span, r *run) {
+	span.Text(trace.Operation, trace.InvokeAgent)
+	span.Text(trace.Door, r.caller.Door)
+	span.Text(trace.Tenant, r.caller.Tenant)
+	span.Text(trace.Conversation, r.turn.Conversation)
+	span.Text(trace.ResponseModel, r.answer.Model)
+	span.Text(trace.Outcome, string(r.outcome))
+	span.Int(trace.Rounds, int64(r.answer.Rounds))
+	span.Int(trace.Calls, int64(r.answer.Calls))
+	span.Int(trace.InputTokens, int64(r.answer.Usage.Input))
+	span.Int(trace.OutputTokens, int64(r.answer.Usage.Output))
+	if r.outcome != OutcomeOK && r.outcome != OutcomeLimit && r.outcome != OutcomeStopped {
+		span.Fail(string(r.outcome))
+	}
+}
+
 // observe tells of the turn.
-func (e *Engine) observe(r *run, err error) {
+func (e *Engine) observe(r *run, err error, traceID string) {
 	var told *Error
 	switch {
 	case errors.As(err, &told):
@@ -197,5 +224,6 @@ func (e *Engine) observe(r *run, err error) {
 	e.options.Observe(Record{
 		Door: r.caller.Door, Outcome: r.outcome, Duration: e.options.Now().Sub(r.started),
 		Rounds: r.answer.Rounds, Calls: r.answer.Calls, Usage: r.answer.Usage, Cost: r.answer.Cost,
+		TraceID: traceID,
 	})
 }

@@ -1,0 +1,104 @@
+package chat
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/store"
+)
+
+// feedbackTable is the second step of the tables.
+const feedbackTable = `CREATE TABLE chat_feedback (
+	tenant TEXT NOT NULL,
+	conversation TEXT NOT NULL,
+	answer BIGINT NOT NULL,
+	person TEXT NOT NULL,
+	door TEXT NOT NULL,
+	good BIGINT NOT NULL,
+	written BIGINT NOT NULL,
+	PRIMARY KEY (tenant, conversation, answer, person)
+)`
+
+// Feedback is what a person thinks of an answer.
+type Feedback struct {
+	Tenant, Conversation string
+	// Answer is the Answer.Number.
+	Answer int64
+	// Person is who thinks so, Door where they said it.
+	Person, Door string
+	Good         bool
+	Written      time.Time
+	// Question and Text are what was asked and answered, whole. Feedbacks alone fills them in.
+	Question, Text string
+}
+
+// Rate keeps what the caller thinks of an answer, in the place of what they thought before. It goes with the conversation when that is
+// deleted. The door decides who takes part: any caller of the tenant may. It fails with ErrUnknown if there is no such answer, or with the
+// store's error.
+func (e *Engine) Rate(_ context.Context, who pipeline.Caller, conversation string, answer int64, good bool) error {
+	f := Feedback{Tenant: who.Tenant, Conversation: conversation, Answer: answer, Person: who.User, Door: who.Door, Good: good, Written: e.options.Now()}
+	changed := false
+	err := e.book.changes.write(func(ctx context.Context, tx *sql.Tx) (err error) {
+		changed, err = rate(ctx, tx, f)
+		return err
+	})
+	if changed && e.options.Rated != nil {
+		e.options.Rated(f)
+	}
+	return err
+}
+
+// rate reports whether f is news.
+func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error) {
+	var role string
+	err = tx.QueryRowContext(ctx, `SELECT role FROM chat_message WHERE tenant = $1 AND conversation = $2 AND number = $3`,
+		f.Tenant, f.Conversation, f.Answer).Scan(&role)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && role != string(llm.RoleAssistant) {
+		return false, ErrUnknown
+	}
+	if err != nil {
+		return false, err
+	}
+	good := 0
+	if f.Good {
+		good = 1
+	}
+	result, err := tx.ExecContext(ctx, `INSERT INTO chat_feedback (tenant, conversation, answer, person, door, good, written) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant, conversation, answer, person) DO UPDATE SET good = excluded.good, written = excluded.written
+		WHERE chat_feedback.good <> excluded.good`, f.Tenant, f.Conversation, f.Answer, f.Person, f.Door, good, f.Written.UnixMilli())
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// maxFeedback is how much feedback is listed.
+const maxFeedback = 1000
+
+// Feedbacks lists what people thought of answers, the newest first, at most 1,000. It is for operators: it tells what others said. Errors are
+// the store's.
+func Feedbacks(ctx context.Context, s *store.Store) ([]Feedback, error) {
+	if err := s.Migrate(ctx, "chat", migrations...); err != nil {
+		return nil, err
+	}
+	const query = `SELECT f.tenant, f.conversation, f.answer, f.person, f.door, f.good, f.written, a.text,
+		(SELECT q.text FROM chat_message q WHERE q.tenant = f.tenant AND q.conversation = f.conversation AND q.number < f.answer AND q.role = $1
+			ORDER BY q.number DESC LIMIT 1)
+		FROM chat_feedback f
+		JOIN chat_message a ON a.tenant = f.tenant AND a.conversation = f.conversation AND a.number = f.answer
+		ORDER BY f.written DESC, f.tenant, f.conversation, f.answer, f.person LIMIT $2`
+	return store.List(ctx, s, scanFeedback, query, llm.RoleUser, maxFeedback)
+}
+
+func scanFeedback(rows *sql.Rows) (f Feedback, err error) {
+	var good, written int64
+	var question sql.NullString
+	err = rows.Scan(&f.Tenant, &f.Conversation, &f.Answer, &f.Person, &f.Door, &good, &written, &f.Text, &question)
+	f.Good, f.Written, f.Question = good == 1, time.UnixMilli(written), question.String
+	return f, err
+}

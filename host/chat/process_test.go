@@ -1,0 +1,78 @@
+package chat
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+// TestLostName: a process whose connection to the store is lost is taken for alive again soon.
+func TestLostName(t *testing.T) {
+	t.Parallel()
+	where := postgrestest.Start(t)
+	var stores []*store.Store
+	for range 2 {
+		s, err := store.Open(t.Context(), where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		stores = append(stores, s)
+	}
+	p, err := join(t.Context(), stores[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.leave()
+	const end = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	err = stores[1].Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), end)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(2 * time.Minute)
+	for free, taken := false, false; !taken; { // first the one, then the other
+		if time.Now().After(deadline) {
+			t.Fatal("the name is not taken again")
+		}
+		time.Sleep(50 * time.Millisecond)
+		_, release, err := hold(t.Context(), stores[1], p.name(), time.Millisecond)
+		switch {
+		case err == nil:
+			free = true
+			release()
+		case errors.Is(err, store.ErrLocked):
+			taken = free
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStorable: what PostgreSQL refuses is kept as what stands for it.
+func TestStorable(t *testing.T) {
+	t.Parallel()
+	where := postgrestest.Start(t)
+	s, err := store.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for text, want := range map[string]string{"日本": "日本", "a\x00b": "a\uFFFDb", "a\xffb": "a\uFFFDb"} {
+		var got string
+		err := s.View(t.Context(), func(tx *sql.Tx) error {
+			return tx.QueryRowContext(t.Context(), "SELECT $1::text", storable(text)).Scan(&got)
+		})
+		if err != nil || got != want {
+			t.Errorf("%q is kept as %q, %v", text, got, err)
+		}
+	}
+}
