@@ -2,34 +2,45 @@ package slackbot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/chat"
 )
 
-// actTime is for what follows a click or a command.
-const (
-	actTime     = 30 * time.Second
-	commandTime = 2500 * time.Millisecond // Slack waits 3 seconds
-)
+// actTime is for what follows a click.
+const actTime = 30 * time.Second
 
-// interaction handles a click. It returns at once: Slack waits for an acknowledgement.
-func (w *workspace) interaction(callback *slack.InteractionCallback) {
+// commandTime is for what follows a command. Slack waits 3 seconds.
+var commandTime = 2500 * time.Millisecond
+
+// interaction handles a click, or a modal that was sent. It returns at once, for Slack waits for an acknowledgement, with what that is to say: nil
+// is nothing.
+func (w *workspace) interaction(ctx context.Context, callback *slack.InteractionCallback) any {
 	observer := w.bot.options.Observer
-	if callback.Type != slack.InteractionTypeBlockActions {
+	submitted := callback.Type == slack.InteractionTypeViewSubmission && callback.View.CallbackID == callbackForm
+	if callback.Type != slack.InteractionTypeBlockActions && !submitted {
 		observer.SlackEvent(kindAction, resultIgnored)
-		return
+		return nil
 	}
 	if w = w.of(callback.Team.ID); w == nil {
 		observer.SlackEvent(kindAction, resultForbidden)
-		return
+		return nil
 	}
 	observer.SlackEvent(kindAction, resultTaken)
+	if submitted {
+		ctx, cancel := context.WithTimeout(ctx, commandTime)
+		defer cancel()
+		return w.submitForm(ctx, callback)
+	}
 	for _, action := range callback.ActionCallback.BlockActions {
 		w.bot.work.Go(func() { w.act(callback, action) })
 	}
+	return nil
 }
 
 // act does what a button stands for.
@@ -40,6 +51,11 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	if channel == "" {
 		channel = callback.Channel.ID
 	}
+	switch action.ActionID {
+	case actionForm, actionFormYes, actionFormNo: // before anything is looked up: what opens a modal is good for three seconds
+		w.pressForm(ctx, callback, action, spot{channel: channel, thread: callback.Container.ThreadTs})
+		return
+	}
 	by, err := w.person(ctx, callback.User.ID)
 	if err != nil {
 		w.logger.Error("somebody's groups are not known", "user", callback.User.ID, "err", err)
@@ -47,16 +63,36 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	}
 	switch action.ActionID {
 	case actionApprove, actionDeny:
-		w.bot.decide(ctx, w, by, channel, action.Value, action.ActionID == actionApprove)
+		w.bot.decide(ctx, w, by, spot{channel: channel, thread: callback.Container.ThreadTs}, action.Value, action.ActionID == actionApprove)
 	case actionStop:
 		team, in, _, ok := splitConversation(action.Value)
 		if ok && team == w.account.Load().team && in == channel && w.allows(by, channel) {
 			w.bot.stop(action.Value, by.id)
 		}
 	case actionFeedback:
-		w.logger.Info("feedback", "user", by.id, "channel", channel, "thread", callback.Container.ThreadTs, "value", clip(action.Value, 10))
-		w.whisper(ctx, channel, by.id, wordsFor(by.locale).thanks)
+		w.rate(ctx, by, spot{channel: channel, thread: callback.Container.ThreadTs}, action.Value)
 	}
+}
+
+// rating is what a feedback button stands for.
+func rating(good bool, answer int64) string { return fmt.Sprintf("%t:%d", good, answer) }
+
+// rate keeps what somebody thinks of an answer in a thread.
+func (w *workspace) rate(ctx context.Context, by person, at spot, value string) {
+	var good bool
+	var answer int64
+	if _, err := fmt.Sscanf(value, "%t:%d", &good, &answer); err != nil || w.bot.options.Rate == nil || !w.allows(by, at.channel) {
+		return
+	}
+	in := conversation(w.account.Load().team, at.channel, at.thread)
+	text := wordsFor(by.locale).thanks
+	if err := w.bot.options.Rate(ctx, w.caller(by, in), in, answer, good); errors.Is(err, chat.ErrUnknown) {
+		text = wordsFor(by.locale).noAnswer
+	} else if err != nil {
+		w.logger.Error("feedback could not be kept", "err", err)
+		text = wordsFor(by.locale).failed
+	}
+	w.whisper(ctx, at, by.id, text)
 }
 
 // command answers a slash command, to whoever typed it alone.
@@ -87,12 +123,9 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 	case "tools":
 		return w.listTools(by, words)
 	case "status":
-		if n := len(w.bot.inChannel(c.TeamID, c.ChannelID)); n > 0 {
-			return fmt.Sprintf(words.running, n)
-		}
-		return words.idle
+		return w.status(ctx, c, words)
 	case "stop":
-		return w.stopAll(c, words)
+		return w.stopAll(ctx, c, words)
 	case "usage":
 		return w.usage(ctx, by, words)
 	}
@@ -118,12 +151,30 @@ func (w *workspace) listTools(by person, words *words) string {
 	return clip(strings.Join(lines, "\n"), maxQuestion)
 }
 
-// stopAll stops what the person has asked for in the channel.
-func (w *workspace) stopAll(c *slack.SlashCommand, words *words) string {
+// status says how many answers are being written in the channel, by all processes.
+func (w *workspace) status(ctx context.Context, c *slack.SlashCommand, words *words) string {
+	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
+	switch {
+	case err != nil:
+		w.logger.Error("what runs is not known", "err", err)
+		return words.failed
+	case len(running) == 0:
+		return words.idle
+	}
+	return fmt.Sprintf(words.running, len(running))
+}
+
+// stopAll stops what the person has asked for in the channel, whichever process answers it.
+func (w *workspace) stopAll(ctx context.Context, c *slack.SlashCommand, words *words) string {
+	running, err := w.bot.journal.running(ctx, c.TeamID, c.ChannelID)
+	if err != nil {
+		w.logger.Error("what runs is not known", "err", err)
+		return words.failed
+	}
 	n := 0
-	for _, t := range w.bot.inChannel(c.TeamID, c.ChannelID) {
-		if t.message.User == c.UserID {
-			t.cancel(&stoppedError{c.UserID})
+	for _, m := range running {
+		if m.User == c.UserID {
+			w.bot.stop(m.conversation(), c.UserID)
 			n++
 		}
 	}

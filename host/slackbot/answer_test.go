@@ -24,7 +24,7 @@ func TestPlain(t *testing.T) {
 		turn.Surface.ToolStarted("1", "get_weather", "Weather <now>")
 		turn.Surface.ToolEnded("1", pipeline.Timeout, "too slow")
 		turn.Surface.Text("# Title\n**bold** & <!channel> [a](https://example.com)")
-		return &chat.Answer{Text: "x"}, nil
+		return &chat.Answer{Text: "x", Number: 2}, nil
 	}), nil)
 	w.connected()
 	w.tell(mention("hello"))
@@ -152,8 +152,36 @@ func TestWhole(t *testing.T) {
 	w.tell(mention("much"))
 	m := w.answered("The whole answer is in the file")
 	w.wait("an upload", func() bool { return len(w.slack.Uploads()) == 1 && len(w.slack.Uploads()[0].Data) == 50_000 })
-	w.click(ken, m, "hako_feedback", "good")
-	w.wait("thanks", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "Thank you") })
+	if strings.Contains(m.Blocks, "hako_feedback") {
+		t.Error("an answer that is not kept has buttons for feedback")
+	}
+}
+
+// TestFeedback: what somebody thinks of an answer is kept with who they are; an answer that is gone is no failure.
+func TestFeedback(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(engine(echo), func(o *slackbot.Options) { o.Workspaces[0].Users = []string{ken} })
+	w.connected()
+	thread := w.tell(mention("hello"))
+	m := w.answered("hako_feedback")
+	if !strings.Contains(m.Blocks, `"value":"true:2"`) || !strings.Contains(m.Blocks, `"value":"false:2"`) {
+		t.Error(m.Blocks)
+	}
+	w.click(ken, m, "hako_feedback", "false:2")
+	if got, want := <-w.rated, "acme-inc "+ken+" "+slack.Team+":"+general+":"+thread+" false"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if told := w.answered("Thank you"); told.Ephemeral != ken || told.Thread != thread {
+		t.Errorf("%+v", told)
+	}
+	w.click(aki, m, "hako_feedback", "true:2") // who may not use the bot
+	w.click(ken, m, "hako_feedback", "something else")
+	w.click(ken, m, "hako_feedback", "true:7")
+	w.answered("not kept any more")
+	if len(w.rated) != 0 {
+		t.Error(<-w.rated)
+	}
 }
 
 // TestRestart: a process that is asked to end says so in its answers, and one that died is spoken for by the next.
@@ -185,7 +213,7 @@ func TestRestart(t *testing.T) {
 	w.stop()
 	w.slack.Faults.Clear()
 	w.start(engine(echo), nil)
-	w.answered("hako was restarted in the middle")
+	w.answered("hako was interrupted in the middle")
 	w.answered("You said: three, which waits")
 }
 
@@ -328,7 +356,7 @@ func TestThread(t *testing.T) {
 	if len(turn.Files) != 2 || string(turn.Files[1].Data) != "a,b" || turn.Files[1].Name != "report.csv" {
 		t.Fatalf("files %+v", turn.Files)
 	}
-	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, aki+": we meet at <nine>") || !strings.Contains(earlier, "line 59.") || strings.Contains(earlier, "when?") {
+	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, "aki ("+aki+"): we meet at <nine>") || !strings.Contains(earlier, "line 59.") || strings.Contains(earlier, "when?") {
 		t.Error(earlier)
 	}
 	w.answered("You said: when?")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,10 +87,14 @@ func (b *Bot) asked(q *approval.Question) {
 	b.work.Go(func() {
 		t := b.lanes.turn(q.Caller.Session)
 		if t != nil {
-			t.surface.waits(b.ctx, q.Tool)
+			t.surface.waits(b.ctx, q.Tool, t.surface.words.waits)
 			defer t.surface.resumes(context.WithoutCancel(b.ctx), q.Tool)
 		}
-		list := w.postQuestion(b.ctx, q)
+		places := w.places(b.ctx, q)
+		if t != nil && slices.ContainsFunc(places, func(p spot) bool { return p.thread == t.message.Thread }) {
+			t.surface.ask(b.ctx)
+		}
+		list := w.postQuestion(b.ctx, q, places)
 		if err := b.journal.asked(context.WithoutCancel(b.ctx), w.Name, list); err != nil {
 			w.logger.Error("a question could not be written down", "err", err)
 		}
@@ -97,10 +102,12 @@ func (b *Bot) asked(q *approval.Question) {
 	})
 }
 
-// postQuestion asks, and returns the messages.
-func (w *workspace) postQuestion(ctx context.Context, q *approval.Question) []posted {
+// postQuestion asks, and returns the messages. It goes on when the process ends, for a message that was made must be known.
+func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, places []spot) []posted {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
 	var list []posted
-	for _, p := range w.places(ctx, q) {
+	for _, p := range places {
 		words := wordsFor(p.locale)
 		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false), slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
 			slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
@@ -143,7 +150,7 @@ var userID = regexp.MustCompile(`^[UW][A-Z0-9]{2,30}$`)
 // isUser reports whether a name is a Slack user's ID, so that it can be shown as a mention.
 func isUser(name string) bool { return userID.MatchString(name) }
 
-// place is where a question is asked.
+// spot is where something is said, and in which language.
 type spot struct{ channel, thread, locale string }
 
 // places are where to ask: the configured channel, the approvers' direct messages, or the thread.
@@ -226,7 +233,7 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
 	locale := w.locale(ctx, q.Caller.User)
-	state := ending(wordsFor(locale), outcome, by)
+	state := ending(wordsFor(locale), outcome, by, w.bot.options.Store.Time())
 	for _, p := range list {
 		_, _, _, err := w.account.Load().api.UpdateMessageContext(ctx, p.Channel, p.TS,
 			slack.MsgOptionText(state, false), slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
@@ -239,9 +246,9 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 	}
 }
 
-// ending says how a question has ended, and when that was seen.
-func ending(words *words, outcome, by string) string {
-	now := moment(time.Now())
+// ending says how a question has ended, and that this was seen at.
+func ending(words *words, outcome, by string, at time.Time) string {
+	now := moment(at)
 	say := words.withdrawn
 	switch outcome {
 	case approval.Yes:
@@ -279,7 +286,7 @@ func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
 }
 
 // decide takes the answer of whoever pressed a button. Who that is, Slack says; whether they may, the desk.
-func (b *Bot) decide(ctx context.Context, w *workspace, by person, channel, id string, yes bool) {
+func (b *Bot) decide(ctx context.Context, w *workspace, by person, at spot, id string, yes bool) {
 	if b.options.Desk == nil {
 		return
 	}
@@ -291,18 +298,22 @@ func (b *Bot) decide(ctx context.Context, w *workspace, by person, channel, id s
 		return
 	case errors.Is(err, approval.ErrMayNot):
 		w.logger.Info("somebody pressed a button for a question that they may not answer", "user", by.id, "question", id)
-		w.whisper(ctx, channel, by.id, words.mayNot)
+		w.whisper(ctx, at, by.id, words.mayNot)
 	case errors.Is(err, approval.ErrUnknown):
 		b.questions.look(id)
-		w.whisper(ctx, channel, by.id, words.noQuestion)
+		w.whisper(ctx, at, by.id, words.noQuestion)
 	default:
 		w.logger.Error("an answer could not be taken", "question", id, "err", err)
 	}
 }
 
-// whisper tells one person something.
-func (w *workspace) whisper(ctx context.Context, channel, user, text string) {
-	if _, err := w.account.Load().api.PostEphemeralContext(ctx, channel, user, slack.MsgOptionText(text, false)); err != nil {
+// whisper tells one person something, where they pressed a button.
+func (w *workspace) whisper(ctx context.Context, at spot, user, text string) {
+	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
+	if at.thread != "" {
+		options = append(options, slack.MsgOptionTS(at.thread))
+	}
+	if _, err := w.account.Load().api.PostEphemeralContext(ctx, at.channel, user, options...); err != nil {
 		w.logger.Warn("somebody could not be told", "user", user, "err", err)
 	}
 }

@@ -67,10 +67,9 @@ func TestApprove(t *testing.T) {
 	}
 	w.wait("a suspended session", func() bool { return w.slack.Session(general, thread) == "suspended" })
 	w.click(aki, m, "hako_approve", id)
-	w.wait("a refusal", func() bool {
-		a := w.answers()
-		return a[len(a)-1].Ephemeral == aki && strings.Contains(a[len(a)-1].Text, "権限がありません")
-	})
+	if told := w.answered("権限がありません"); told.Ephemeral != aki || told.Thread != thread {
+		t.Errorf("%+v", told)
+	}
 	w.click(ken, m, "hako_approve", id)
 	if err := <-result; err != nil {
 		t.Errorf("the call: %v", err)
@@ -80,7 +79,7 @@ func TestApprove(t *testing.T) {
 		t.Error("the buttons are still there")
 	}
 	w.click(ken, m, "hako_deny", id)
-	w.wait("a note", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "does not wait any more") })
+	w.answered("does not wait any more")
 }
 
 func TestDeny(t *testing.T) {
@@ -92,7 +91,7 @@ func TestDeny(t *testing.T) {
 	w.tell(mention("tell them"))
 	m, id := w.question()
 	w.click(ken, m, "hako_approve", id)
-	w.wait("a refusal", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "may not answer") })
+	w.answered("may not answer")
 	w.click(aki, m, "hako_deny", id)
 	var refused *approval.RefusedError
 	if err := <-result; !errors.As(err, &refused) || refused.By != aki {
@@ -116,7 +115,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 	w.answered("No longer needed")
 	w.click(ken, m, "hako_approve", id)
-	w.wait("a note", func() bool { a := w.answers(); return strings.Contains(a[len(a)-1].Text, "does not wait any more") })
+	w.answered("does not wait any more")
 	if outcome, _, err := w.desk.Outcome(t.Context(), id); err != nil || outcome != approval.Withdrawn {
 		t.Errorf("%s, %v", outcome, err)
 	}

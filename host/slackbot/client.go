@@ -83,7 +83,7 @@ func methodName(r *http.Request) string {
 // methods are those that the bot uses, for labels of metrics.
 var methods = map[string]struct{}{
 	"auth.test": {}, "apps.connections.open": {}, "users.info": {}, "usergroups.list": {}, "conversations.replies": {}, "conversations.open": {},
-	"chat.postMessage": {}, "chat.update": {}, "chat.postEphemeral": {}, "chat.startStream": {}, "chat.appendStream": {}, "chat.stopStream": {},
+	"chat.postMessage": {}, "chat.update": {}, "chat.postEphemeral": {}, "views.open": {}, "chat.startStream": {}, "chat.appendStream": {}, "chat.stopStream": {},
 	"agents.sessions.setStatus": {}, "files.getUploadURLExternal": {}, "files.completeUploadExternal": {},
 }
 

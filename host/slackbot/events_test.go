@@ -76,7 +76,7 @@ func TestRequests(t *testing.T) {
 		if test.change != nil {
 			test.change(r)
 		}
-		response, err := http.DefaultClient.Do(r)
+		response, err := web.Do(r)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -93,6 +93,9 @@ func TestRequests(t *testing.T) {
 		t.Error("the log holds the secret")
 	}
 }
+
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // TestIgnored: what the bot itself says, edits, joins and other people's talk are not answered.
 func TestIgnored(t *testing.T) {
@@ -259,8 +262,8 @@ func TestRevoked(t *testing.T) {
 		method string
 		change func(w *slackbot.Workspace)
 	}{
-		"the bot's": {"auth.test", func(w *slackbot.Workspace) { w.BotToken = secret(t, "made-up-revoked") }},
-		"the app's": {"apps.connections.open", func(w *slackbot.Workspace) { w.AppToken = secret(t, "made-up-revoked") }},
+		"the bot's": {"auth.test", func(w *slackbot.Workspace) { w.BotToken = secret(t, "xoxb-made-up-revoked") }},
+		"the app's": {"apps.connections.open", func(w *slackbot.Workspace) { w.AppToken = secret(t, "xapp-made-up-revoked") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

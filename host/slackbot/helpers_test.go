@@ -3,6 +3,7 @@ package slackbot_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -14,9 +15,11 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/storetest"
 )
 
 // Who and what there is in the stand-in.
@@ -41,7 +44,16 @@ func (e engine) Turn(ctx context.Context, t *chat.Turn) (*chat.Answer, error) { 
 // echo streams the text back.
 func echo(_ context.Context, t *chat.Turn) (*chat.Answer, error) {
 	t.Surface.Text("You said: " + t.Text)
-	return &chat.Answer{Text: "You said: " + t.Text}, nil
+	return &chat.Answer{Text: "You said: " + t.Text, Number: 2}, nil
+}
+
+// rate keeps what people think of the answer 2, the only one.
+func (w *world) rate(_ context.Context, caller pipeline.Caller, conversation string, answer int64, good bool) error {
+	if answer != 2 {
+		return chat.ErrUnknown
+	}
+	w.rated <- fmt.Sprint(caller.Tenant, " ", caller.User, " ", conversation, " ", good)
+	return nil
 }
 
 // counts is an Observer.
@@ -80,9 +92,12 @@ type world struct {
 	desk   *approval.Desk
 	counts *counts
 	log    *logBuffer
+	rated  chan string
 	stop   func()
 	// streams is how long streamed messages stay open, if not zero.
 	streams time.Duration
+	// bots is how many are running.
+	bots int
 }
 
 // logBuffer keeps what is logged.
@@ -106,7 +121,8 @@ func (l *logBuffer) String() string {
 // newWorld makes a stand-in without a bot.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, slack: slack.New(), dir: t.TempDir(), counts: &counts{}, log: &logBuffer{}}
+	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &logBuffer{}, rated: make(chan string, 1)}
+	w.slack.AckTime = patience
 	w.slack.AddToken(botToken, robot, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history", "files:write", "files:read")
 	w.slack.AddUser(slack.User{ID: aki, Name: "aki", Locale: "ja-JP"})
 	w.slack.AddUser(slack.User{ID: ken, Name: "ken", Locale: "en-US"})
@@ -148,7 +164,7 @@ func (w *world) options(e slackbot.Engine, change func(*slackbot.Options)) *slac
 		Workspaces: []slackbot.Workspace{{
 			Name: "acme", Tenant: "acme-inc", BotToken: secret(w.t, botToken), AppToken: secret(w.t, appToken), APIURL: w.url + "/api/",
 		}},
-		Engine: e, Store: w.store, Desk: w.desk, Observer: w.counts, Logger: logger(w.log),
+		Engine: e, Store: w.store, Desk: w.desk, Rate: w.rate, Observer: w.counts, Logger: logger(w.log),
 	}
 	if change != nil {
 		change(o)
@@ -169,11 +185,14 @@ func (w *world) start(e slackbot.Engine, change func(*slackbot.Options)) *slackb
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()
+	w.bots++
 	w.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			w.t.Errorf("Run: %v", err)
 		}
+		w.bots--
+		w.wait("end of the connection", func() bool { return w.slack.Connections() <= w.bots })
 	})
 	w.t.Cleanup(w.stop)
 	return b
@@ -185,21 +204,24 @@ func (w *world) connected() {
 	w.wait("a connection", func() bool { return w.slack.Connections() > 0 })
 }
 
-// wait waits until something holds, for 10 seconds.
+// patience is how long a test waits for what has to come, on the slowest machine.
+const patience = 2 * time.Minute
+
+// wait waits until something holds.
 func (w *world) wait(what string, holds func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("no %s; messages %+v\nlog:\n%s", what, w.answers(), w.log)
 		}
 	}
 }
 
-// answers are the bot's messages.
+// answers are the bot's messages, files aside.
 func (w *world) answers() []slack.Message {
 	var list []slack.Message
 	for _, m := range w.slack.Messages() {
-		if m.Author == robot {
+		if m.Author == robot && m.Files == nil {
 			list = append(list, m)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -99,61 +98,84 @@ type stoppedError struct{ by string }
 
 func (e *stoppedError) Error() string { return "stopped by " + e.by }
 
-// stop stops the turn that runs in a conversation, here or in another process, and reports whether there is one.
-func (b *Bot) stop(key, user string) bool {
+// stop stops what runs in a conversation: here at once, and in other processes, of which one may be at a message that came before.
+func (b *Bot) stop(key, user string) {
 	if t := b.lanes.turn(key); t != nil {
 		t.cancel(&stoppedError{user})
-		return true
 	}
-	running, err := b.journal.stop(b.ctx, key, user)
-	if err != nil {
-		b.options.Logger.Error("a turn could not be stopped", "err", err)
+	if err := b.journal.stop(b.ctx, key, user); err != nil {
+		b.options.Logger.Error("a turn that another process may run could not be stopped", "err", err)
 	}
-	return running
 }
 
-// inChannel lists the turns that run in a channel, in this process.
-func (b *Bot) inChannel(team, channel string) []*turn {
-	b.lanes.mu.Lock()
-	defer b.lanes.mu.Unlock()
-	var list []*turn
-	for key, t := range b.lanes.running {
-		if strings.HasPrefix(key, team+":"+channel+":") {
-			list = append(list, t)
+// errTakenOver is why turns are cancelled that another process has taken over, or may have.
+var errTakenOver = errors.New("the store has lost this process's lock")
+
+// abandon cancels what runs, and forgets what waits: other processes take it over.
+func (l *lanes) abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.running {
+		t.cancel(errTakenOver)
+	}
+	for key := range l.waiting {
+		l.waiting[key] = nil // the goroutine of the key finds nothing more
+	}
+}
+
+// stayAlive keeps this process the owner of what it does, until ctx ends. When the store has lost the lock that says so, all that is under way
+// ends here without a word, for another process may have ended it already, and the process goes on under a new name.
+func (b *Bot) stayAlive(ctx context.Context, held context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-held.Done():
+		}
+		b.options.Logger.Error("the store has lost the lock of this process: what was under way in Slack is left to others")
+		b.journal.end()
+		b.lanes.abandon()
+		for err := errDead; err != nil; {
+			select {
+			case <-time.After(startPause):
+			case <-ctx.Done():
+				return nil
+			}
+			held, err = b.journal.live(ctx)
 		}
 	}
-	return list
 }
 
 // How often tend looks.
 const (
-	stopPoll   = time.Second
-	lostPoll   = 30 * time.Second
-	forgetPoll = time.Hour
+	stopPoll = time.Second
 )
 
-// tend looks after the journal until ctx ends: what other processes want stopped, what those that died have left, and what is old.
+// lostPoll is how often it is looked for what others have left, and tried again to end what broke off. Tests change it.
+var lostPoll = 30 * time.Second
+
+// tend looks after the journal until ctx ends: what other processes want stopped, and what those that died have left.
 func (b *Bot) tend(ctx context.Context) error {
 	defer b.lanes.close()
-	stops, losses, old := time.NewTicker(stopPoll), time.NewTicker(lostPoll), time.NewTicker(forgetPoll)
+	wanted := b.options.Store.Changes(ctx, stopTopic)
+	stops, losses := time.NewTicker(stopPoll), time.NewTicker(lostPoll)
 	defer stops.Stop()
 	defer losses.Stop()
-	defer old.Stop()
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-stops.C:
+		case <-wanted:
+			err = b.stopOthers(ctx)
+		case <-stops.C: // a turn may not have been there yet when that changed
 			err = b.stopOthers(ctx)
 		case <-losses.C:
 			for _, w := range b.workspaces {
-				if w.account.Load() != nil {
+				if w.account.Load() != nil && b.retired.Err() == nil {
 					b.recoverLost(ctx, w)
 				}
 			}
-		case <-old.C:
-			err = b.journal.forget(ctx)
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			b.options.Logger.Error("the store cannot be used", "err", err)
@@ -189,8 +211,12 @@ func (b *Bot) recoverLost(ctx context.Context, w *workspace) {
 	for _, m := range found.waiting {
 		b.enqueue(m)
 	}
-	for i, m := range found.running {
-		b.work.Go(func() { w.endLost(ctx, m, found.answers[i]) })
+	for _, t := range found.broken {
+		b.work.Go(func() {
+			if !w.endLost(ctx, t) {
+				w.endLater(t)
+			}
+		})
 	}
 	for _, p := range found.questions {
 		b.work.Go(func() { b.adoptQuestion(ctx, w, p) })

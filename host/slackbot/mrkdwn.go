@@ -16,8 +16,14 @@ func unescape(text string) string { return unescaper.Replace(text) }
 // calls are what in text would mention people, groups and channels, or make a link that shows another address.
 var calls = regexp.MustCompile(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 
-// calm takes from Markdown for Slack's own rendering what would call people: the text is a model's, and may repeat what a tool has read.
-func calm(markdown string) string { return calls.ReplaceAllString(markdown, "&lt;$1") }
+// crowded are addresses that Japanese punctuation follows, which Slack would take for a part of them, with all up to the next space.
+var crowded = regexp.MustCompile(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
+
+// calm takes from Markdown for Slack's own rendering what would call people: the text is a model's, and may repeat what a tool has read. It
+// also sets addresses apart from punctuation.
+func calm(markdown string) string {
+	return crowded.ReplaceAllString(calls.ReplaceAllString(markdown, "&lt;$1"), "$1 $2")
+}
 
 var (
 	heading = regexp.MustCompile(`^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$`)

@@ -50,6 +50,8 @@ func TestCalm(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"a < b", "a < b"},
 		{"<!channel> <@U1> <#C1> <https://a.example|b> <https://a.example>", "&lt;!channel> &lt;@U1> &lt;#C1> &lt;https://a.example|b> <https://a.example>"},
+		{"気象庁（https://a.example/x/）のデータ、https://b.example。", "気象庁（https://a.example/x/ ）のデータ、https://b.example 。"},
+		{"https://a.example/東京 <https://a.example>。", "https://a.example/東京 <https://a.example>。"},
 	} {
 		if got := calm(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)

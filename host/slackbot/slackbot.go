@@ -23,6 +23,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // Engine answers turns. *chat.Engine does.
@@ -89,12 +90,16 @@ type Options struct {
 	Tools func(pipeline.Caller) []*catalog.Tool
 	// Usage returns what a caller has used, in the caller's language, for /hako usage. It may be nil.
 	Usage func(ctx context.Context, caller pipeline.Caller) (string, error)
+	// Rate keeps what a caller thinks of an answer, by its chat.Answer.Number: (*chat.Engine).Rate. It may be nil: nobody is asked then.
+	Rate func(ctx context.Context, caller pipeline.Caller, conversation string, answer int64, good bool) error
 	// Locale is for people whose language Slack does not tell. Empty means "en".
 	Locale string
 	// Turns is how many turns run at once; more wait. Zero means 64.
 	Turns int
 	// Proxy is the one for requests to Slack. Nil means none.
 	Proxy *url.URL
+	// Tracer makes a span of every message that is answered. Nil makes none.
+	Tracer *trace.Tracer
 	// Observer may be nil, Logger too.
 	Observer Observer
 	Logger   *slog.Logger
@@ -137,6 +142,10 @@ type Bot struct {
 	// ctx is Run's, and begun says that it is set: what comes over HTTP before is turned away.
 	ctx   context.Context
 	begun chan struct{}
+	// retired ends when Retire is called, with successor.
+	retired   context.Context
+	retire    context.CancelFunc
+	successor *Bot
 }
 
 // New returns a Bot and makes its tables. It asks Slack nothing. It fails for workspaces that contradict themselves or each other, and with
@@ -144,6 +153,7 @@ type Bot struct {
 func New(ctx context.Context, options *Options) (*Bot, error) {
 	b := &Bot{options: *options, begun: make(chan struct{}), streamTime: streamTime}
 	b.options.fill()
+	b.retired, b.retire = context.WithCancel(context.Background())
 	if err := checkWorkspaces(b.options.Workspaces); err != nil {
 		return nil, err
 	}
@@ -197,27 +207,91 @@ func (w Workspace) Check() error {
 // Run connects to Slack and answers until ctx ends. Then it ends the turns that run, with a note to whoever waits, and returns. What goes
 // wrong with Slack, revoked tokens included, is logged, and tried again later: it is no reason to return.
 func (b *Bot) Run(ctx context.Context) error {
-	if err := b.journal.begin(ctx); err != nil {
+	held, err := b.journal.live(ctx)
+	if err != nil {
 		return err
 	}
 	defer b.journal.end()
+	writing, written := context.WithCancel(context.WithoutCancel(ctx))
+	var journal sync.WaitGroup
+	journal.Go(func() { b.journal.commit(writing) })
+	defer journal.Wait()
+	defer written()
 	defer b.work.Wait()
 	b.ctx = ctx
 	close(b.begun)
 	if b.options.Desk != nil {
-		defer b.options.Desk.Watch(b.reaches, b.asked)()
+		unwatch := b.options.Desk.Watch(b.reaches, b.asked)
+		defer unwatch()
+		defer context.AfterFunc(b.retired, unwatch)() // the other bot asks
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return b.journal.commit(ctx) })
+	running, end := context.WithCancel(ctx)
+	defer end()
+	group, ctx := errgroup.WithContext(running)
+	group.Go(func() error { return b.stayAlive(ctx, held) })
 	group.Go(func() error { return b.tend(ctx) })
-	for _, w := range b.workspaces {
-		group.Go(func() error { return w.run(ctx) })
-	}
-	err := group.Wait()
+	group.Go(func() error {
+		defer end()
+		return b.take(ctx)
+	})
+	err = group.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// take takes what comes from Slack until ctx ends. Once the bot is retired it waits for the turns that are under way.
+func (b *Bot) take(ctx context.Context) error {
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(b.retired, func() {
+		b.successor.connected(ctx)
+		stop()
+	})()
+	group, taking := errgroup.WithContext(taking)
+	for _, w := range b.workspaces {
+		group.Go(func() error { return w.run(taking) })
+	}
+	if err := group.Wait(); err != nil || ctx.Err() != nil {
+		return err
+	}
+	idle := make(chan struct{})
+	go func() { // ends with ctx at the latest, as all work does
+		b.work.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// Retire has another bot take its place that runs already, or none if that is nil: once the other one is connected, this one takes in nothing
+// more, and Run returns when the turns under way have been answered. It is called once.
+func (b *Bot) Retire(successor *Bot) {
+	b.successor = successor
+	b.retire()
+}
+
+// handOver is how long a bot waits for the one that takes its place to be connected.
+const handOver = 15 * time.Second
+
+// connected waits until Slack has let all workspaces in, for some time. Nobody waits for a nil Bot.
+func (b *Bot) connected(ctx context.Context) {
+	if b == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOver)
+	defer cancel()
+	for _, w := range b.workspaces {
+		select {
+		case <-w.open:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Handler takes what Slack sends over HTTP to the workspaces with a signing secret, at /slack/NAME: events, clicks and slash commands.

@@ -37,6 +37,7 @@ func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
 		case e := <-client.Events:
 			if e.Type == socketmode.EventTypeConnected {
 				w.logger.Info("connected to Slack in Socket Mode")
+				w.opened()
 			}
 			group.Go(func() error { w.envelope(ctx, client, e); return nil })
 		case <-ctx.Done():
@@ -59,7 +60,7 @@ func (w *workspace) envelope(ctx context.Context, client *socketmode.Client, e s
 			return
 		}
 	case slack.InteractionCallback:
-		w.interaction(&data)
+		answer = w.interaction(ctx, &data)
 	case slack.SlashCommand:
 		answer = w.command(ctx, &data)
 	case *socketmode.ErrorBadMessage:

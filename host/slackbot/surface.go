@@ -40,9 +40,15 @@ type surface struct {
 	words *words
 	out   *answerWriter
 	wake  chan struct{}
+	// answer is the number of an answer that is whole.
+	answer int64
 	// begun says that there is a goroutine; closing ends it, and done says that it has.
 	begun         bool
 	closing, done chan struct{}
+
+	// told is held while Slack is told how the session stands: toldStatus is what it was told last.
+	told       sync.Mutex
+	toldStatus string
 
 	mu      sync.Mutex // guards what follows
 	pending []part
@@ -60,15 +66,28 @@ type part struct {
 	// note says that the text is the bot's, and may mention people; calm that it cannot any more.
 	note, calm bool
 	card       *card
+	// question says that what comes after it belongs below a question, and is called when all before it was sent.
+	question func()
 }
 
 // isText reports a piece of the answer's text.
-func (p part) isText() bool { return p.card == nil && !p.note }
+func (p part) isText() bool { return p.card == nil && !p.note && p.question == nil }
 
 // card is a tool call as people see it.
 type card struct {
 	id, name, title, output string
 	status                  slack.TaskCardStatus
+}
+
+// open reports that nothing was heard yet of how the call ended.
+func (c card) open() bool {
+	return c.status == slack.TaskCardStatusInProgress || c.status == slack.TaskCardStatusPending
+}
+
+// openCard is what the journal keeps of a card that is open.
+type openCard struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
 }
 
 var _ chat.Surface = (*surface)(nil)
@@ -86,7 +105,7 @@ func (s *surface) begin(ctx context.Context) {
 	s.begun = true
 	s.w.bot.work.Go(func() {
 		defer close(s.done)
-		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusProcessing)
+		s.showStatus(ctx)
 		s.send(ctx)
 	})
 }
@@ -125,7 +144,7 @@ func (s *surface) due() (at time.Time, ok bool) {
 	wait, characters := textWait, 0
 	for _, p := range s.pending {
 		characters += utf8.RuneCountInString(p.text)
-		if p.card != nil || characters >= enoughText {
+		if p.card != nil || p.question != nil || characters >= enoughText {
 			wait = 0
 		}
 	}
@@ -161,8 +180,9 @@ func (s *surface) add(p part) {
 		s.since = time.Now()
 	}
 	last := len(s.pending) - 1
+	plain := func(p part) bool { return p.card == nil && p.question == nil }
 	switch {
-	case p.card == nil && last >= 0 && s.pending[last].card == nil && s.pending[last].note == p.note && s.pending[last].calm == p.calm:
+	case plain(p) && last >= 0 && plain(s.pending[last]) && s.pending[last].note == p.note && s.pending[last].calm == p.calm:
 		s.pending[last].text += p.text
 	case p.card != nil:
 		if i := slices.IndexFunc(s.pending, func(q part) bool { return q.card != nil && q.card.id == p.card.id }); i >= 0 {
@@ -244,8 +264,11 @@ func (s *surface) change(meant func(*card) bool, how func(*card)) {
 	}
 }
 
-// Notice says something in italics, in a paragraph of its own.
-func (s *surface) Notice(_ chat.Notice, text string) {
+// Notice says something in italics, in a paragraph of its own. An answer that broke off has been ended in the thread: that is not told again.
+func (s *surface) Notice(kind chat.Notice, text string) {
+	if kind == chat.NoticeInterrupted {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(calm(text))
@@ -258,42 +281,9 @@ func (s *surface) note(text string) {
 	}
 }
 
-// Way is none of its own: the bot shows every question of its conversations, and takes answers of all who may give them.
-func (s *surface) Way(chat.ToolCall) approval.Way { return approval.Way{} }
-
-// waits shows that a tool waits for people, and resumes that it does not any more.
-func (s *surface) waits(ctx context.Context, tool string) {
-	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusInProgress }, func(c *card) {
-		c.status, c.output = slack.TaskCardStatusPending, s.words.waits
-	})
-	if s.question(1) == 1 {
-		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusSuspended)
-	}
-}
-
-func (s *surface) resumes(ctx context.Context, tool string) {
-	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusPending }, func(c *card) {
-		c.status, c.output = slack.TaskCardStatusInProgress, ""
-	})
-	if s.question(-1) == 0 && !s.over() {
-		s.w.setStatus(ctx, s.m, slack.AgentSessionStatusProcessing)
-	}
-}
-
-// over reports that the last words are being said.
-func (s *surface) over() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ended
-}
-
-// question counts questions that wait.
-func (s *surface) question(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asking += n
-	return s.asking
-}
+// Way is for questions of servers, which are for the person alone. Approvals need none: the bot shows every one of its conversations, and takes
+// answers of all who may give them.
+func (s *surface) Way(chat.ToolCall) approval.Way { return approval.Way{Fill: s.fill} }
 
 // halt sends no more, until finish.
 func (s *surface) halt() {
@@ -308,6 +298,9 @@ func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause er
 	if errors.Is(err, errForbidden) {
 		return s.refuse(ctx)
 	}
+	if err == nil {
+		s.answer = answer.Number
+	}
 	s.conclude(answer, err, cause)
 	return s.out.end(ctx, s.take(), err == nil) && s.upload(ctx, answer)
 }
@@ -318,7 +311,7 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 	defer s.mu.Unlock()
 	s.ended = true
 	for i, c := range s.cards {
-		if c.status == slack.TaskCardStatusInProgress || c.status == slack.TaskCardStatusPending {
+		if c.open() {
 			s.cards[i].status, s.cards[i].output = slack.TaskCardStatusError, oneLine(s.words.stopped)
 			s.show(i)
 		}

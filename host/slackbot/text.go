@@ -4,10 +4,11 @@ import "strings"
 
 // words are what the bot itself says, by language.
 type words struct {
-	stopped, stoppedBy, restarted, lost, failed, forbidden, empty, fileTooLarge, longer, files string
-	stop, approve, deny, good, bad, thanks                                                     string
-	waits, approved, denied, expired, withdrawn, until, mayNot, noQuestion                     string
-	tools, noTools, running, idle, stopping, nothingToStop, noUsage, help                      string
+	stopped, stoppedBy, restarted, lost, failed, forbidden, empty, fileTooLarge, longer, below, files    string
+	stop, approve, deny, good, bad, thanks, noAnswer                                                     string
+	waits, approved, denied, expired, withdrawn, until, mayNot, noQuestion                               string
+	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes, no string
+	tools, noTools, running, idle, stopping, nothingToStop, noUsage, help                                string
 }
 
 var (
@@ -15,13 +16,14 @@ var (
 		stopped:   "Stopped.",
 		stoppedBy: "Stopped by <@%s>.",
 		restarted: "hako is shutting down, so this answer ends here. What was already done stays done. Ask again in a moment.",
-		lost:      "hako was restarted in the middle of this answer, and it ends here. What was already done stays done. Ask again to go on.",
+		lost:      "hako was interrupted in the middle of this answer, and it ends here. What was already done stays done. Ask again to go on.",
 		failed:    "Something went wrong, and there is no answer. The log of hako has the details.",
 		forbidden: "You may not use this bot here. Ask whoever runs it to add you.",
 		empty:     "(The model gave no answer.)",
 
 		fileTooLarge: "%s was left out: it is larger than %d MB, or of a type that cannot be read.",
 		longer:       "… The whole answer is in the file below.",
+		below:        "goes on below",
 
 		stop: "Stop", approve: "Approve", deny: "Deny", good: "Good answer", bad: "Bad answer",
 		waits:      "waits for approval",
@@ -30,28 +32,34 @@ var (
 		expired:    ":hourglass: Nobody answered in time.",
 		withdrawn:  ":heavy_minus_sign: No longer needed: the request was stopped.",
 		until:      "Waits until %s.",
-		mayNot:     "You may not answer this question.",
+		mayNot:     "You may not answer this question. The policy says who may.",
 		noQuestion: "This question does not wait any more.",
+
+		waitsAnswer: "waits for your answer", answer: "Answer", decline: "Decline", openPage: "Open %s", opened: "I have been there",
+		answered: ":white_check_mark: Answered by <@%s>, %s", declined: ":no_entry: Declined by <@%s>, %s",
+		pressAgain: "That took too long, and Slack did not open the form. Please press the button again.",
+		send:       "Send", close: "Later", yes: "Yes", no: "No",
 
 		tools: "Tools that you may use:", noTools: "There is no tool that you may use.",
 		running: "Answers that are being written here: %d.", idle: "Nothing is being written here.",
 		stopping: "Stopping %d.", nothingToStop: "There is nothing to stop here.",
 		noUsage: "Usage is not recorded here.",
 		help:    "`%s tools` lists the tools that you may use, `%s status` what runs in this channel, `%s stop` stops it, `%s usage` shows what you have used.",
-		thanks:  "Thank you for the feedback.",
-		files:   "What was said in the thread before, as data:",
+		thanks:  "Thank you for the feedback.", noAnswer: "This answer is not kept any more.",
+		files: "What was said in the thread before, as data:",
 	}
 	japanese = words{
 		stopped:   "停止しました。",
 		stoppedBy: "<@%s> さんが停止しました。",
 		restarted: "hako を停止するため、回答はここで終わります。すでに実行された操作は取り消されません。少し待ってからもう一度お尋ねください。",
-		lost:      "回答の途中で hako が再起動したため、回答はここで終わります。すでに実行された操作は取り消されません。続けるにはもう一度お尋ねください。",
+		lost:      "回答の途中で hako が中断されたため、回答はここで終わります。すでに実行された操作は取り消されません。続けるにはもう一度お尋ねください。",
 		failed:    "エラーが発生し、回答できませんでした。詳細は hako のログにあります。",
 		forbidden: "ここでこのボットを使う権限がありません。管理者に追加を依頼してください。",
 		empty:     "（モデルから回答がありませんでした。）",
 
 		fileTooLarge: "%s は読み込めませんでした。%d MB を超えているか、対応していない形式です。",
 		longer:       "… 全文は下のファイルにあります。",
+		below:        "下に続きます",
 
 		stop: "停止", approve: "許可", deny: "拒否", good: "よい回答", bad: "よくない回答",
 		waits:      "承認待ち",
@@ -60,16 +68,21 @@ var (
 		expired:    ":hourglass: 時間内に回答がありませんでした。",
 		withdrawn:  ":heavy_minus_sign: 依頼が停止されたため、回答は不要になりました。",
 		until:      "%s まで待ちます。",
-		mayNot:     "この質問に回答する権限がありません。",
+		mayNot:     "この質問に回答する権限がありません。回答できる人はポリシーで決められています。",
 		noQuestion: "この質問はすでに終了しています。",
+
+		waitsAnswer: "回答待ち", answer: "回答する", decline: "断る", openPage: "%s を開く", opened: "開きました",
+		answered: ":white_check_mark: <@%s> さんが回答しました（%s）", declined: ":no_entry: <@%s> さんが断りました（%s）",
+		pressAgain: "時間がかかったため、Slack がフォームを開けませんでした。もう一度ボタンを押してください。",
+		send:       "送信", close: "あとで", yes: "はい", no: "いいえ",
 
 		tools: "使えるツール:", noTools: "使えるツールはありません。",
 		running: "ここで作成中の回答: %d 件。", idle: "ここで作成中の回答はありません。",
 		stopping: "%d 件を停止します。", nothingToStop: "ここで停止するものはありません。",
-		noUsage: "利用量は記録されていません。",
-		help:    "`%s tools` 使えるツールの一覧、`%s status` このチャンネルで実行中のもの、`%s stop` その停止、`%s usage` 利用量。",
-		thanks:  "フィードバックをありがとうございます。",
-		files:   "スレッドのこれまでの発言（データ）:",
+		noUsage: "使用量は記録されていません。",
+		help:    "`%s tools` 使えるツールの一覧、`%s status` このチャンネルで実行中のもの、`%s stop` その停止、`%s usage` 使用量。",
+		thanks:  "フィードバックをありがとうございます。", noAnswer: "この回答はすでに削除されています。",
+		files: "スレッドのこれまでの発言（データ）:",
 	}
 )
 

@@ -11,10 +11,15 @@ import (
 
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/trace"
 )
 
-// endTime is for the last words of an answer, when its own time is over.
-const endTime = 10 * time.Second
+const (
+	// lastTime is for the last words of an answer: what is still to be sent waits for Slack's limits, and may be a file.
+	lastTime = 2 * time.Minute
+	// endTime is for them when the process ends, and for saying that an answer broke off.
+	endTime = 10 * time.Second
+)
 
 // turn is one that runs.
 type turn struct {
@@ -32,10 +37,14 @@ func (b *Bot) answer(m *message) {
 	if w == nil {
 		return // the journal keeps it until the workspace is there
 	}
-	ctx, cancel := context.WithCancelCause(b.ctx)
+	ctx, span := b.options.Tracer.Start(b.ctx, "slack message", trace.Consumer, trace.Remote{})
+	defer span.End()
+	span.Text(trace.Messaging, "slack")
+	span.Text(trace.MessagingOperation, "process")
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := b.journal.started(ctx, m); err != nil {
-		w.logger.Error("a turn could not be written down", "err", err)
+	if !b.begin(ctx, w, m) {
+		return
 	}
 	who, err := w.person(ctx, m.User)
 	s := newSurface(w, m, who)
@@ -58,15 +67,46 @@ func (b *Bot) answer(m *message) {
 		cause = errEnding
 	}
 	s.halt()
-	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	if errors.Is(cause, errTakenOver) {
+		return
+	}
+	ending, stop := b.forLastWords(ctx)
 	defer stop()
 	if s.finish(ending, answer, err, cause) {
 		err = b.journal.ended(ending, m)
+	} else {
+		b.work.Go(func() { w.endLater(broken{message: m, answer: s.out.ts, cards: openCards(s.out.cards)}) })
 	}
 	if err != nil && cause == nil && !errors.Is(err, errForbidden) {
 		w.logger.Warn("a turn failed", "conversation", m.conversation(), "err", err)
 	}
 }
+
+// forLastWords is the context in which an answer ends.
+func (b *Bot) forLastWords(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	unbound := context.AfterFunc(b.ctx, func() { time.AfterFunc(endTime, cancel) })
+	return ctx, func() { unbound(); cancel() }
+}
+
+// begin notes that the turn runs, once the store takes that. It reports false if the turn is not this process's any more, or the process ends.
+func (b *Bot) begin(ctx context.Context, w *workspace, m *message) bool {
+	for {
+		mine, err := b.journal.started(ctx, m)
+		if err == nil {
+			return mine
+		}
+		w.logger.Error("a turn could not be written down, and waits until it can", "err", err)
+		select {
+		case <-time.After(startPause):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// startPause is between two attempts to begin a turn.
+const startPause = time.Second
 
 // errForbidden is for those who are not on the list.
 var errForbidden = errors.New("this person may not use the bot here")
@@ -85,7 +125,7 @@ func (b *Bot) workspaceOf(m *message) *workspace {
 func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface) *chat.Turn {
 	t := &chat.Turn{
 		Conversation: m.conversation(), Shared: !isDM(m.Channel), Text: m.Text, Locale: who.locale, Surface: s,
-		Caller: w.caller(who, m.conversation()),
+		Caller: w.caller(who, m.conversation()), Name: func(user string) string { return w.name(ctx, user) },
 	}
 	if earlier := w.earlier(ctx, m); earlier != "" {
 		t.Files = append(t.Files, chat.File{Name: "slack-thread.txt", MIMEType: "text/plain", Data: []byte(s.words.files + "\n" + earlier)})
@@ -110,27 +150,50 @@ func (w *workspace) caller(p person, session string) pipeline.Caller {
 	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.Tenant, User: p.id, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
 }
 
-// endLost ends an answer that a process left when it died. ts is its message, or empty.
-func (w *workspace) endLost(ctx context.Context, m *message, ts string) {
+// endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one does.
+func (w *workspace) endLater(t broken) {
+	for {
+		select {
+		case <-time.After(lostPoll):
+		case <-w.bot.ctx.Done():
+			return
+		}
+		if w.endLost(w.bot.ctx, t) {
+			return
+		}
+	}
+}
+
+// endLost ends an answer that broke off, such as one of a process that died, and reports whether Slack has taken that.
+func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
+	m := t.message
 	words := wordsFor(w.locale(ctx, m.User))
 	api := w.account.Load().api
 	err := errNoStream
-	if ts != "" {
-		_, _, err = api.StopStreamContext(ctx, m.Channel, ts, slack.MsgOptionMarkdownText("\n\n"+words.lost))
+	if t.answer != "" {
+		last := []part{{text: "\n\n" + words.lost}}
+		for _, c := range t.cards {
+			last = append(last, part{card: &card{id: c.ID, title: c.Title, status: slack.TaskCardStatusError, output: oneLine(words.stopped)}})
+		}
+		_, _, err = api.StopStreamContext(ctx, m.Channel, t.answer, slack.MsgOptionChunks(chunks(last)...))
+	}
+	if t.ending && slackError(err) == "message_not_in_streaming_state" {
+		err = nil // its end came through
 	}
 	if err != nil {
 		_, _, err = api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
 	}
 	if err != nil {
-		w.logger.Error("an answer that broke off could not be ended: it is tried again at the next start", "err", err)
-		return
+		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
+		return false
 	}
 	w.setStatus(ctx, m, slack.AgentSessionStatusActive)
 	if err := w.bot.journal.ended(ctx, m); err != nil {
 		w.logger.Error("a turn could not be taken out of the journal", "err", err)
 	}
+	return true
 }
 
 var errNoStream = errors.New("there is no streamed message")
@@ -180,7 +243,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 		}
 		for _, said := range list {
 			if said.Timestamp < m.TS && said.Timestamp > seen && said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
-				lines = append(lines, fmt.Sprintf("%s: %s", said.User, clip(unescape(said.Text), maxSaid)))
+				lines = append(lines, fmt.Sprintf("%s: %s", w.name(ctx, said.User), clip(unescape(said.Text), maxSaid)))
 			}
 		}
 		if !more || next == "" {

@@ -1,6 +1,7 @@
 package slackbot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type workspace struct {
 	// account is what is known once Slack has taken the token.
 	account atomic.Pointer[account]
 	people  people
+	// open is closed by opened, when something can come from Slack.
+	open   <-chan struct{}
+	opened func()
 }
 
 // account is the bot in its workspace.
@@ -39,8 +43,9 @@ type account struct {
 }
 
 func newWorkspace(b *Bot, w Workspace) *workspace {
+	open := make(chan struct{})
 	return &workspace{
-		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name),
+		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name), open: open, opened: sync.OnceFunc(func() { close(open) }),
 		botToken: credential.NewSecret(w.BotToken), appToken: credential.NewSecret(w.AppToken), signingSecret: credential.NewSecret(w.SigningSecret),
 	}
 }
@@ -95,18 +100,18 @@ func (w *workspace) run(ctx context.Context) error {
 
 // connect signs in and takes what comes, until that fails or ctx ends.
 func (w *workspace) connect(ctx context.Context) error {
-	token, err := w.botToken.Read(ctx)
+	token, err := readToken(ctx, w.botToken, "botToken", w.BotToken)
 	if err != nil {
-		return fmt.Errorf("bot token: %w", err)
+		return err
 	}
 	options := []slack.Option{slack.OptionHTTPClient(w.bot.client())}
 	if w.APIURL != "" {
 		options = append(options, slack.OptionAPIURL(w.APIURL))
 	}
 	if !w.AppToken.IsZero() {
-		appToken, err := w.appToken.Read(ctx)
+		appToken, err := readToken(ctx, w.appToken, "appToken", w.AppToken)
 		if err != nil {
-			return fmt.Errorf("app token: %w", err)
+			return err
 		}
 		options = append(options, slack.OptionAppLevelToken(appToken))
 	}
@@ -119,10 +124,24 @@ func (w *workspace) connect(ctx context.Context) error {
 	w.logger.Info("signed in to Slack", "team", who.TeamID, "bot", who.UserID)
 	w.bot.recoverLost(ctx, w)
 	if w.AppToken.IsZero() {
+		w.opened()
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	return w.socket(ctx, api)
+}
+
+// readToken reads what is under a key of the workspace, anew next time if it cannot be a token.
+func readToken(ctx context.Context, secret *credential.Secret, key string, source credential.Source) (string, error) {
+	text, err := secret.Read(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	if err := CheckToken(key, text); err != nil {
+		secret.Forget()
+		return "", fmt.Errorf("%v: %w", source, err)
+	}
+	return text, nil
 }
 
 // authErrors are what Slack says of tokens that will not work again by themselves.
@@ -175,16 +194,16 @@ const (
 
 // people remembers what Slack says of them. The zero value is ready.
 type people struct {
-	mu      sync.Mutex // guards what follows
-	locales map[string]remembered
-	groups  map[string][]string // by user
-	asked   time.Time           // when groups was
+	mu     sync.Mutex // guards what follows
+	known  map[string]remembered
+	groups map[string][]string // by user
+	asked  time.Time           // when groups was
 }
 
-// remembered is a locale and until when it holds.
+// remembered is somebody's language and name, and until when that holds.
 type remembered struct {
-	locale string
-	until  time.Time
+	locale, name string
+	until        time.Time
 }
 
 // person looks somebody up. What Slack does not tell is left empty; a failure to learn the groups is an error, for permissions hang on them.
@@ -196,29 +215,38 @@ func (w *workspace) person(ctx context.Context, id string) (person, error) {
 }
 
 // locale is the person's language, a BCP 47 tag.
-func (w *workspace) locale(ctx context.Context, id string) string {
+func (w *workspace) locale(ctx context.Context, id string) string { return w.lookUp(ctx, id).locale }
+
+// name is what others call the person, with the ID, by which tools and mentions find them.
+func (w *workspace) name(ctx context.Context, id string) string {
+	if name := w.lookUp(ctx, id).name; name != "" {
+		return name + " (" + id + ")"
+	}
+	return id
+}
+
+// lookUp asks Slack for somebody, if it was not asked lately. What it does not tell is left at what is usual.
+func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	w.people.mu.Lock()
-	known, ok := w.people.locales[id]
+	known, ok := w.people.known[id]
 	w.people.mu.Unlock()
 	if ok && time.Now().Before(known.until) {
-		return known.locale
+		return known
 	}
-	locale := w.bot.options.Locale
+	known = remembered{locale: w.bot.options.Locale, until: time.Now().Add(localeTime)}
 	user, err := w.account.Load().api.GetUserInfoContext(ctx, id)
 	if err != nil {
-		w.logger.Warn("a person's language is not known", "user", id, "err", err)
-		return locale
+		w.logger.Warn("a person's language and name are not known", "user", id, "err", err)
+		return known
 	}
-	if user.Locale != "" {
-		locale = user.Locale
-	}
+	known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
 	w.people.mu.Lock()
 	defer w.people.mu.Unlock()
-	if w.people.locales == nil || len(w.people.locales) > maxPeople {
-		w.people.locales = map[string]remembered{}
+	if w.people.known == nil || len(w.people.known) > maxPeople {
+		w.people.known = map[string]remembered{}
 	}
-	w.people.locales[id] = remembered{locale, time.Now().Add(localeTime)}
-	return locale
+	w.people.known[id] = known
+	return known
 }
 
 // maxPeople bounds what is remembered.

@@ -1,7 +1,10 @@
 package slackbot
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,8 +43,13 @@ type answerWriter struct {
 	held string
 	// final says that nothing more comes, shows that something was shown.
 	final, shows bool
-	// shown is what a plain message holds.
+	// shown is what a plain message holds, cards the cards of any, as they were last sent.
 	shown []part
+	cards []card
+	// below says that people were asked below the message: what is new goes on below that.
+	below bool
+	// noted is what the journal knows of the message.
+	noted string
 }
 
 func (o *answerWriter) api() *slack.Client { return o.surface.w.account.Load().api }
@@ -62,13 +70,18 @@ func (o *answerWriter) write(ctx context.Context, parts []part) (ok bool) {
 	}
 	parts = o.settle(parts)
 	for len(parts) > 0 {
+		if sent := parts[0].question; sent != nil {
+			sent()
+			o.below, parts = o.ts != "", parts[1:]
+			continue
+		}
 		now, rest := o.fit(parts)
 		if err := o.put(ctx, now); err != nil {
 			o.surface.w.logger.Warn("a part of an answer could not be sent: it is tried again", "err", err)
 			o.surface.back(parts)
 			return false
 		}
-		if parts = rest; len(rest) > 0 {
+		if parts = rest; len(rest) > 0 && rest[0].question == nil {
 			o.roll(ctx)
 		}
 	}
@@ -82,7 +95,7 @@ var unfinished = regexp.MustCompile(`<[a-zA-Z!@#]?[^<>\s|]{0,200}$`)
 func (o *answerWriter) settle(parts []part) []part {
 	var settled []part
 	for _, p := range parts {
-		if p.card == nil && !p.note && !p.calm {
+		if p.isText() && !p.calm {
 			p.text, o.held = o.held+p.text, ""
 			if at := unfinished.FindStringIndex(p.text); at != nil && !o.final {
 				p.text, o.held = p.text[:at[0]], p.text[at[0]:]
@@ -104,6 +117,9 @@ func (o *answerWriter) fit(parts []part) (now, rest []part) {
 		room = plainRoom - o.size
 	}
 	for i, p := range parts {
+		if p.question != nil || o.below && (p.card == nil || !o.has(p.card.id)) {
+			return now, parts[i:]
+		}
 		n := utf8.RuneCountInString(p.text)
 		if n <= room {
 			room -= n
@@ -148,6 +164,9 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 	if len(parts) == 0 {
 		return nil
 	}
+	if o.ts == "" && o.shows {
+		parts = o.carry(parts)
+	}
 	var err error
 	if o.ts != "" && !o.plain {
 		_, _, err = o.api().AppendStreamContext(ctx, o.surface.m.Channel, o.ts, slack.MsgOptionChunks(chunks(parts)...))
@@ -155,9 +174,9 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 			o.surface.w.logger.Info("a streamed message has ended: the answer goes on in another", "err", err)
 			o.surface.w.bot.options.Observer.SlackRollover()
 			o.leave()
-			err = nil
+			parts, err = o.carry(parts), nil
 		} else if err == nil {
-			o.count(parts)
+			o.sent(ctx, parts)
 			return nil
 		}
 	}
@@ -166,7 +185,7 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 			o.surface.w.logger.Info("streaming is refused: the answer is an ordinary message", "err", err)
 			o.plain, err = true, nil
 		} else if err == nil {
-			o.count(parts)
+			o.sent(ctx, parts)
 			return nil
 		}
 	}
@@ -192,21 +211,19 @@ func (o *answerWriter) open(ctx context.Context, parts []part) error {
 	if err != nil {
 		return err
 	}
-	o.begin(ctx, ts)
+	o.begin(ts)
 	return nil
 }
 
-// begin notes a message that was made.
-func (o *answerWriter) begin(ctx context.Context, ts string) {
-	o.ts, o.opened, o.shows = ts, time.Now(), true
-	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, ts); err != nil {
-		o.surface.w.logger.Error("an answer could not be written down", "err", err)
-	}
-}
+// begin takes a message that was made.
+func (o *answerWriter) begin(ts string) { o.ts, o.opened, o.shows = ts, time.Now(), true }
 
-// count counts the text that was sent.
-func (o *answerWriter) count(parts []part) {
+// sent notes what the message holds by now.
+func (o *answerWriter) sent(ctx context.Context, parts []part) {
 	for _, p := range parts {
+		if p.card != nil {
+			o.cards = append(slices.DeleteFunc(o.cards, func(c card) bool { return c.id == p.card.id }), *p.card)
+		}
 		o.size += utf8.RuneCountInString(p.text)
 		for line := range strings.Lines(p.text) {
 			if strings.HasPrefix(strings.TrimSpace(line), "```") {
@@ -214,6 +231,47 @@ func (o *answerWriter) count(parts []part) {
 			}
 		}
 	}
+	o.note(ctx)
+}
+
+// note writes down where the answer is, and which of its cards are open, so that another process can end it.
+func (o *answerWriter) note(ctx context.Context) {
+	encoded, _ := json.Marshal(openCards(o.cards)) // texts alone
+	if o.noted == o.ts+string(encoded) {
+		return
+	}
+	if err := o.surface.w.bot.journal.answering(context.WithoutCancel(ctx), o.surface.m, o.ts, string(encoded)); err != nil {
+		o.surface.w.logger.Error("an answer could not be written down", "err", err)
+		return
+	}
+	o.noted = o.ts + string(encoded)
+}
+
+// openCards are those that are open.
+func openCards(cards []card) []openCard {
+	var open []openCard
+	for _, c := range cards {
+		if c.open() {
+			open = append(open, openCard{c.id, c.title})
+		}
+	}
+	return open
+}
+
+// has reports whether the message shows a card.
+func (o *answerWriter) has(id string) bool {
+	return slices.ContainsFunc(o.cards, func(c card) bool { return c.id == id })
+}
+
+// carry puts the cards that are still open in front of what goes into another message.
+func (o *answerWriter) carry(parts []part) []part {
+	var carried []part
+	for _, c := range o.surface.open() {
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.card != nil && p.card.id == c.id }) {
+			carried = append(carried, part{card: &c})
+		}
+	}
+	return append(carried, parts...)
 }
 
 // chunks are parts as a stream takes them.
@@ -234,104 +292,50 @@ func chunks(parts []part) []slack.StreamChunk {
 // roll ends the message, so that the answer goes on in another.
 func (o *answerWriter) roll(ctx context.Context) {
 	o.surface.w.bot.options.Observer.SlackRollover()
+	var last []part
+	for _, c := range o.cards {
+		if c.open() { // nothing would close it here
+			c.status, c.output = slack.TaskCardStatusComplete, o.surface.words.below
+			last = append(last, part{card: &c})
+		}
+	}
 	if o.ts != "" && !o.plain {
-		var options []slack.MsgOption
 		if o.fenced {
-			options = append(options, slack.MsgOptionMarkdownText("\n```"))
+			last = append(last, part{text: "\n```"})
 		}
-		if _, _, err := o.api().StopStreamContext(ctx, o.surface.m.Channel, o.ts, options...); err != nil {
-			o.surface.w.logger.Info("a streamed message could not be ended", "err", err)
+		var options []slack.MsgOption
+		if len(last) > 0 {
+			options = append(options, slack.MsgOptionChunks(chunks(last)...))
 		}
-		o.surface.w.setStatus(ctx, o.surface.m, slack.AgentSessionStatusProcessing) // ending the message made it active
+		o.stop(ctx, options)
 	} else if o.ts != "" {
-		o.render(ctx, nil)
+		for _, p := range last {
+			o.shown = place(o.shown, p)
+		}
+		if err := o.render(ctx, nil); err != nil {
+			o.surface.w.logger.Info("a message could not be ended", "err", err)
+		}
 	}
 	o.leave()
 }
 
+// stop ends a streamed message, and leaves the session as it stands: Slack would make it active. The library has no option for that.
+func (o *answerWriter) stop(ctx context.Context, options []slack.MsgOption) {
+	s := o.surface
+	s.told.Lock()
+	defer s.told.Unlock()
+	s.toldStatus = cmp.Or(s.status(), slack.AgentSessionStatusProcessing) // until the last message ends
+	api := cmp.Or(s.w.APIURL, slack.APIURL)
+	options = append(options, slack.UnsafeMsgOptionEndpoint(api+"chat.stopStream", func(v url.Values) { v.Set("session_status", s.toldStatus) }))
+	if _, _, err := o.api().StopStreamContext(ctx, s.m.Channel, o.ts, options...); err != nil {
+		s.w.logger.Info("a streamed message could not be ended", "err", err)
+	}
+}
+
 // leave forgets the message.
-func (o *answerWriter) leave() { o.ts, o.size, o.shown = "", 0, nil }
-
-// update writes parts into an ordinary message, which it makes if there is none.
-func (o *answerWriter) update(ctx context.Context, parts []part) error {
-	before := o.shown
-	if len(before) == 0 && o.fenced {
-		o.shown = []part{{text: "```\n", calm: true}}
-	}
-	for _, p := range parts {
-		o.shown = place(o.shown, p)
-	}
-	err := o.render(ctx, o.surface.stopButton())
-	if err != nil {
-		o.shown = before
-		return err
-	}
-	o.count(parts)
-	return nil
-}
-
-// place adds a part, or puts a card in the place of its earlier state. Text goes on where it ended, for marks may span parts.
-func place(shown []part, p part) []part {
-	placed := slices.Clone(shown)
-	if last := len(placed) - 1; last >= 0 && p.isText() && placed[last].isText() {
-		placed[last].text += p.text
-		return placed
-	}
-	for i := range placed {
-		if p.card != nil && placed[i].card != nil && placed[i].card.id == p.card.id {
-			placed[i] = p
-			return placed
-		}
-	}
-	return append(placed, p)
-}
-
-// render posts or updates the ordinary message, with buttons below.
-func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
-	text := plainText(o.shown)
-	attachments := []slack.Attachment{}
-	if buttons != nil {
-		attachments = append(attachments, slack.Attachment{Fallback: " ", Blocks: slack.Blocks{BlockSet: []slack.Block{buttons}}})
-	}
-	options := []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionAttachments(attachments...), slack.MsgOptionDisableLinkUnfurl()}
-	if o.ts != "" {
-		_, _, _, err := o.api().UpdateMessageContext(ctx, o.surface.m.Channel, o.ts, options...)
-		return err
-	}
-	_, ts, err := o.api().PostMessageContext(ctx, o.surface.m.Channel, append(options, slack.MsgOptionTS(o.surface.m.Thread))...)
-	if err == nil {
-		o.begin(ctx, ts)
-	}
-	return err
-}
-
-// marks are what cards look like in an ordinary message.
-var marks = map[slack.TaskCardStatus]string{
-	slack.TaskCardStatusPending: ":raised_hand:", slack.TaskCardStatusInProgress: ":hourglass_flowing_sand:",
-	slack.TaskCardStatusComplete: ":white_check_mark:", slack.TaskCardStatusError: ":x:",
-}
-
-// plainText is what was written as Slack's own markup. Notes of the bot's keep their mentions.
-func plainText(shown []part) string {
-	var b strings.Builder
-	for _, p := range shown {
-		switch {
-		case p.card != nil:
-			line := marks[p.card.status] + " " + p.card.title
-			if p.card.output != "" {
-				line += ": " + p.card.output
-			}
-			b.WriteString(escape(line) + "\n")
-		case p.note:
-			b.WriteString(p.text)
-		default:
-			b.WriteString(mrkdwn(unescape(p.text)))
-		}
-	}
-	if text := strings.TrimSpace(b.String()); text != "" {
-		return text
-	}
-	return "…"
+func (o *answerWriter) leave() {
+	o.ts, o.size, o.shown, o.cards = "", 0, nil, nil
+	o.below = false
 }
 
 // end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It reports whether Slack has
@@ -359,8 +363,11 @@ func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) bool {
 }
 
 func (o *answerWriter) close(ctx context.Context, whole bool) bool {
+	if err := o.surface.w.bot.journal.ending(ctx, o.surface.m); err != nil {
+		o.surface.w.logger.Error("an answer could not be written down", "err", err)
+	}
 	var feedback slack.Block
-	if whole {
+	if whole && o.surface.answer != 0 && o.surface.w.bot.options.Rate != nil {
 		feedback = o.surface.feedback()
 	}
 	if o.plain {
@@ -377,30 +384,4 @@ func (o *answerWriter) close(ctx context.Context, whole bool) bool {
 		o.surface.w.logger.Warn("a streamed message could not be ended", "err", err)
 	}
 	return err == nil || slackError(err) != ""
-}
-
-// IDs of what can be pressed.
-const (
-	actionStop     = "hako_stop"
-	actionApprove  = "hako_approve"
-	actionDeny     = "hako_deny"
-	actionFeedback = "hako_feedback"
-)
-
-func (s *surface) stopButton() slack.Block {
-	return slack.NewActionBlock("", button(actionStop, s.m.conversation(), s.words.stop))
-}
-
-func (s *surface) feedback() slack.Block {
-	good := slack.NewFeedbackButton(plain(s.words.good), "good")
-	bad := slack.NewFeedbackButton(plain(s.words.bad), "bad")
-	return slack.NewContextActionsBlock("", slack.NewFeedbackButtonsBlockElement(actionFeedback, good, bad))
-}
-
-func button(action, value, text string) *slack.ButtonBlockElement {
-	return slack.NewButtonBlockElement(action, value, plain(text))
-}
-
-func plain(text string) *slack.TextBlockObject {
-	return slack.NewTextBlockObject(slack.PlainTextType, text, false, false)
 }

@@ -1,0 +1,206 @@
+package slackbot
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/hako-run/hako/host/elicitation"
+)
+
+// This file is how a server's question in the middle of a call is asked in the thread: a message with buttons, of which one opens a modal with
+// the form's fields. The question lies in the store, because Slack may tell any replica of a click; the answer comes back the same way. Only who
+// made the call may press, and what they wrote is checked here before it is taken.
+
+// formTime is how long a question waits where its call does not say.
+const formTime = 5 * time.Minute
+
+// storedForm is a question as it lies in the store.
+type storedForm struct {
+	Team    string              `json:"team"`
+	Channel string              `json:"channel"`
+	Thread  string              `json:"thread"`
+	User    string              `json:"user"`
+	Locale  string              `json:"locale"`
+	Server  string              `json:"server"`
+	Tool    string              `json:"tool"`
+	Request elicitation.Request `json:"request"`
+}
+
+func (f *storedForm) question() (*elicitation.Question, error) {
+	q, err := elicitation.Parse(&f.Request)
+	if err == nil {
+		q.Server, q.Tool = f.Server, f.Tool
+	}
+	return q, err
+}
+
+// fill asks whoever the turn is for, in its thread, and waits for the answer.
+func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elicitation.Answer, err error) {
+	id, journal, lasting := "frm_"+rand.Text(), s.w.bot.journal, context.WithoutCancel(ctx)
+	expires := journal.store.Time().Add(formTime)
+	if deadline, ok := ctx.Deadline(); ok {
+		expires = journal.store.Time().Add(time.Until(deadline))
+	}
+	wake := s.w.bot.questions.await(id)
+	defer s.w.bot.questions.forget(id)
+	err = journal.askForm(ctx, id, &storedForm{s.m.Team, s.m.Channel, s.m.Thread, s.m.User, s.who.locale, q.Server, q.Tool, *q.Request()}, expires)
+	if err != nil {
+		return none, err
+	}
+	defer func() {
+		if lost := journal.closeForm(lasting, id); lost != nil {
+			s.w.logger.Error("a question could not be taken out of the journal", "err", lost)
+		}
+	}()
+	s.waits(ctx, q.Tool, s.words.waitsAnswer)
+	defer s.resumes(lasting, q.Tool)
+	s.ask(ctx)
+	ts, err := s.postForm(ctx, id, q, expires)
+	if err != nil {
+		return none, err
+	}
+	state := s.words.withdrawn
+	defer func() { s.closeForm(lasting, ts, q, state) }()
+	answer, err := journal.awaitForm(ctx, id, wake)
+	switch {
+	case err == nil && answer.Action == elicitation.Accept:
+		state = fmt.Sprintf(s.words.answered, s.m.User, moment(time.Now()))
+	case err == nil:
+		state = fmt.Sprintf(s.words.declined, s.m.User, moment(time.Now()))
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		state = s.words.expired
+	}
+	return answer, err
+}
+
+// postForm puts the question into the thread, with its buttons.
+func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Question, expires time.Time) (ts string, err error) {
+	buttons := []slack.BlockElement{button(actionForm, id, s.words.answer).WithStyle(slack.StylePrimary), button(actionFormNo, id, s.words.decline)}
+	if q.Form == nil {
+		open := button(actionPage, id, clip(fmt.Sprintf(s.words.openPage, q.URL.Host), maxButton))
+		open.URL = q.URL.String()
+		buttons = []slack.BlockElement{open, button(actionFormYes, id, s.words.opened).WithStyle(slack.StylePrimary), button(actionFormNo, id, s.words.decline)}
+	}
+	blocks := s.formBlocks(q, fmt.Sprintf(s.words.until, moment(expires)), slack.NewActionBlock("", buttons...))
+	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // a message that was made must be known
+	defer cancel()
+	_, ts, err = s.w.account.Load().api.PostMessageContext(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
+		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...))
+	if err != nil {
+		s.w.logger.Error("a server's question could not be brought to the person", "channel", s.m.Channel, "err", err)
+	}
+	return ts, err
+}
+
+// formBlocks are the question, whom it is for and where it stands, and buttons.
+func (s *surface) formBlocks(q *elicitation.Question, state string, buttons ...slack.Block) []slack.Block {
+	return append([]slack.Block{
+		slack.NewSectionBlock(plain(clip(q.Text(s.who.locale), maxQuestion)), nil, nil),
+		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "<@"+s.m.User+">  "+state, false, false)),
+	}, buttons...)
+}
+
+// closeForm says in the message how the question has ended.
+func (s *surface) closeForm(ctx context.Context, ts string, q *elicitation.Question, state string) {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	_, _, _, err := s.w.account.Load().api.UpdateMessageContext(ctx, s.m.Channel, ts, slack.MsgOptionText(state, false), slack.MsgOptionBlocks(s.formBlocks(q, state)...))
+	if err != nil {
+		s.w.logger.Error("a question's message could not be updated", "err", err)
+	}
+}
+
+// pressForm takes a press of a question's button.
+func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCallback, action *slack.BlockAction, at spot) {
+	f, ok := w.formFor(ctx, action.Value, callback.User.ID, at)
+	if !ok {
+		return
+	}
+	form := f.Request.Mode == elicitation.ModeForm // which is accepted by its modal
+	switch {
+	case action.ActionID == actionFormNo:
+		w.answerForm(ctx, action.Value, elicitation.Answer{Action: elicitation.Decline})
+	case action.ActionID == actionFormYes && !form:
+		w.answerForm(ctx, action.Value, elicitation.Answer{Action: elicitation.Accept})
+	case action.ActionID == actionForm && form:
+		w.openForm(ctx, action.Value, f, callback.TriggerID, at)
+	}
+}
+
+// formFor returns the question that waits for this person, or tells them why there is none.
+func (w *workspace) formFor(ctx context.Context, id, user string, at spot) (*storedForm, bool) {
+	f, err := w.bot.journal.form(ctx, id)
+	words := wordsFor(w.locale(ctx, user))
+	switch {
+	case err != nil:
+		w.logger.Error("a question could not be looked up", "err", err)
+		w.whisper(ctx, at, user, words.failed)
+	case f == nil || f.Team != w.account.Load().team:
+		w.whisper(ctx, at, user, words.noQuestion)
+	case f.User != user:
+		w.logger.Info("somebody pressed a button of a question that is for somebody else", "user", user)
+		w.whisper(ctx, at, user, words.mayNot)
+	default:
+		return f, true
+	}
+	return nil, false
+}
+
+// openForm opens the modal. Slack takes a trigger for three seconds (docs.slack.dev/surfaces/modals).
+func (w *workspace) openForm(ctx context.Context, id string, f *storedForm, trigger string, at spot) {
+	q, err := f.question()
+	if err == nil {
+		_, err = w.account.Load().api.OpenViewContext(ctx, trigger, modal(id, q, f.Locale))
+	}
+	if err == nil {
+		return
+	}
+	words := wordsFor(f.Locale)
+	text := words.failed
+	if code := slackError(err); code == "expired_trigger_id" || code == "exchanged_trigger_id" {
+		text = words.pressAgain
+	} else {
+		w.logger.Error("a modal could not be opened", "err", err)
+	}
+	w.whisper(ctx, at, f.User, text)
+}
+
+// submitForm takes what was written into a modal. What it returns goes back with the acknowledgement: what is wrong with a field stands below it.
+func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionCallback) any {
+	id := callback.View.PrivateMetadata
+	f, err := w.bot.journal.form(ctx, id)
+	words := wordsFor(w.bot.options.Locale)
+	if err != nil || f == nil || f.Team != w.account.Load().team || f.User != callback.User.ID {
+		return refused(words.noQuestion)
+	}
+	words = wordsFor(f.Locale)
+	q, err := f.question()
+	if err != nil || q.Form == nil || callback.View.State == nil {
+		return refused(words.failed)
+	}
+	content, problems := written(q.Form, callback.View.State.Values, f.Locale)
+	if len(problems) > 0 {
+		return slack.NewErrorsViewSubmissionResponse(problems)
+	}
+	if !w.answerForm(ctx, id, elicitation.Answer{Action: elicitation.Accept, Content: content}) {
+		return refused(words.noQuestion)
+	}
+	return nil
+}
+
+// answerForm writes the first answer down.
+func (w *workspace) answerForm(ctx context.Context, id string, answer elicitation.Answer) bool {
+	first, err := w.bot.journal.answerForm(ctx, id, answer)
+	if err != nil {
+		w.logger.Error("an answer could not be taken", "err", err)
+	}
+	if first {
+		w.bot.questions.look(id)
+	}
+	return first
+}

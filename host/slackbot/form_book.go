@@ -1,0 +1,80 @@
+package slackbot
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hako-run/hako/host/elicitation"
+)
+
+// askForm writes a question down.
+func (j *journal) askForm(ctx context.Context, id string, f *storedForm, expires time.Time) error {
+	encoded, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return j.exec(ctx, `INSERT INTO slack_form (id, question, answer, expires) VALUES ($1, $2, '', $3)`, id, string(encoded), expires.UnixMilli())
+}
+
+// form returns a question that waits, or nil.
+func (j *journal) form(ctx context.Context, id string) (*storedForm, error) {
+	var text string
+	err := j.store.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT question FROM slack_form WHERE id = $1 AND answer = '' AND expires > $2`, id, j.store.Time().UnixMilli()).Scan(&text)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := new(storedForm)
+	return f, json.Unmarshal([]byte(text), f)
+}
+
+// answerForm writes an answer down, and reports whether it is the first one and in time.
+func (j *journal) answerForm(ctx context.Context, id string, answer elicitation.Answer) (first bool, err error) {
+	encoded, err := json.Marshal(answer)
+	if err != nil {
+		return false, err
+	}
+	err = j.change(ctx, func(ctx context.Context, tx *sql.Tx, _ string) error {
+		n, err := affected(tx.ExecContext(ctx, `UPDATE slack_form SET answer = $1 WHERE id = $2 AND answer = '' AND expires > $3`,
+			string(encoded), id, j.store.Time().UnixMilli()))
+		first = n > 0
+		return err
+	})
+	return first && err == nil, err
+}
+
+// awaitForm waits for the answer, which may have come to another process.
+func (j *journal) awaitForm(ctx context.Context, id string, wake <-chan struct{}) (answer elicitation.Answer, err error) {
+	ticker := time.NewTicker(questionPoll)
+	defer ticker.Stop()
+	for {
+		var text string
+		err := j.store.View(ctx, func(tx *sql.Tx) error {
+			return tx.QueryRowContext(ctx, `SELECT answer FROM slack_form WHERE id = $1`, id).Scan(&text)
+		})
+		if err == nil && text != "" {
+			return answer, json.Unmarshal([]byte(text), &answer)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			return answer, err
+		}
+		select { // another error is the store's, which comes back
+		case <-wake:
+		case <-ticker.C:
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
+	}
+}
+
+// closeForm takes a question and what was answered out.
+func (j *journal) closeForm(ctx context.Context, id string) error {
+	return j.exec(ctx, `DELETE FROM slack_form WHERE id = $1`, id)
+}

@@ -1,0 +1,85 @@
+package slackbot
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+// waits shows that a tool waits for people, and resumes that it does not any more.
+func (s *surface) waits(ctx context.Context, tool, text string) {
+	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusInProgress }, func(c *card) {
+		c.status, c.output = slack.TaskCardStatusPending, text
+	})
+	s.count(1)
+	s.showStatus(ctx)
+}
+
+func (s *surface) resumes(ctx context.Context, tool string) {
+	s.change(func(c *card) bool { return c.name == tool && c.status == slack.TaskCardStatusPending }, func(c *card) {
+		c.status, c.output = slack.TaskCardStatusInProgress, ""
+	})
+	s.count(-1)
+	s.showStatus(ctx)
+}
+
+// questionTime is how long a question waits at most for what was said before it.
+const questionTime = 2 * time.Second
+
+// ask waits until what was said so far is in the thread, for a question comes next. What is said later goes below it.
+func (s *surface) ask(ctx context.Context) {
+	sent := make(chan struct{})
+	s.mu.Lock()
+	s.add(part{question: sync.OnceFunc(func() { close(sent) })})
+	s.mu.Unlock()
+	select {
+	case <-sent:
+	case <-time.After(questionTime):
+	case <-ctx.Done():
+	}
+}
+
+// open are the cards that are open.
+func (s *surface) open() []card {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []card
+	for _, c := range s.cards {
+		if c.open() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// count counts questions that wait.
+func (s *surface) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking += n
+}
+
+// status is how the session stands; empty when the last words are being said, which end it.
+func (s *surface) status() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+		return ""
+	case s.asking > 0:
+		return slack.AgentSessionStatusSuspended
+	}
+	return slack.AgentSessionStatusProcessing
+}
+
+// showStatus tells Slack how the session stands, if that is another than it was.
+func (s *surface) showStatus(ctx context.Context) {
+	s.told.Lock()
+	defer s.told.Unlock()
+	if status := s.status(); status != "" && status != s.toldStatus {
+		s.w.setStatus(ctx, s.m, status)
+		s.toldStatus = status
+	}
+}

@@ -1,0 +1,28 @@
+package slackbot
+
+import (
+	"fmt"
+	"strings"
+)
+
+// tokenForms are how Slack's tokens begin, by the field of a Workspace. Tokens that are rotated have "xoxe." in front.
+var tokenForms = map[string]struct{ prefix, where string }{
+	"botToken": {"xoxb-", "the Bot User OAuth Token, under Install App"},
+	"appToken": {"xapp-", "an App-Level Token with connections:write, under Basic Information"},
+}
+
+// CheckToken returns an error if text cannot be what is wanted under a key of a workspace ("botToken", "appToken"; others may be anything).
+// The error holds nothing of it but how it begins, where that tells which token it is.
+func CheckToken(key, text string) error {
+	form, known := tokenForms[key]
+	if !known || strings.HasPrefix(strings.TrimPrefix(text, "xoxe."), form.prefix) {
+		return nil
+	}
+	is := "what is there does not"
+	for _, kind := range []string{"xoxb-", "xoxp-", "xapp-", "xoxe-"} {
+		if strings.HasPrefix(text, kind) {
+			is = "what is there begins with " + kind
+		}
+	}
+	return fmt.Errorf("%s begins with %s, and %s: take %s, of your app at api.slack.com/apps", key, form.prefix, is, form.where)
+}
