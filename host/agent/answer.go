@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/anthropics/anthropic-sdk-go/v2"
+
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Bounds of the pictures in one answer. The API takes images of up to 5 MB in base64.
+const (
+	maxImages = 4
+	maxImage  = 3_700_000 // bytes
+)
+
+// imageTypes are those that the API takes.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// answer is what the agent gets for a call. It is kept in the journal as JSON.
+type answer struct {
+	Text    string  `json:"text"`
+	IsError bool    `json:"isError,omitempty"`
+	Images  []image `json:"images,omitempty"`
+}
+
+type image struct {
+	MIMEType string `json:"mimeType"`
+	Data     []byte `json:"data"`
+}
+
+// failed is an answer in the host's own words.
+func failed(format string, args ...any) *answer {
+	return &answer{Text: fmt.Sprintf(format, args...), IsError: true}
+}
+
+// newAnswer makes an answer of a tool's response, with at most limit bytes of text.
+func newAnswer(r *abi.Response, limit int64) *answer {
+	a := &answer{IsError: r.IsError}
+	var parts []string
+	for _, block := range r.Content {
+		if block.Type == abi.Image && len(a.Images) < maxImages && len(block.Data) <= maxImage && slices.Contains(imageTypes, block.MIMEType) {
+			a.Images = append(a.Images, image{block.MIMEType, block.Data})
+			continue
+		}
+		parts = append(parts, llm.InWords(&block))
+	}
+	if len(r.Content) == 0 && len(r.StructuredContent) > 0 {
+		parts = append(parts, string(r.StructuredContent))
+	}
+	a.Text = cut(strings.ToValidUTF8(strings.Join(parts, "\n"), "�"), limit)
+	return a
+}
+
+// cut cuts text that is longer than limit bytes, and says so.
+func cut(text string, limit int64) string {
+	if int64(len(text)) <= limit {
+		return text
+	}
+	end := int(limit)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + fmt.Sprintf("\n(cut off: these are the first %d of %d bytes. Ask for less, or for a part)", end, len(text))
+}
+
+// blocks are the answer as the API takes it, which refuses an empty text and an answer without any block.
+func (a *answer) blocks() []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion {
+	var list []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion
+	text := a.Text
+	if strings.TrimSpace(text) == "" && len(a.Images) == 0 {
+		text = "(nothing)"
+	}
+	if strings.TrimSpace(text) != "" {
+		list = append(list, anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{
+			OfText: &anthropic.BetaManagedAgentsTextBlockParam{Text: text},
+		})
+	}
+	for _, i := range a.Images {
+		list = append(list, anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{OfImage: &anthropic.BetaManagedAgentsImageBlockParam{
+			Source: anthropic.BetaManagedAgentsImageBlockSourceUnionParam{OfBase64: &anthropic.BetaManagedAgentsBase64ImageSourceParam{
+				Data: base64.StdEncoding.EncodeToString(i.Data), MediaType: i.MIMEType,
+			}},
+		}})
+	}
+	return list
+}

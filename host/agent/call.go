@@ -1,0 +1,295 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Why a call is cancelled.
+var (
+	errInterrupted = errors.New("it was interrupted")
+	errAnswered    = errors.New("it was answered")
+	errEnding      = errors.New("hako is shutting down")
+	errTimeout     = errors.New("its tool took too long")
+)
+
+// call is a call under way.
+type call struct {
+	session *session
+	event   *event
+	since   time.Time
+	logger  *slog.Logger
+	ctx     context.Context // of its life
+	cancel  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	started bool // guarded by mu: its tool runs, so that it may have had an effect
+}
+
+// begin starts a call. It returns nil if it has to wait: for room, or for its end where it has been under way since the session was
+// followed before.
+func (r *Runner) begin(s *session, p *pending) *call {
+	key := s.id + "/" + p.event.ID
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open[key] != nil || len(r.open) >= maxOpen || r.retired() {
+		return nil
+	}
+	c := &call{session: s, event: p.event, since: p.since, logger: s.logger.With("call", p.event.ID)}
+	c.ctx, c.cancel = context.WithCancelCause(r.calling)
+	r.open[key] = c
+	r.calls.Go(func() {
+		settled := r.run(c)
+		c.cancel(nil)
+		s.finished(c, settled)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.open, key)
+	})
+	return c
+}
+
+// unwanted reports whether nobody wants an answer any more.
+func (c *call) unwanted() bool {
+	cause := context.Cause(c.ctx)
+	return errors.Is(cause, errInterrupted) || errors.Is(cause, errAnswered) || errors.Is(cause, errEnded)
+}
+
+// halt ends the call unless its tool runs: hako is shutting down.
+func (c *call) halt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.started {
+		c.cancel(errEnding)
+	}
+}
+
+// start notes that the tool runs from now on, unless the call has ended.
+func (c *call) start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.started = true
+	}
+	return c.ctx.Err()
+}
+
+// run takes a call to its end, and reports whether it needs nothing more.
+func (r *Runner) run(c *call) (settled bool) {
+	wanted := r.resolve(c.event)
+	if r.spec.Unknown == UnknownLeave && wanted.tool == nil && !r.options.Known(wanted.Name) {
+		r.options.Observer.AgentCall(ResultLeft, time.Since(c.since))
+		return true
+	}
+	e, err := r.journal.claim(c.ctx, c.session.id, c.event.ID, wanted.Name)
+	switch {
+	case errors.Is(err, errElsewhere):
+		return false
+	case err != nil && c.ctx.Err() == nil:
+		c.logger.Error("a call could not be taken: it is tried again", "err", err)
+		return false
+	case err != nil:
+		return r.over(c)
+	case e.state == StateSent, e.state == StateDropped && !c.session.wants(c.event.ID):
+		return true
+	}
+	a, result := e.answer, ResultAnswered
+	if e.state == StateDropped || e.state == StateRunning && !repeatable(wanted.tool) {
+		c.logger.Warn("a call ended in the middle, and is not made again", "tool", wanted.Name)
+		a, result = failed("hako stopped in the middle of this call, and it was not made again. Whether %s had an effect is not known: find out before you call it again.", wanted.Name), ResultLost
+		r.options.Lost(r.caller(c.session.id, c.event.ID), wanted.Name)
+	}
+	if a == nil {
+		a = r.execute(c, wanted)
+	}
+	if a == nil {
+		return r.over(c)
+	}
+	if e.state != StateAnswered {
+		r.move(c, StateAnswered, a)
+	}
+	return r.deliver(c, a, result)
+}
+
+// wanted is a call with the tool's own names. tool is nil if the caller has none of that name.
+type wanted struct {
+	llm.Call
+	tool *catalog.Tool
+}
+
+// resolve finds the tool of a call.
+func (r *Runner) resolve(e *event) wanted {
+	tools := r.options.Tools(r.caller("", ""))
+	w := wanted{Call: r.custom.Fit(offered(tools, r.options.Locale)).Call(e.ID, e.Name, e.Input)}
+	for _, tool := range tools {
+		if tool.Name == w.Name {
+			w.tool = tool
+		}
+	}
+	if w.Invalid != "" {
+		w.Arguments = e.Input // the pipeline refuses it, and records that
+	}
+	return w
+}
+
+// offered describes tools to an agent.
+func offered(tools []*catalog.Tool, locale string) []llm.Tool {
+	list := make([]llm.Tool, len(tools))
+	for i, tool := range tools {
+		list[i] = llm.Tool{Name: tool.Name, Description: tool.Spec.Description.In(locale), Schema: tool.Spec.InputSchema}
+	}
+	return list
+}
+
+// repeatable reports whether running a tool twice does no more than running it once.
+func repeatable(tool *catalog.Tool) bool {
+	if tool == nil {
+		return false // it is not known any more
+	}
+	hints := tool.Hints()
+	return hints.ReadOnlyHint != nil && *hints.ReadOnlyHint || hints.IdempotentHint != nil && *hints.IdempotentHint
+}
+
+// execute runs the tool and returns what the agent gets to know; nil if the call has ended before.
+func (r *Runner) execute(c *call, w wanted) *answer {
+	ctx, stop := context.WithCancelCause(c.ctx)
+	defer stop(nil)
+	release := func() {}
+	defer func() { release() }()
+	result, err := r.options.Call(ctx, &pipeline.Call{
+		Caller:  r.caller(c.session.id, c.event.ID),
+		Request: abi.Request{Method: abi.CallTool, Name: w.Name, Arguments: w.Arguments},
+		Permitted: func(ctx context.Context) (err error) {
+			release, err = r.enter(ctx, c, stop)
+			return err
+		},
+	})
+	switch {
+	case c.unwanted():
+		return nil
+	case err == nil:
+		return newAnswer(result.Response, r.spec.MaxResult)
+	case c.ctx.Err() != nil:
+		return nil
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return failed("%s did not answer within %s. Whether it had an effect is not known. Try something smaller.", w.Name, r.spec.Timeout)
+	}
+	return r.refusal(c, w, err)
+}
+
+// enter waits for a slot and notes that the tool runs. release gives the slot back.
+func (r *Runner) enter(ctx context.Context, c *call, stop context.CancelCauseFunc) (release func(), err error) {
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}, ctx.Err()
+	}
+	if err := c.start(); err != nil {
+		return func() { <-r.slots }, err
+	}
+	timer := time.AfterFunc(r.spec.Timeout, func() { stop(errTimeout) })
+	release = func() {
+		timer.Stop()
+		<-r.slots
+	}
+	return release, r.journal.move(context.WithoutCancel(ctx), c.session.id, c.event.ID, StateRunning, nil)
+}
+
+// refusal is what the agent is told of a call that has no result.
+func (r *Runner) refusal(c *call, w wanted, err error) *answer {
+	var missing *pipeline.NotFoundError
+	var denied *pipeline.NotAllowedError
+	var invalid *pipeline.InvalidError
+	switch {
+	case errors.As(err, &missing):
+		return failed("There is no tool %q here now. Go on without it.", c.event.Name)
+	case errors.As(err, &denied):
+		return failed("%v. Do not try again, and say so in your answer.", denied)
+	case errors.As(err, &invalid):
+		return failed("%v", invalid)
+	}
+	c.logger.Error("a call failed", "tool", w.Name, "err", err)
+	return failed("%s failed inside hako, whose log says why.", w.Name)
+}
+
+// deliver sends an answer until the API has it or nobody wants it any more. It reports whether the call needs nothing more.
+func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
+	for failures := 0; ; {
+		err := r.client.send(c.ctx, c.session.id, c.event.ID, a)
+		switch {
+		case err == nil:
+			r.sent(c, result)
+			return true
+		case errors.Is(context.Cause(c.ctx), errAnswered):
+			r.sent(c, result) // the events were faster than the answer to the request
+			return true
+		case c.ctx.Err() != nil:
+			return r.over(c)
+		case errors.Is(err, Auth):
+			r.fail(err)
+			return false
+		case errors.Is(err, Refused) && r.delivered(c):
+			r.sent(c, result) // by a request before, whose answer was lost
+			return true
+		case errors.Is(err, Refused) && result == ResultAnswered:
+			c.logger.Warn("the API refuses an answer: the agent is told that there is none", "err", err)
+			a, result = failed("The result cannot be delivered: the API refuses it. The call was made, and may have had an effect."), ResultUndelivered
+			continue
+		case errors.Is(err, Refused), errors.Is(err, Gone):
+			c.logger.Error("the API takes no answer to a call", "err", err)
+			r.move(c, StateDropped, nil)
+			r.options.Observer.AgentCall(ResultUndelivered, time.Since(c.since))
+			c.session.recheck() // the session may be gone
+			return true
+		}
+		failures++
+		c.logger.Warn("an answer could not be sent: it is tried again", "err", err)
+		_ = sleep(c.ctx, r.backoff(failures)) // whether the call is over, the next request sees
+	}
+}
+
+// delivered reports whether the session shows a result for the call.
+func (r *Runner) delivered(c *call) (found bool) {
+	since := time.Time{}
+	if c.event.ProcessedAt != nil {
+		since = *c.event.ProcessedAt
+	}
+	take := func(e *event) { found = found || e.Type == typeResult && e.Call == c.event.ID }
+	_ = r.client.list(c.ctx, c.session.id, since, take, func(error) {}) // what cannot be listed is not known to be there
+	return found
+}
+
+// sent notes that the agent has the answer.
+func (r *Runner) sent(c *call, result string) {
+	r.move(c, StateSent, nil)
+	r.options.Observer.AgentCall(result, time.Since(c.since))
+}
+
+// over notes that a call was cancelled, and reports whether that settles it.
+func (r *Runner) over(c *call) (settled bool) {
+	if !c.unwanted() {
+		if err := r.journal.leave(context.WithoutCancel(c.ctx), c.session.id, c.event.ID); err != nil {
+			c.logger.Error("a call could not be left to others", "err", err)
+		}
+		return false // the journal has it for the next one
+	}
+	r.move(c, StateDropped, nil)
+	c.logger.Info("a call has ended without an answer", "cause", context.Cause(c.ctx))
+	r.options.Observer.AgentCall(ResultDropped, time.Since(c.since))
+	return true
+}
+
+// move notes how far a call is, also when it is over.
+func (r *Runner) move(c *call, state State, a *answer) {
+	if err := r.journal.move(context.WithoutCancel(c.ctx), c.session.id, c.event.ID, state, a); err != nil {
+		c.logger.Error("a call could not be written down", "state", state, "err", err)
+	}
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// discover looks for sessions of the agents, and follows those in which something may happen.
+func (r *Runner) discover(followers *sync.WaitGroup) {
+	ctx, cancel := context.WithCancel(r.following)
+	defer cancel()
+	defer context.AfterFunc(r.serving, cancel)()
+	failures := 0
+	for looks := 0; ; looks++ {
+		most := sessionsPage
+		if looks%deepLook == 0 {
+			most = maxFound
+		}
+		err := r.look(ctx, followers, most)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, Auth):
+			r.fail(err)
+			return
+		case err != nil:
+			failures++
+			r.logger.Warn("the sessions of the agents could not be listed: tried again", "err", err)
+		default:
+			failures = 0
+		}
+		pause := r.tempo.discover
+		if failures > 0 {
+			pause = max(pause, r.backoff(failures))
+		}
+		if sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// deepLook is how often more than the newest sessions are looked at: every sixth time, which is once a minute.
+const deepLook = 6
+
+// look lists the sessions once, at most so many of each agent.
+func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) error {
+	agents := r.spec.Agents
+	if len(agents) == 0 {
+		agents = []string{""}
+	}
+	found, waiting := map[string]bool{}, 0
+	var errs []error
+	for _, agent := range agents {
+		n := 0
+		err := r.client.find(ctx, agent, r.spec.Environments, func(seen seen) bool {
+			found[seen.id] = true
+			switch s, err := r.wants(seen); {
+			case s != nil:
+				followers.Go(func() { r.follow(r.following, s) })
+			case errors.Is(err, errFull):
+				waiting++
+			}
+			n++
+			return n < most
+		})
+		if ctx.Err() != nil || errors.Is(err, Auth) {
+			return err
+		}
+		errs = append(errs, err) // one agent that is gone is no reason to forget the others
+	}
+	if most == maxFound {
+		r.crowd(waiting)
+	}
+	if err := errors.Join(errs...); err != nil || most < maxFound {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.resting, func(id, _ string) bool { return !found[id] })
+	return nil
+}
+
+// crowd says that sessions have to wait, whenever it is another number of them.
+func (r *Runner) crowd(waiting int) {
+	if waiting > 0 && waiting != r.waiting {
+		r.logger.Warn("sessions have to wait, since as many are followed as can be", "waiting", waiting, "followed", maxSessions)
+	}
+	r.waiting = waiting
+}
+
+// errFull says that as many sessions are followed as can be.
+var errFull = errors.New("too many sessions are followed")
+
+// wants returns a session that is to be followed and is not yet, or nil. It fails with errFull.
+func (r *Runner) wants(found seen) (*session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sessions[found.id]; s != nil {
+		s.stamp = found.stamp
+		return nil, nil
+	}
+	if stamp, rests := r.resting[found.id]; found.ended || rests && stamp == found.stamp {
+		return nil, nil
+	}
+	if len(r.sessions) >= maxSessions {
+		return nil, errFull
+	}
+	delete(r.resting, found.id)
+	s := r.add(found.id, false)
+	s.stamp, s.idle, s.busy = found.stamp, found.idle, earlier(found.updated, time.Now())
+	s.belt = found.belt()
+	return s, nil
+}
+
+// named are the sessions of the specification, each once.
+func (r *Runner) named() (list []*session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range r.spec.Sessions {
+		if r.sessions[id] == nil {
+			list = append(list, r.add(id, true))
+		}
+	}
+	return list
+}
+
+// add makes a session one that is followed. mu is held.
+func (r *Runner) add(id string, named bool) *session {
+	s := newSession(r, id, named)
+	r.sessions[id] = s
+	r.options.Observer.AgentSessions(1)
+	return s
+}
+
+// follow follows a session until it ends, nothing happens in it any more, or ctx ends.
+func (r *Runner) follow(ctx context.Context, s *session) {
+	err := s.follow(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, s.id)
+	r.options.Observer.AgentSessions(-1)
+	if errors.Is(err, errRests) || errors.Is(err, errForbidden) {
+		r.resting[s.id] = s.stamp
+	}
+}
+
+// maxBackoff is the longest wait before a request that failed is made again.
+const maxBackoff = 30 * time.Second
+
+// backoff grows with the number of failures before, and varies so that clients do not come back together.
+func (r *Runner) backoff(failures int) time.Duration { return backoff(r.tempo.retry, failures) }
+
+func backoff(first time.Duration, failures int) time.Duration {
+	pause := min(first<<min(failures-1, 10), maxBackoff)
+	return pause/2 + rand.N(pause/2+1)
+}

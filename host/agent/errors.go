@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anthropics/anthropic-sdk-go/v2"
+)
+
+// Kind sorts what goes wrong between hako and the API. It is an error itself, so that errors.Is(err, agent.Auth) holds for an *Error of
+// that Kind.
+type Kind string
+
+// The kinds of Error.
+const (
+	Auth        Kind = "auth"         // the key is missing or refused, or may not do this
+	Gone        Kind = "gone"         // there is no such session, agent or environment, or not any more
+	Refused     Kind = "refused"      // the API does not accept the request
+	RateLimited Kind = "rate_limited" // too many requests for now
+	Unavailable Kind = "unavailable"  // not reached, an error of the API's, or an answer that broke off
+)
+
+// Error makes a Kind an error to compare with.
+func (k Kind) Error() string { return "agent: " + string(k) }
+
+// Error is why a request to the Managed Agents API failed. It matches its Kind.
+type Error struct {
+	Kind Kind
+	// Status is the HTTP status, or 0 if there was none.
+	Status int
+	// RetryAfter is how long the API asks to wait, or 0.
+	RetryAfter time.Duration
+	// Err is the cause. It may hold what the API wrote, which may quote a conversation: it is not part of the text.
+	Err error
+}
+
+// texts say what helps.
+var texts = map[Kind]string{
+	Auth:        "the key is refused, or may not use managed agents: check agent.key and agent.workspace",
+	Gone:        "there is no such session, agent or environment, or not any more: check its ID and the workspace of the key",
+	Refused:     "the API does not accept the request",
+	RateLimited: "the rate limit of the account is reached",
+	Unavailable: "the API cannot be reached, or failed",
+}
+
+func (e *Error) Error() string {
+	if e.Status == 0 {
+		return "managed agents: " + texts[e.Kind]
+	}
+	return fmt.Sprintf("managed agents: %s (HTTP status %d)", texts[e.Kind], e.Status)
+}
+
+// Unwrap returns the Kind and the cause.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// passing reports a failure that a repetition may not meet.
+func (e *Error) passing() bool { return e.Kind == RateLimited || e.Kind == Unavailable }
+
+// asError makes err an *Error, unless ctx has ended: then it is ctx's.
+func asError(ctx context.Context, err error) error {
+	var known *Error
+	var api *anthropic.Error
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &api):
+		e := &Error{Kind: kindOf(api), Status: api.StatusCode, Err: err}
+		if api.Response != nil {
+			e.RetryAfter = retryAfter(api.Response.Header)
+		}
+		return e
+	}
+	return &Error{Kind: Unavailable, Err: err}
+}
+
+// kindOf goes by the status, and for an error within a stream, whose status is that of success, by its type.
+func kindOf(e *anthropic.Error) Kind {
+	switch status := e.StatusCode; {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
+		return Auth
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return Gone
+	case status == http.StatusTooManyRequests:
+		return RateLimited
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+		return Unavailable
+	case status >= 400:
+		return Refused
+	}
+	switch e.Type() {
+	case anthropic.ErrorTypeAuthenticationError, anthropic.ErrorTypePermissionError:
+		return Auth
+	case anthropic.ErrorTypeNotFoundError:
+		return Gone
+	case anthropic.ErrorTypeRateLimitError:
+		return RateLimited
+	}
+	return Unavailable
+}
+
+// maxRetryAfter is the longest wait that the API can ask for.
+const maxRetryAfter = 10 * time.Minute
+
+// retryAfter reads how long a server wants its client to wait (RFC 9110, section 10.2.3).
+func retryAfter(header http.Header) time.Duration {
+	value := header.Get("Retry-After")
+	wait := time.Duration(0)
+	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 {
+		wait = time.Duration(min(s, maxRetryAfter.Seconds()) * float64(time.Second))
+	} else if at, err := http.ParseTime(value); err == nil {
+		wait = time.Until(at)
+	}
+	return min(max(0, wait), maxRetryAfter)
+}

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Types of events that matter here (platform.claude.com/docs/en/managed-agents/events-and-streaming).
+const (
+	typeCall             = "agent.custom_tool_use"
+	typeResult           = "user.custom_tool_result"
+	typeInterrupt        = "user.interrupt"
+	typeRunning          = "session.status_running"
+	typeIdle             = "session.status_idle"
+	typeTerminated       = "session.status_terminated"
+	typeDeleted          = "session.deleted"
+	typeThreadTerminated = "session.thread_status_terminated"
+)
+
+// eventTypes are those that are listed.
+var eventTypes = []string{typeCall, typeResult, typeInterrupt, typeRunning, typeIdle, typeTerminated, typeDeleted, typeThreadTerminated}
+
+// event is what is read of an event of a session. Fields that its type does not have are empty.
+type event struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	// ProcessedAt is nil while the event is queued.
+	ProcessedAt *time.Time `json:"processed_at"`
+	// Thread is that of a subagent; empty is the session's own, or for an interrupt all of them.
+	Thread string `json:"session_thread_id"`
+	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+	// Call is the ID of the call that a result is for.
+	Call string `json:"custom_tool_use_id"`
+	// Stop is why the session is idle.
+	Stop struct {
+		Type   string   `json:"type"`
+		Events []string `json:"event_ids"`
+	} `json:"stop_reason"`
+}
+
+// maxName is the longest name of a tool that is looked at, in bytes: the API has 128.
+const maxName = 256
+
+// parseEvent reads an event. The error says why nothing can be made of it.
+func parseEvent(raw string) (*event, error) {
+	e := new(event)
+	if err := json.Unmarshal([]byte(raw), e); err != nil {
+		return nil, fmt.Errorf("an event cannot be read: %w", err)
+	}
+	switch {
+	case e.Type == typeCall && (!identifier.MatchString(e.ID) || e.Name == "" || len(e.Name) > maxName):
+		return nil, fmt.Errorf("an event of type %s has no ID or no name of a tool", typeCall)
+	case e.Type == typeResult && e.Call == "":
+		return nil, fmt.Errorf("an event of type %s says not what it is for", typeResult)
+	}
+	return e, nil
+}

@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hako-run/hako/host/store"
+)
+
+// migrations are the steps of the tables. Those that were released never change.
+var migrations = []string{`CREATE TABLE agent_call (
+	session TEXT NOT NULL,
+	id TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	state TEXT NOT NULL,
+	answer TEXT NOT NULL,
+	taken BIGINT NOT NULL,
+	changed BIGINT NOT NULL,
+	PRIMARY KEY (session, id)
+);
+CREATE INDEX agent_call_changed ON agent_call (changed)`}
+
+// State is how far a call is, as the journal has it.
+type State string
+
+// States of a call, in their order.
+const (
+	StateTaken    State = "taken"    // a process has it: nothing has run yet, people may be asked
+	StateRunning  State = "running"  // its tool runs
+	StateAnswered State = "answered" // there is an answer, and the agent has not got it yet
+	StateSent     State = "sent"     // the agent has the answer
+	StateDropped  State = "dropped"  // nobody wants an answer any more: it was interrupted, or its session has ended
+)
+
+// keepTime is how long the journal keeps calls that have ended. The session itself shows which calls are answered.
+const keepTime = 30 * 24 * time.Hour
+
+// lockTry is how long it takes at most to see that a process lives.
+const lockTry = 50 * time.Millisecond
+
+// journal says which calls were taken, by whom, and how far they are: it is written before a call runs, so that none runs twice. A row's
+// owner is a process that holds the lock of that name. When it dies, the lock is free, and another process takes the row over.
+type journal struct {
+	store   *store.Store
+	owner   string
+	release func()
+}
+
+func openJournal(ctx context.Context, s *store.Store) (*journal, error) {
+	if err := s.Migrate(ctx, "agent", migrations...); err != nil {
+		return nil, err
+	}
+	return &journal{store: s, owner: rand.Text()}, nil
+}
+
+func lockName(owner string) string { return "agent-" + owner }
+
+// begin returns a context that ends when this process does not own its calls any more.
+func (j *journal) begin(ctx context.Context) (held context.Context, err error) {
+	held, j.release, err = j.store.Lock(ctx, lockName(j.owner))
+	return held, err
+}
+
+func (j *journal) end() { j.release() }
+
+// entry is a row of the journal.
+type entry struct {
+	owner  string
+	state  State
+	answer *answer // of StateAnswered
+}
+
+// errElsewhere says that another process has the call.
+var errElsewhere = errors.New("another process has this call")
+
+// claim takes a call, also one of a process that has died, and returns how far it is. It fails with errElsewhere while the process that
+// has it lives, or with the store's error.
+func (j *journal) claim(ctx context.Context, session, id, tool string) (*entry, error) {
+	e, err := j.take(ctx, session, id, tool)
+	if err != nil || e.owner == j.owner || e.state == StateSent || e.state == StateDropped {
+		return e, err
+	}
+	release, err := j.seize(ctx, e.owner)
+	if err != nil {
+		return nil, err
+	}
+	if release == nil {
+		return nil, errElsewhere
+	}
+	defer release()
+	return j.adopt(ctx, session, id, e.owner)
+}
+
+// seize takes the lock of an owner that has died; release is nil if it lives.
+func (j *journal) seize(ctx context.Context, owner string) (release func(), err error) {
+	trying, cancel := context.WithTimeout(ctx, lockTry)
+	defer cancel()
+	_, release, err = j.store.Lock(trying, lockName(owner))
+	if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
+		return nil, nil
+	}
+	return release, err
+}
+
+// take writes the call down if nobody has it, and reads what is written of it.
+func (j *journal) take(ctx context.Context, session, id, tool string) (e *entry, err error) {
+	now := j.store.Time().UnixMilli()
+	err = j.store.Update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO agent_call (session, id, owner, tool, state, answer, taken, changed)
+			VALUES ($1, $2, $3, $4, $5, '', $6, $6) ON CONFLICT (session, id) DO NOTHING`, session, id, j.owner, tool, StateTaken, now)
+		if err != nil {
+			return err
+		}
+		e, err = read(ctx, tx, session, id)
+		return err
+	})
+	return e, err
+}
+
+// adopt takes a call over from an owner that has died. Its lock is held, so that nobody else does.
+func (j *journal) adopt(ctx context.Context, session, id, owner string) (e *entry, err error) {
+	err = j.store.Update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE agent_call SET owner = $1 WHERE session = $2 AND id = $3 AND owner = $4`, j.owner, session, id, owner)
+		if err != nil {
+			return err
+		}
+		e, err = read(ctx, tx, session, id)
+		return err
+	})
+	if err == nil && e.owner != j.owner {
+		return nil, errElsewhere // somebody was faster
+	}
+	return e, err
+}
+
+func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
+	e, text := new(entry), ""
+	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`, session, id).Scan(&e.owner, &e.state, &text)
+	if err != nil || e.state != StateAnswered {
+		return e, err
+	}
+	e.answer = new(answer)
+	if err := json.Unmarshal([]byte(text), e.answer); err != nil {
+		return nil, fmt.Errorf("the journal's answer to the call %s: %w", id, err)
+	}
+	return e, nil
+}
+
+// move notes how far a call is. The answer is kept with StateAnswered alone.
+func (j *journal) move(ctx context.Context, session, id string, state State, a *answer) error {
+	text := ""
+	if a != nil {
+		encoded, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		text = string(encoded)
+	}
+	return j.exec(ctx, `UPDATE agent_call SET state = $1, answer = $2, changed = $3 WHERE session = $4 AND id = $5 AND owner = $6`,
+		state, text, j.store.Time().UnixMilli(), session, id, j.owner)
+}
+
+// leave lets others take a call that this process does no more for.
+func (j *journal) leave(ctx context.Context, session, id string) error {
+	return j.exec(ctx, `UPDATE agent_call SET owner = '' WHERE session = $1 AND id = $2 AND owner = $3`, session, id, j.owner)
+}
+
+// drop drops all open calls of a session that has ended, whoever has them.
+func (j *journal) drop(ctx context.Context, session string) error {
+	return j.exec(ctx, `UPDATE agent_call SET state = $1, answer = '', changed = $2 WHERE session = $3 AND state NOT IN ($1, $4)`,
+		StateDropped, j.store.Time().UnixMilli(), session, StateSent)
+}
+
+// forget takes out what has ended long ago.
+func (j *journal) forget(ctx context.Context) error {
+	return j.exec(ctx, `DELETE FROM agent_call WHERE changed < $1 AND state IN ($2, $3)`, j.store.Time().Add(-keepTime).UnixMilli(), StateSent, StateDropped)
+}
+
+func (j *journal) exec(ctx context.Context, query string, args ...any) error {
+	return j.store.Update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+}

@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Plan is what has to change in an agent so that its custom tools are those of hako. Tools of others stay as they are.
+type Plan struct {
+	// Agent, Name and Version are the agent's as it was read.
+	Agent   string
+	Name    string
+	Version int64
+	// Changes are those of hako's tools, in the order of their names.
+	Changes []Change
+	// Kept names the tools that are not hako's.
+	Kept []string
+
+	wanted   []Definition
+	adopt    bool
+	tools    []json.RawMessage  // all that the agent is to have
+	metadata map[string]*string // what changes in it; nil removes a key
+}
+
+// Empty reports whether the agent is as it is to be.
+func (p *Plan) Empty() bool { return len(p.Changes)+len(p.metadata) == 0 }
+
+// Change is that of one tool. Old is nil for a tool that is added, and New for one that is removed.
+type Change struct {
+	Old, New *Definition
+}
+
+// Tool is the name of the tool, as the agent knows it.
+func (c Change) Tool() string {
+	if c.New != nil {
+		return c.New.Name
+	}
+	return c.Old.Name
+}
+
+// shown is an agent as the API shows it.
+type shown struct {
+	id, name string
+	version  int64
+	archived bool
+	tools    []string // JSON
+	metadata map[string]string
+}
+
+// plan compares the tools of an agent with those that it is to have. With adopt custom tools of the same names become hako's that are not.
+func plan(a *shown, wanted []Definition, adopt bool) (*Plan, error) {
+	p := &Plan{Agent: a.id, Name: a.name, Version: a.version, wanted: wanted, adopt: adopt}
+	if a.archived {
+		return nil, fmt.Errorf("agent %s is archived, and cannot be changed: name another", a.id)
+	}
+	others, err := p.keep(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDefinitions(wanted, others); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(p.Changes, func(a, b Change) int { return strings.Compare(a.Tool(), b.Tool()) })
+	return p, p.mark(a.metadata)
+}
+
+// keep goes through the tools that the agent has, and then adds those that it has not. It returns how many custom tools are not hako's.
+func (p *Plan) keep(a *shown) (others int, err error) {
+	missing, taken := map[string]*Definition{}, []string(nil)
+	for i := range p.wanted {
+		missing[p.wanted[i].Name] = &p.wanted[i]
+	}
+	own := marked(a.metadata)
+	for _, raw := range a.tools {
+		old, custom := readDefinition(raw)
+		next := missing[old.Name]
+		delete(missing, old.Name)
+		switch {
+		case !custom, next == nil && !own(old.Name):
+			if custom {
+				others++
+			}
+			p.Kept = append(p.Kept, label(raw))
+			p.tools = append(p.tools, json.RawMessage(raw))
+		case next == nil:
+			p.Changes = append(p.Changes, Change{Old: &old})
+		case old.sameAs(next):
+			p.tools = append(p.tools, json.RawMessage(raw))
+		case !own(old.Name) && !p.adopt:
+			taken = append(taken, old.Name)
+		default:
+			p.Changes = append(p.Changes, Change{Old: &old, New: next})
+			p.tools = append(p.tools, encode(next))
+		}
+	}
+	if len(taken) > 0 {
+		return 0, fmt.Errorf("agent %s has custom tools that are not hako's, and are named like some that are: %s. Rename or remove them there, or make them hako's (--adopt)",
+			a.id, strings.Join(taken, ", "))
+	}
+	for i := range p.wanted {
+		if d := &p.wanted[i]; missing[d.Name] == d {
+			p.Changes = append(p.Changes, Change{New: d})
+			p.tools = append(p.tools, encode(d))
+		}
+	}
+	return others, nil
+}
+
+func encode(d *Definition) json.RawMessage {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil // its schema is JSON, or check refuses it
+	}
+	return text
+}
+
+// label names a tool that is not hako's.
+func label(raw string) string {
+	var tool struct {
+		Type, Name string
+		Server     string `json:"mcp_server_name"`
+	}
+	_ = json.Unmarshal([]byte(raw), &tool) // one that cannot be read has no name
+	switch {
+	case tool.Name != "":
+		return tool.Name
+	case tool.Server != "":
+		return "the MCP server " + tool.Server
+	}
+	return tool.Type
+}
+
+// errMetadata says that an agent has no room to note which tools are hako's.
+var errMetadata = errors.New("the agent's metadata has no room: hako notes there which tools are its own. Remove some of the other keys")
+
+// maxMetadata is how many keys the metadata of an agent has.
+const maxMetadata = 16
+
+// mark notes in the metadata which tools are hako's.
+func (p *Plan) mark(old map[string]string) error {
+	names := make([]string, len(p.wanted))
+	for i := range p.wanted {
+		names[i] = p.wanted[i].Name
+	}
+	marks := marksOf(names)
+	room := maxMetadata - len(marks)
+	p.metadata = map[string]*string{}
+	for key, value := range old {
+		switch mark, wanted := marks[key]; {
+		case !isMark(key):
+			room--
+		case !wanted:
+			p.metadata[key] = nil
+		case mark == value:
+			delete(marks, key)
+		}
+	}
+	if room < 0 {
+		return errMetadata
+	}
+	for key, mark := range marks {
+		p.metadata[key] = &mark
+	}
+	return nil
+}
+
+// sameChanges reports whether somebody who has agreed to p has agreed to other.
+func (p *Plan) sameChanges(other *Plan) bool {
+	return slices.EqualFunc(p.Changes, other.Changes, func(a, b Change) bool {
+		return sameDefinition(a.Old, b.Old) && sameDefinition(a.New, b.New)
+	})
+}
+
+func sameDefinition(a, b *Definition) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.sameAs(b) && b.sameAs(a))
+}

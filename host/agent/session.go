@@ -1,0 +1,228 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Why a session is not followed any more.
+var (
+	errEnded     = errors.New("the session has ended")
+	errRests     = errors.New("nothing happens in the session")
+	errForbidden = errors.New("the key may not use the session")
+	errRetired   = errors.New("another one follows the session")
+)
+
+// session is one that is followed. Its events are handled by one goroutine.
+type session struct {
+	runner *Runner
+	id     string
+	named  bool
+	logger *slog.Logger
+	stamp  string        // guarded by Runner.mu: as it was found last
+	belt   *belt         // guarded by Runner.mu: nil if it was not read yet
+	look   chan struct{} // asks for a look at the list, with room for one
+
+	// Those of the goroutine that follows.
+	newest      time.Time            // of the events
+	listed      bool                 // all events were listed once
+	interrupted map[string]time.Time // until when calls were interrupted, by thread; "" is all
+	threads     map[string]bool      // those that have ended
+	idle        bool                 // the agent waits for its user
+	busy        time.Time            // when something happened last, by the clock that is behind: the API's or this machine's
+	ended       bool
+
+	mu      sync.Mutex
+	settled map[string]bool  // guarded by mu: calls that need nothing more
+	calls   map[string]*call // guarded by mu: those under way
+	waiting []*pending       // guarded by mu: those that are not, in their order
+	wanted  []string         // guarded by mu: those that the session last said to wait for
+}
+
+// pending is a call that is not under way yet.
+type pending struct {
+	event *event
+	since time.Time
+	// after is when it may be tried.
+	after time.Time
+}
+
+func newSession(r *Runner, id string, named bool) *session {
+	return &session{
+		runner: r, id: id, named: named, logger: r.logger.With("session", id), look: make(chan struct{}, 1),
+		interrupted: map[string]time.Time{}, threads: map[string]bool{}, busy: time.Now(), settled: map[string]bool{}, calls: map[string]*call{},
+	}
+}
+
+// end gives up what is open in a session that is no more.
+func (s *session) end() {
+	s.logger.Info("a session has ended")
+	s.mu.Lock()
+	for _, c := range s.calls {
+		c.cancel(errEnded)
+	}
+	s.waiting = nil
+	s.mu.Unlock()
+	if err := s.runner.journal.drop(context.WithoutCancel(s.runner.calling), s.id); err != nil {
+		s.logger.Error("the calls of a session that has ended could not be taken out of the journal", "err", err)
+	}
+}
+
+// handle takes in an event, which may be one that was taken in before.
+func (s *session) handle(e *event) {
+	if e.ProcessedAt != nil && e.ProcessedAt.After(s.newest) {
+		s.newest = *e.ProcessedAt
+		s.busy = earlier(s.newest, time.Now())
+	}
+	switch e.Type {
+	case typeCall:
+		s.called(e)
+	case typeResult:
+		s.answered(e.Call)
+	case typeInterrupt:
+		if e.ProcessedAt != nil && e.ProcessedAt.After(s.interrupted[e.Thread]) {
+			s.interrupted[e.Thread] = *e.ProcessedAt
+			s.interrupt()
+		}
+	case typeThreadTerminated:
+		if e.Thread != "" && !s.threads[e.Thread] {
+			s.threads[e.Thread] = true
+			s.interrupt()
+		}
+	case typeRunning:
+		s.idle = false
+	case typeIdle:
+		s.idle = e.Stop.Type != "requires_action"
+		s.mu.Lock()
+		s.wanted = e.Stop.Events
+		s.mu.Unlock()
+	case typeTerminated, typeDeleted:
+		s.ended = true
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// called takes in a call, unless it is known.
+func (s *session) called(e *event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := func(p *pending) bool { return p.event.ID == e.ID }
+	if s.settled[e.ID] || s.calls[e.ID] != nil || slices.ContainsFunc(s.waiting, known) {
+		return
+	}
+	s.waiting = append(s.waiting, &pending{event: e, since: time.Now()})
+}
+
+// answered takes in that a call has its result, from here or from another program.
+func (s *session) answered(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled[id] = true
+	s.waiting = slices.DeleteFunc(s.waiting, func(p *pending) bool { return p.event.ID == id })
+	if c := s.calls[id]; c != nil {
+		c.cancel(errAnswered)
+	}
+}
+
+// interrupt ends the calls that were interrupted: the API takes no results for them.
+func (s *session) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if s.stopped(c.event) {
+			c.cancel(errInterrupted)
+		}
+	}
+}
+
+// wants reports whether the session has said that it waits for the call's result.
+func (s *session) wants(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.wanted, id)
+}
+
+// stopped reports a call that was interrupted, or whose thread has ended.
+func (s *session) stopped(e *event) bool {
+	until := s.interrupted[""]
+	if own := s.interrupted[e.Thread]; own.After(until) {
+		until = own
+	}
+	return s.threads[e.Thread] || e.ProcessedAt != nil && !e.ProcessedAt.After(until)
+}
+
+// start starts the calls that wait, as far as there is room.
+func (s *session) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.waiting = slices.DeleteFunc(s.waiting, func(p *pending) bool {
+		switch {
+		case s.stopped(p.event):
+			s.settled[p.event.ID] = true
+			s.runner.options.Observer.AgentCall(ResultDropped, now.Sub(p.since))
+			return true
+		case now.Before(p.after):
+			return false
+		}
+		c := s.runner.begin(s, p)
+		if c != nil {
+			s.calls[p.event.ID] = c
+		}
+		return c != nil
+	})
+}
+
+// finished takes a call out that is over. One that is not settled waits to be tried again.
+func (s *session) finished(c *call, settled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, c.event.ID)
+	if settled {
+		s.settled[c.event.ID] = true
+		return
+	}
+	s.waiting = append(s.waiting, &pending{c.event, c.since, time.Now().Add(s.runner.tempo.later)})
+}
+
+// left is why the session is not followed any more; nil if it is.
+func (s *session) left() error {
+	switch {
+	case s.rests():
+		return errRests
+	case s.runner.retired() && !s.hasCalls():
+		return errRetired
+	}
+	return nil
+}
+
+func (s *session) hasCalls() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0
+}
+
+// rests reports whether nothing happens, so that the session need not be followed until it changes.
+func (s *session) rests() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.named && s.idle && len(s.calls)+len(s.waiting) == 0 && time.Since(s.busy) > s.runner.tempo.rest
+}
+
+// recheck asks for a look at the list.
+func (s *session) recheck() {
+	select {
+	case s.look <- struct{}{}:
+	default:
+	}
+}

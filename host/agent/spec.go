@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/llm"
+)
+
+// Spec is what an operator says of the agents whose tools hako is to run.
+type Spec struct {
+	// Key is the API key.
+	Key credential.Source
+	// BaseURL is where the API is, without "/v1". Empty means Anthropic's own.
+	BaseURL string
+	// Workspace is the ID of the workspace ("wrkspc_…"), for a key that can act on several. Empty means the key's.
+	Workspace string
+	// Sessions are followed until they end. Besides them, those of Agents and Environments are: of one of the agents, in one of the
+	// environments. An empty list names all, but one of the three lists is not empty.
+	Sessions, Agents, Environments []string
+	// Tenant and User are those that the tools are called for. User is also who the policy sees, and empty for nobody in particular.
+	Tenant, User string
+	// Follow is FollowStream or FollowPoll. Empty means FollowStream.
+	Follow string
+	// Poll is the time between two looks with FollowPoll. Zero means 2 seconds.
+	Poll time.Duration
+	// Parallel is how many tools run at once, of all sessions. Calls that wait for people do not count. Zero means 8.
+	Parallel int
+	// Timeout bounds the run of one tool, without the time that people take to agree. Zero means 2 minutes.
+	Timeout time.Duration
+	// MaxResult bounds the text of one result, in bytes; more is cut off, and the agent is told. Zero means 100 KiB.
+	MaxResult int64
+	// Unknown is what becomes of calls of tools that hako does not have: UnknownRefuse or UnknownLeave. Empty means UnknownRefuse.
+	Unknown string
+}
+
+// Ways to follow a session.
+const (
+	FollowStream = "stream" // events arrive as they happen, over one connection for each session
+	FollowPoll   = "poll"   // events are listed again and again
+)
+
+// What becomes of calls of unknown tools.
+const (
+	UnknownRefuse = "refuse" // they get an error, so that the agent goes on without
+	UnknownLeave  = "leave"  // another program answers them
+)
+
+// withDefaults returns s with what is not set.
+func (s Spec) withDefaults() Spec {
+	if s.Follow == "" {
+		s.Follow = FollowStream
+	}
+	if s.Poll <= 0 {
+		s.Poll = 2 * time.Second
+	}
+	if s.Parallel <= 0 {
+		s.Parallel = 8
+	}
+	if s.Timeout <= 0 {
+		s.Timeout = 2 * time.Minute
+	}
+	if s.MaxResult <= 0 {
+		s.MaxResult = 100 << 10
+	}
+	if s.Unknown == "" {
+		s.Unknown = UnknownRefuse
+	}
+	return s
+}
+
+// identifier is the form of the API's IDs. They become parts of paths.
+var identifier = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// Check returns what is wrong with s: nothing to follow, an ID of another form, a key that is missing, or an address that a key must not
+// be sent to.
+func (s Spec) Check() error {
+	for _, id := range slices.Concat(s.Sessions, s.Agents, s.Environments) {
+		if !identifier.MatchString(id) {
+			return fmt.Errorf("%q is no ID: it has letters, digits, _ and -, such as agent_011CZkZ", id)
+		}
+	}
+	switch {
+	case len(s.Sessions)+len(s.Agents)+len(s.Environments) == 0:
+		return errors.New("there is nothing to follow: name an agent in agent.agents, or an environment or a session")
+	case s.Follow != "" && s.Follow != FollowStream && s.Follow != FollowPoll:
+		return fmt.Errorf("follow %q does not exist: there are %s and %s", s.Follow, FollowStream, FollowPoll)
+	case s.Unknown != "" && s.Unknown != UnknownRefuse && s.Unknown != UnknownLeave:
+		return fmt.Errorf("unknownTools %q does not exist: there are %s and %s", s.Unknown, UnknownRefuse, UnknownLeave)
+	}
+	return s.checkAccess()
+}
+
+// checkAccess returns what is wrong with the key and the place of the API.
+func (s Spec) checkAccess() error {
+	if s.Workspace != "" && !identifier.MatchString(s.Workspace) {
+		return fmt.Errorf("workspace %q is no ID: it is of the form wrkspc_011CZkZ", s.Workspace)
+	}
+	if err := s.Key.Check(); err != nil {
+		return fmt.Errorf("key %w", err)
+	}
+	return llm.CheckBaseURL(s.BaseURL, true)
+}
