@@ -1,0 +1,152 @@
+package console
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// questionJSON is a question that waits.
+type questionJSON struct {
+	ID          string     `json:"id"`
+	Tool        string     `json:"tool"`
+	Plugin      string     `json:"plugin"`
+	Title       string     `json:"title"`
+	Text        string     `json:"text"`
+	Caller      callerJSON `json:"caller"`
+	Rule        string     `json:"rule"`
+	Reason      string     `json:"reason"`
+	Detail      string     `json:"detail,omitempty"`
+	Destructive bool       `json:"destructive"`
+	Approvers   []string   `json:"approvers"`
+	Remember    string     `json:"remember,omitempty"`
+	Asked       time.Time  `json:"asked"`
+	Expires     time.Time  `json:"expires"`
+	// May says whether this person may answer; else Why says why not.
+	May bool   `json:"may"`
+	Why string `json:"why,omitempty"`
+}
+
+type callerJSON struct {
+	User   string `json:"user"`
+	Tenant string `json:"tenant"`
+	Door   string `json:"door"`
+}
+
+// maxQuestions bounds the list.
+const maxQuestions = 200
+
+func (c *Console) approvals(q *request) (any, error) {
+	list, err := c.options.Desk.Waiting(q.Context(), nil)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b *approval.Question) int { return a.Asked.Compare(b.Asked) })
+	items := []*questionJSON{}
+	for _, question := range list[:min(len(list), maxQuestions)] {
+		item := newQuestion(question, q.language)
+		if why := c.mayNot(q.session, question); why != nil {
+			item.Why = why.In(q.language)
+		} else {
+			item.May = true
+		}
+		items = append(items, item)
+	}
+	return listed(items), nil
+}
+
+func newQuestion(q *approval.Question, language string) *questionJSON {
+	item := &questionJSON{
+		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Title: q.Title, Text: q.Text(language), Caller: callerJSON{q.Caller.User, q.Caller.Tenant, q.Caller.Door},
+		Rule: q.Rule, Reason: q.Reason, Detail: q.Detail, Destructive: q.Destructive, Approvers: append([]string{}, q.Approvers...),
+		Asked: q.Asked, Expires: q.Expires,
+	}
+	if q.Remember > 0 {
+		item.Remember = q.Remember.String()
+	}
+	return item
+}
+
+// answerer is the person as somebody who answers the question. The console is for who operates the host, whatever the tenants: where a rule
+// names nobody, its people answer as operators do. Where it names approvers, they have to be among them.
+func answerer(s *session, q *approval.Question) approval.Person {
+	return approval.Person{Tenant: q.Caller.Tenant, User: s.Name, Groups: s.Groups, Operator: len(q.Approvers) == 0}
+}
+
+// mayNot says why the person may not answer; nil if it may.
+func (c *Console) mayNot(s *session, q *approval.Question) manifest.Text {
+	switch {
+	case !s.Role.includes(Approver):
+		return faultRole(s.Role, Approver).text
+	case !c.options.Desk.May(q, answerer(s, q)):
+		return faultApprover(q).text
+	}
+	return nil
+}
+
+// faultApprover says whom the rule wants.
+func faultApprover(q *approval.Question) *fault {
+	names := strings.Join(q.Approvers, ", ")
+	return &fault{code: codeForbidden, text: manifest.Text{
+		"en": "The policy's rule \"" + q.Rule + "\" wants an answer of: " + names + ".",
+		"ja": "ポリシーのルール「" + q.Rule + "」により、回答できるのは次の人またはグループです: " + names,
+	}, remedy: manifest.Text{"en": "Ask one of them.", "ja": "該当する人に依頼してください。"}}
+}
+
+// maxReason bounds the reason of an answer, in bytes.
+const maxReason = 500
+
+// answerApproval answers a question.
+func (c *Console) answerApproval(q *request) (any, error) {
+	var body struct{ Answer, Reason string }
+	if err := q.decode(&body); err != nil {
+		return nil, err
+	}
+	if body.Answer != "yes" && body.Answer != "no" {
+		return nil, invalid(`the answer is "yes" or "no"`)
+	}
+	if len(body.Reason) > maxReason {
+		return nil, invalid("the reason is longer than %d bytes", maxReason)
+	}
+	question, err := c.options.Desk.Question(q.Context(), q.PathValue("id"))
+	if errors.Is(err, approval.ErrUnknown) {
+		return nil, notFound("question", q.PathValue("id"))
+	} else if err != nil {
+		return nil, err
+	}
+	by := answerer(q.session, question)
+	if !c.options.Desk.May(question, by) {
+		return nil, faultApprover(question)
+	}
+	err = c.audited(q, answerDeed(question, body.Answer, body.Reason), func() error {
+		return c.options.Desk.Answer(q.lasting(), question.ID, approval.Answer{Yes: body.Answer == "yes", By: by})
+	})
+	switch {
+	case errors.Is(err, approval.ErrMayNot):
+		return nil, faultApprover(question) // another policy is in force since
+	case errors.Is(err, approval.ErrUnknown):
+		return nil, faultAnswered
+	case err != nil:
+		return nil, err
+	}
+	return map[string]string{"answer": body.Answer}, nil
+}
+
+func answerDeed(q *approval.Question, answer, reason string) *deed {
+	d := &deed{action: "approval.answer", tenant: q.Caller.Tenant, target: audit.Target{Plugin: q.Plugin, Name: q.Tool}, detail: map[string]string{
+		"question": q.ID, "answer": map[string]string{"yes": "approved", "no": "refused"}[answer], "rule": q.Rule, "asker": q.Caller.User,
+	}}
+	if reason != "" {
+		d.detail["reason"] = strings.ToValidUTF8(reason, "�")
+	}
+	return d
+}
+
+var faultAnswered = &fault{code: codeConflict, text: manifest.Text{
+	"en": "The question was answered already, has expired, or its call is over.", "ja": "この確認はすでに回答済みか、期限切れか、呼び出しが終了しています。",
+}}

@@ -1,0 +1,199 @@
+package console
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
+)
+
+// ask is what there is to say yes to, as people see it. Digest and Version come back with the yes, which holds for nothing else.
+type ask struct {
+	Digest  string   `json:"digest"`
+	Version string   `json:"version"`
+	Asks    []string `json:"asks"`
+	// Additions are what is asked for beyond the version AdditionsTo, to which there is a yes.
+	Additions   []string `json:"additions,omitzero"`
+	AdditionsTo string   `json:"additionsTo,omitempty"`
+	Gets        []string `json:"gets"`
+	// Ready says that it can be approved as it is; else Problem says why not, and Remedy what to do.
+	Ready   bool   `json:"ready"`
+	Problem string `json:"problem,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// proposal is a yes that can be given here, with all of what the plugin would get.
+type proposal struct {
+	*grant.Proposal
+	grants grant.Grants
+	err    error
+	// unconfined says that err is about the kernel, which cannot hold commands here.
+	unconfined bool
+}
+
+// waitsForYes reports whether a plugin waits for the operator's consent, and not for something else, such as a credential: then its reason says
+// how to give it.
+func waitsForYes(p *host.Status) bool {
+	return p.State == host.Revoked || p.State == host.Pending && strings.Contains(p.Reason, "hako plugin approve ")
+}
+
+func (c *Console) consents() ([]grant.Consent, error) {
+	if c.options.Consents == nil {
+		return nil, nil
+	}
+	file, err := c.options.Consents()
+	if err != nil {
+		return nil, err
+	}
+	return file.Consents(), nil
+}
+
+// propose makes a proposal for the plugin, with the choices, or with what an earlier yes has settled where they are nil.
+func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *grant.Choices, q *request) *proposal {
+	made := &proposal{Proposal: grant.Propose(consents, p.Manifest, p.Digest, q.session.Name)}
+	if choices != nil {
+		made.err = made.Settle(*choices)
+	}
+	if made.err == nil {
+		made.grants, made.err = made.Grants(c.settings(p.Name).Config)
+	}
+	if made.err == nil && c.options.Check != nil {
+		made.err = c.options.Check(p.Name, made.grants)
+		made.unconfined = made.err != nil
+	}
+	return made
+}
+
+// version is that of the proposal; empty where it cannot be approved.
+func (p *proposal) version() string {
+	if p.err != nil {
+		return ""
+	}
+	return p.Version(p.grants)
+}
+
+func (p *proposal) ask(c *Console, language string) *ask {
+	a := &ask{Digest: p.Consent.Digest, Version: p.version(), Asks: grant.Explain(p.Manifest.Permissions, language), Gets: []string{}}
+	if p.Updates() {
+		a.AdditionsTo = p.Before.Version
+		a.Additions = append([]string{}, grant.Additions(p.Before.Asked, p.Manifest.Permissions, language)...)
+	}
+	switch {
+	case p.err != nil:
+		a.Problem, a.Remedy = p.err.Error(), p.command()
+	case c.options.Consents == nil:
+		a.Problem = "there is no file for consents: set consents in hako.yaml"
+	default:
+		a.Ready, a.Gets = true, p.grants.Explain(language)
+	}
+	return a
+}
+
+// command is how to approve the plugin at the command line, with what has to be chosen there.
+func (p *proposal) command() string {
+	line := "hako plugin approve " + p.Consent.Name
+	for _, asked := range p.Consent.Asked.Files {
+		if _, ok := p.Consent.Mounts[asked.Mount]; !ok {
+			line += " --mount " + asked.Mount + "=DIR"
+		}
+	}
+	if p.Consent.Asked.Exec != nil && len(p.Consent.Exec.Programs) == 0 {
+		line += " --program NAME"
+	}
+	return line
+}
+
+// approvable returns the plugin that the request is about, as it lies there now, and the consents.
+func (c *Console) approvable(q *request) (*host.Status, Consents, error) {
+	if c.options.Consents == nil {
+		return nil, nil, &fault{code: codeUnavailable, text: said("there is no file for consents: set consents in hako.yaml")}
+	}
+	if err := c.options.Host.Load(q.lasting()); err != nil { // what was shown is held against what is there now
+		return nil, nil, err
+	}
+	p, err := c.findPlugin(q.PathValue("name"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Manifest == nil {
+		return nil, nil, invalid("the plugin cannot be approved: it is %s: %s", p.State, p.Reason)
+	}
+	file, err := c.options.Consents()
+	return p, file, err
+}
+
+// approve records the yes to what was shown.
+func (c *Console) approve(q *request) (any, error) {
+	var body struct {
+		Digest, Version string
+		Choices         *grant.Choices
+	}
+	if err := q.decode(&body); err != nil {
+		return nil, err
+	}
+	p, file, err := c.approvable(q)
+	if err != nil {
+		return nil, err
+	}
+	now := c.propose(p, file.Consents(), body.Choices, q)
+	switch {
+	case now.err != nil && body.Digest == p.Digest:
+		return nil, faultChoices(now)
+	case body.Digest != p.Digest || body.Version == "" || body.Version != now.version():
+		return nil, &fault{code: codeConflict, ask: now.ask(c, q.language), text: faultChanged.text, remedy: faultChanged.remedy}
+	}
+	d := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: map[string]string{
+		"version": p.Version, "gets": strings.Join(now.grants.Explain("en"), "\n"),
+	}}
+	if err := c.audited(q, d, func() error { return file.Approve(q.lasting(), now.Consent) }); err != nil {
+		return nil, err
+	}
+	return c.changed(q)
+}
+
+var faultChanged = &fault{code: codeConflict, text: manifest.Text{
+	"en": "The plugin, what it asks for or what it would get has changed since this was shown.", "ja": "表示後に、プラグイン、その要求、または与えられる権限が変わりました。",
+}, remedy: manifest.Text{"en": "Look at it again, and then decide.", "ja": "もう一度確認してから判断してください。"}}
+
+// changed takes the changed consents up, and returns the plugin as it stands then.
+func (c *Console) changed(q *request) (any, error) {
+	if err := c.options.Host.Load(q.lasting()); err != nil {
+		return nil, err
+	}
+	return c.plugin(q)
+}
+
+// revoke takes the yes to a plugin back.
+func (c *Console) revoke(q *request) (any, error) {
+	var body struct{ Digest string }
+	if err := q.decode(&body); err != nil {
+		return nil, err
+	}
+	if c.options.Consents == nil {
+		return nil, notFound("consent for the plugin", q.PathValue("name"))
+	}
+	p, err := c.findPlugin(q.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	if body.Digest != "" && body.Digest != p.Digest && body.Digest != p.Serving {
+		return nil, faultChanged
+	}
+	file, err := c.options.Consents()
+	if err != nil {
+		return nil, err
+	}
+	d := &deed{action: "plugin.revoke", target: audit.Target{Plugin: p.Name, Digest: p.Serving}}
+	err = c.audited(q, d, func() error { return file.Revoke(q.lasting(), p.Name, q.session.Name) })
+	if errors.Is(err, grant.ErrNoConsent) {
+		return nil, &fault{code: codeInvalid, text: said("nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako", p.Name),
+			remedy: said("leave shipped plugins out with shipped.enabled, or deny its tools in the policy")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.changed(q)
+}

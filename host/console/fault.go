@@ -1,0 +1,175 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/store"
+)
+
+// Codes of faults, for the page.
+const (
+	codeUnauthenticated = "unauthenticated"
+	codeForbidden       = "forbidden"
+	codeCSRF            = "csrf"
+	codeLimited         = "limited"
+	codeNotFound        = "not_found"
+	codeInvalid         = "invalid"
+	codeConflict        = "conflict"
+	codeTooLarge        = "too_large"
+	codeUnavailable     = "unavailable"
+	codeInternal        = "internal"
+)
+
+var statuses = map[string]int{
+	codeUnauthenticated: http.StatusUnauthorized, codeForbidden: http.StatusForbidden, codeCSRF: http.StatusForbidden,
+	codeLimited: http.StatusTooManyRequests, codeNotFound: http.StatusNotFound, codeInvalid: http.StatusBadRequest,
+	codeConflict: http.StatusConflict, codeTooLarge: http.StatusRequestEntityTooLarge,
+	codeUnavailable: http.StatusServiceUnavailable, codeInternal: http.StatusInternalServerError,
+}
+
+// fault is an error that the page shows.
+type fault struct {
+	code         string
+	text, remedy manifest.Text
+	// role is the one that is needed.
+	role Role
+	// retry is after how many seconds to try again.
+	retry int
+	// ask stands beside the error: a proposal that has changed. fields say what is wrong with which field of a form.
+	ask    *ask
+	fields map[string]manifest.Text
+}
+
+func (f *fault) Error() string { return f.text.In("en") }
+
+// said is a text from inside hako, which speaks English.
+func said(format string, args ...any) manifest.Text {
+	return manifest.Text{"en": fmt.Sprintf(format, args...)}
+}
+
+var (
+	faultHost = &fault{code: codeForbidden, text: manifest.Text{
+		"en": "This server does not answer to the name in the address bar.", "ja": "このサーバーは、アドレス欄の名前では応答しません。",
+	}, remedy: manifest.Text{
+		"en": "Use localhost, or have the name set as console.url or in http.hosts.", "ja": "localhost を使うか、console.url または http.hosts にその名前を設定してください。",
+	}}
+	faultOrigin = &fault{code: codeCSRF, text: manifest.Text{
+		"en": "This request comes from another site.", "ja": "このリクエストは別のサイトから送られました。",
+	}, remedy: manifest.Text{
+		"en": "Open the console itself. Behind a proxy, console.url has to say the address that people use.",
+		"ja": "コンソールを直接開いてください。プロキシの背後では、利用者が使うアドレスを console.url に設定します。",
+	}}
+	faultCSRF = &fault{code: codeCSRF, text: manifest.Text{
+		"en": "This request does not carry the token of your session.", "ja": "このリクエストにはセッションのトークンがありません。",
+	}, remedy: manifest.Text{"en": "Reload the page.", "ja": "ページを再読み込みしてください。"}}
+	faultType  = &fault{code: codeInvalid, text: said("the Content-Type must be application/json")}
+	faultLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
+		"en": "You are not logged in.", "ja": "ログインしていません。",
+	}, remedy: manifest.Text{"en": "Log in.", "ja": "ログインしてください。"}}
+	errLogin = &fault{code: codeUnauthenticated, text: manifest.Text{
+		"en": "This token or link is not valid here: it is wrong, has expired or was used.", "ja": "このトークンまたはリンクは無効です。誤っているか、期限切れか、使用済みです。",
+	}, remedy: manifest.Text{
+		"en": "Ask who operates this hako for another; hako console prints a link.", "ja": "この hako の管理者に新しいものを依頼してください。リンクは hako console で発行できます。",
+	}}
+	faultStore = &fault{code: codeUnavailable, text: manifest.Text{
+		"en": "The store cannot be used at present.", "ja": "現在、ストアを利用できません。",
+	}, remedy: manifest.Text{"en": "Try again; the log of hako says why.", "ja": "しばらくしてから再度お試しください。理由は hako のログにあります。"}}
+	faultInternal = &fault{code: codeInternal, text: manifest.Text{
+		"en": "hako failed inside; its log has the details.", "ja": "hako の内部エラーです。詳細はログにあります。",
+	}}
+)
+
+// faultRole says that somebody needs another role.
+func faultRole(has, needed Role) *fault {
+	return &fault{code: codeForbidden, role: needed, text: manifest.Text{
+		"en": fmt.Sprintf("This needs the role %s; yours is %s.", needed, has),
+		"ja": fmt.Sprintf("この操作にはロール %s が必要です（現在のロール: %s）。", needed, has),
+	}, remedy: manifest.Text{
+		"en": "Ask somebody who has that role, or have yours changed (console.tokens, console.oidc.roles).",
+		"ja": "そのロールを持つ人に依頼するか、ロールの変更を依頼してください (console.tokens、console.oidc.roles)。",
+	}}
+}
+
+// faultLimited says that there was too much of something, and after how many seconds there may be more.
+func faultLimited(seconds int) *fault {
+	return &fault{code: codeLimited, retry: seconds, text: manifest.Text{
+		"en": fmt.Sprintf("Too many attempts: try again in %d seconds.", seconds),
+		"ja": fmt.Sprintf("試行回数が多すぎます。%d 秒後に再度お試しください。", seconds),
+	}}
+}
+
+func notFound(kind, name string) *fault {
+	return &fault{code: codeNotFound, text: said("there is no %s %q", kind, name)}
+}
+
+func invalid(format string, args ...any) *fault {
+	return &fault{code: codeInvalid, text: said(format, args...)}
+}
+
+// faultOf makes of any error what may be shown. What is not meant for people is nil: it is for the log.
+func faultOf(err error) *fault {
+	var f *fault
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &large):
+		return &fault{code: codeTooLarge, text: said("the request is larger than %d bytes", large.Limit)}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &fault{code: codeUnavailable, text: said("the request was given up")}
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrCorrupt),
+		errors.Is(err, store.ErrUnreachable):
+		return faultStore
+	}
+	return nil
+}
+
+// faultJSON is a fault as the page gets it.
+type faultJSON struct {
+	Error struct {
+		Code       string `json:"code"`
+		Text       string `json:"text"`
+		Remedy     string `json:"remedy,omitempty"`
+		Role       Role   `json:"role,omitempty"`
+		RetryAfter int    `json:"retryAfter,omitempty"`
+		// Fields are texts by the field that they belong to.
+		Fields map[string]string `json:"fields,omitempty"`
+	} `json:"error"`
+	Ask *ask `json:"ask,omitempty"`
+}
+
+// writeFault answers with a fault.
+func writeFault(w http.ResponseWriter, language string, f *fault) {
+	var body faultJSON
+	e := &body.Error
+	e.Code, e.Text, e.Remedy, e.Role, e.RetryAfter = f.code, f.text.In(language), f.remedy.In(language), f.role, f.retry
+	body.Ask = f.ask
+	for field, text := range f.fields {
+		if e.Fields == nil {
+			e.Fields = map[string]string{}
+		}
+		e.Fields[field] = text.In(language)
+	}
+	if f.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
+	}
+	writeJSON(w, statuses[f.code], &body)
+}
+
+// writeJSON answers with JSON. Characters that mean something in HTML are escaped in it, besides all else that keeps it from being taken for such.
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","text":"hako failed inside."}}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n')) // a client that has gone misses nothing
+}

@@ -1,0 +1,146 @@
+package console
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+const (
+	// flowCookie is the short name of the cookie with a flow, flowTime how long people may take at the provider.
+	flowCookie = "console-login"
+	flowTime   = 10 * time.Minute
+)
+
+// flow is a login at the provider that has begun. It is in a cookie of the browser that began it, so that no other can end it, and any process
+// behind the address can.
+type flow struct {
+	State    string `json:"s"`
+	Nonce    string `json:"n"`
+	Verifier string `json:"v"`
+	// Begun is in seconds since 1970.
+	Begun int64 `json:"t"`
+}
+
+func (f *flow) encode() string {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return "" // it is plain text
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// parseFlow reads a cookie; nil if there is none in it.
+func parseFlow(text string) *flow {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	f := new(flow)
+	if err != nil || json.Unmarshal(data, f) != nil || f.State == "" || f.Nonce == "" || f.Verifier == "" {
+		return nil
+	}
+	return f
+}
+
+// oidcLogin sends a person to the provider.
+func (c *Console) oidcLogin(w http.ResponseWriter, q *request) error {
+	p := c.logins.Load().oidc
+	if p == nil {
+		return notFound("provider of identities", "oidc")
+	}
+	if hostname(q.Host) != hostname(q.site.base.Host) {
+		// The cookie has to be for the name that the provider sends people back to.
+		http.Redirect(w, q.Request, q.site.base.String()+Path+"api/oidc/login", http.StatusFound)
+		return nil
+	}
+	found, err := p.discover()
+	if err == nil {
+		var config *oauth2.Config
+		if config, err = p.config(q.Context(), found); err == nil {
+			f := &flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Begun: c.now().Unix()}
+			// The provider leads back from another site, which a strict cookie would not survive.
+			q.site.setCookie(w, q.Request, flowCookie, f.encode(), int(flowTime.Seconds()), http.SameSiteLaxMode)
+			w.Header().Set("Cache-Control", "no-store")
+			http.Redirect(w, q.Request, config.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)), http.StatusFound)
+			return nil
+		}
+	}
+	c.logger.Error("the console's provider of identities", "err", err)
+	c.back(w, q, "unavailable")
+	return nil
+}
+
+// oidcCallback ends a login: the person comes back from the provider.
+func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
+	p := c.logins.Load().oidc
+	if p == nil {
+		return notFound("provider of identities", "oidc")
+	}
+	f := parseFlow(q.site.cookieValue(q.Request, flowCookie))
+	q.site.setCookie(w, q.Request, flowCookie, "", -1, http.SameSiteLaxMode)
+	if !f.belongs(q, p.options.Issuer, c.now()) {
+		c.back(w, q, "expired")
+		return nil
+	}
+	if q.param("error") != "" || q.param("code") == "" {
+		c.failedLogin(q, nil, errors.New("the provider refused"))
+		c.back(w, q, "denied")
+		return nil
+	}
+	succeeded, err := c.attempts.begin(q.address, c.now())
+	if err != nil {
+		return err
+	}
+	person, err := p.identify(q.Context(), q.param("code"), f, c.now())
+	if err != nil {
+		c.logger.Warn("a login at the console's provider of identities failed", "err", err)
+		c.failedLogin(q, person, err)
+		c.back(w, q, reasonOf(err))
+		return nil
+	}
+	succeeded()
+	if err := c.begin(w, q, &session{Person: *person, address: q.address}); err != nil {
+		return err
+	}
+	c.back(w, q, "")
+	return nil
+}
+
+// failedLogin records a login that failed; person is nil where nobody knows who it was. Words of the provider are for hako's log alone.
+func (c *Console) failedLogin(q *request, person *Person, failure error) {
+	d := &deed{action: "console.login", detail: map[string]string{"via": viaOIDC}}
+	if person != nil {
+		q = q.as(&session{Person: *person})
+	}
+	for _, known := range []error{errProvider, errIdentity, errNoRole} {
+		if errors.Is(failure, known) {
+			failure = known
+		}
+	}
+	c.note(q, d, "failed", failure)
+}
+
+// reasonOf is what the page is told about a failure.
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, errNoRole):
+		return "role"
+	case errors.Is(err, errProvider):
+		return "unavailable"
+	}
+	return "failed"
+}
+
+// back leads to the page, with the reason for which nobody was logged in.
+func (c *Console) back(w http.ResponseWriter, q *request, reason string) {
+	target := Path
+	if reason != "" {
+		target += "#login=" + reason
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, q.Request, target, http.StatusSeeOther)
+}

@@ -1,0 +1,160 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// saveEvery is how often counts go to the store. A process that is killed loses those since the last time.
+	saveEvery = time.Minute
+	// saveOften is how often, at most, because somebody looks at them.
+	saveOften = 10 * time.Second
+	// tidyEvery is how often what is older than its span is deleted.
+	tidyEvery = time.Hour
+	// lastSave is how long the last time may take, when hako ends.
+	lastSave = 5 * time.Second
+)
+
+// history keeps counts of calls in the store: for each name, step and process a row of at most 150 bytes. A process writes over its own rows
+// alone, with all that it has counted in the step, so that it may write twice what it does not know to be written. The zero value is ready.
+type history struct {
+	mu sync.Mutex
+	// saved and tidied are when that was done last. They are guarded by mu.
+	saved, tidied time.Time
+}
+
+// save writes what has been counted since the last time, if that is longer ago than since.
+func (c *Console) save(ctx context.Context, since time.Duration) error {
+	h := &c.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if now.Sub(h.saved) < since {
+		return nil
+	}
+	h.saved = now
+	list := c.options.Traffic.take()
+	tidy := now.Sub(h.tidied) >= tidyEvery
+	if len(list) == 0 && !tidy {
+		return nil
+	}
+	err := c.options.Store.Update(ctx, func(tx *sql.Tx) error {
+		for i := range list {
+			if err := list[i].write(ctx, tx, c.options.Store.Replica()); err != nil {
+				return err
+			}
+		}
+		if tidy {
+			return forgetBefore(ctx, tx, c.options.Traffic.now())
+		}
+		return nil
+	})
+	if err != nil {
+		c.options.Traffic.giveBack(list)
+		return err
+	}
+	if tidy {
+		h.tidied = now
+	}
+	return nil
+}
+
+// keepSaving saves once a minute until ctx ends, and once more then.
+func (c *Console) keepSaving(ctx context.Context) {
+	ticker := time.NewTicker(saveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.save(ctx, 0); err != nil && ctx.Err() == nil {
+				c.logger.Warn("save what the console has counted", "err", err) // the next one may succeed
+			}
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
+			defer cancel()
+			if err := c.save(last, 0); err != nil {
+				c.logger.Warn("what the console has counted in the last minute is lost", "err", err)
+			}
+			return
+		}
+	}
+}
+
+func (t *tally) write(ctx context.Context, tx *sql.Tx, replica string) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO console_traffic (span, tool, number, replica, plugin, calls, failures, durations) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (span, tool, number, replica) DO UPDATE SET plugin = excluded.plugin, calls = excluded.calls, failures = excluded.failures, durations = excluded.durations`,
+		t.span, t.tool, t.number, replica, t.plugin, int64(t.calls), int64(t.failures), encodeDurations(&t.durations))
+	return err
+}
+
+// forgetBefore deletes what no chart shows any more.
+func forgetBefore(ctx context.Context, tx *sql.Tx, now time.Time) error {
+	for _, span := range saved {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM console_traffic WHERE span = $1 AND number < $2`, span.name, span.first(now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read gives the rows of a span to each, in no order: those of every process, of the tools that where selects by $3. begin returns each, and is called
+// again where the store begins anew.
+func (c *Console) read(ctx context.Context, span span, where, tool string, begin func() (each func(*tally))) error {
+	if err := c.save(ctx, saveOften); err != nil {
+		c.logger.Warn("save what the console has counted", "err", err) // what is there can be shown all the same
+	}
+	return c.options.Store.View(ctx, func(tx *sql.Tx) error {
+		each := begin()
+		rows, err := tx.QueryContext(ctx, `SELECT tool, plugin, number, calls, failures, durations FROM console_traffic WHERE span = $1 AND number >= $2 AND `+where,
+			span.name, span.first(c.options.Traffic.now()), tool)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			t, err := scanTally(rows)
+			if err != nil {
+				return err
+			}
+			each(t)
+		}
+		return rows.Err()
+	})
+}
+
+func scanTally(rows *sql.Rows) (*tally, error) {
+	t := new(tally)
+	var durations []byte
+	if err := rows.Scan(&t.tool, &t.plugin, &t.number, &t.calls, &t.failures, &durations); err != nil {
+		return nil, err
+	}
+	return t, decodeDurations(durations, &t.durations)
+}
+
+// encodeDurations writes the counts one after the other, as unsigned varints. Most are small.
+func encodeDurations(durations *[buckets]uint32) []byte {
+	data := make([]byte, 0, buckets)
+	for _, n := range durations {
+		data = binary.AppendUvarint(data, uint64(n))
+	}
+	return data
+}
+
+func decodeDurations(data []byte, durations *[buckets]uint32) error {
+	for i := range durations {
+		n, size := binary.Uvarint(data)
+		if size <= 0 || n > math.MaxUint32 {
+			return errDurations
+		}
+		durations[i], data = uint32(n), data[size:]
+	}
+	return nil
+}
+
+var errDurations = errors.New("the counts of calls in the store are none that this version has written")

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Reasons for the end of a stream.
+const (
+	endLogout   = "logout"
+	endExpired  = "expired"
+	endRevoked  = "revoked" // by another configuration
+	endShutdown = "shutdown"
+)
+
+const (
+	// maxStreams bounds the streams of all, maxStreamsPerPerson those of one.
+	maxStreams          = 64
+	maxStreamsPerPerson = 8
+	// streamQueue is how many calls wait for one reader. It is emptied several times a second; what finds it full is left out, and counted.
+	streamQueue = 40
+)
+
+// hub passes what happens on to those who watch. It never waits for them. It is safe for concurrent use.
+type hub struct {
+	count atomic.Int64 // of streams: nobody watches most of the time
+
+	mu      sync.Mutex
+	streams map[*stream]bool
+}
+
+// stream is one reader.
+type stream struct {
+	session *session
+	calls   chan *callEvent
+	dropped atomic.Int64
+	// approvals is how many questions wait, plus 1 where that has not been told yet; plugins says that they have changed.
+	approvals atomic.Int64
+	plugins   atomic.Bool
+	// ended has the reason.
+	ended chan string
+}
+
+func newHub() *hub { return &hub{streams: map[*stream]bool{}} }
+
+// open adds a reader until leave is called. It fails where there are too many.
+func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	own := 0
+	for other := range h.streams {
+		if other.session.is(&s.Person) {
+			own++
+		}
+	}
+	if len(h.streams) >= maxStreams || own >= maxStreamsPerPerson {
+		return nil, nil, faultLimited(60)
+	}
+	reader := &stream{session: s, calls: make(chan *callEvent, streamQueue), ended: make(chan string, 1)}
+	h.streams[reader] = true
+	h.count.Add(1)
+	return reader, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.streams, reader)
+		h.count.Add(-1)
+	}, nil
+}
+
+// is reports whether two logins are of one person.
+func (p *Person) is(other *Person) bool {
+	return p.Name == other.Name && p.via == other.via && p.source == other.source
+}
+
+// each calls do with every stream.
+func (h *hub) each(do func(*stream)) {
+	if h.count.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.streams {
+		do(s)
+	}
+}
+
+// call tells of a call.
+func (h *hub) call(e *callEvent) {
+	h.each(func(s *stream) {
+		select {
+		case s.calls <- e:
+		default:
+			s.dropped.Add(1)
+		}
+	})
+}
+
+// end ends the streams of a session, endPerson those of a person, endAll all.
+func (h *hub) end(session, reason string) {
+	h.endWhere(reason, func(s *stream) bool { return s.session.id == session })
+}
+
+func (h *hub) endPerson(p *Person, reason string) {
+	h.endWhere(reason, func(s *stream) bool { return s.session.is(p) })
+}
+
+func (h *hub) endAll(reason string) { h.endWhere(reason, func(*stream) bool { return true }) }
+
+func (h *hub) endWhere(reason string, which func(*stream) bool) {
+	h.each(func(s *stream) {
+		if !which(s) {
+			return
+		}
+		select {
+		case s.ended <- reason:
+		default: // it is ending
+		}
+	})
+}

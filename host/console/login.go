@@ -1,0 +1,181 @@
+package console
+
+import (
+	"net/http"
+	"time"
+)
+
+// sessionCookie is the short name of the cookie with a session's secret.
+const sessionCookie = "console"
+
+// sessionJSON is who is logged in, and how one can log in.
+type sessionJSON struct {
+	User     *userJSON  `json:"user"`
+	CSRF     string     `json:"csrf,omitempty"`
+	Logins   loginsJSON `json:"logins"`
+	Version  string     `json:"version"`
+	Language string     `json:"language"`
+}
+
+type userJSON struct {
+	Name    string    `json:"name"`
+	Role    Role      `json:"role"`
+	Via     string    `json:"via"`
+	Groups  []string  `json:"groups"`
+	Expires time.Time `json:"expires"`
+}
+
+type loginsJSON struct {
+	Token bool      `json:"token"`
+	OIDC  *oidcJSON `json:"oidc,omitempty"`
+	Link  bool      `json:"link"`
+}
+
+type oidcJSON struct {
+	Name string `json:"name"`
+}
+
+func (c *Console) session(q *request) (any, error) { return c.sessionOf(q), nil }
+
+func (c *Console) sessionOf(q *request) *sessionJSON {
+	l := c.logins.Load()
+	answer := &sessionJSON{Language: c.options.Locale, Logins: loginsJSON{Token: len(l.tokens) > 0, Link: l.links}}
+	if l.oidc != nil {
+		answer.Logins.OIDC = &oidcJSON{l.oidc.options.name()}
+	}
+	if s := q.session; s != nil {
+		answer.User = &userJSON{s.Name, s.Role, s.via, append([]string{}, s.Groups...), s.expires.UTC()}
+		answer.CSRF, answer.Version = csrf(q.secret), c.options.Build.Version
+	}
+	return answer
+}
+
+// login takes a token or the secret of a link.
+func (c *Console) login(w http.ResponseWriter, q *request) error {
+	var body struct{ Token, Link string }
+	if err := q.decode(&body); err != nil {
+		return err
+	}
+	if (body.Token == "") == (body.Link == "") {
+		return invalid("a login has a token or a link")
+	}
+	succeeded, err := c.attempts.begin(q.address, c.now())
+	if err != nil {
+		return err
+	}
+	s := &session{address: q.address}
+	if body.Token != "" {
+		err = c.byToken(s, body.Token)
+	} else {
+		err = c.byLink(q, s, body.Link)
+	}
+	if err != nil {
+		c.note(q, &deed{action: "console.login", detail: map[string]string{"via": s.via}}, "failed", err)
+		return err
+	}
+	succeeded()
+	if err := c.begin(w, q, s); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, c.sessionOf(q))
+	return nil
+}
+
+func (c *Console) byToken(s *session, text string) error {
+	s.via = viaToken
+	t := find(c.logins.Load().tokens, text, c.now())
+	if t == nil {
+		return errLogin
+	}
+	s.Person = Person{Name: t.user(), Role: t.Role, via: viaToken, source: t.Name}
+	s.proof = t.Hash
+	return nil
+}
+
+// byLink takes links from this machine alone: they are for who sits at it.
+func (c *Console) byLink(q *request, s *session, secret string) error {
+	s.via = viaLink
+	if !c.logins.Load().links || !isLoopback(q.address) {
+		return errLogin
+	}
+	user, err := c.sessions.useLink(q.Context(), secret, c.now())
+	s.Person = Person{Name: user, Role: Admin, via: viaLink}
+	return err
+}
+
+// begin logs somebody in: with a new session, so that nobody can have known its secret before, and recorded.
+func (c *Console) begin(w http.ResponseWriter, q *request, s *session) error {
+	old := q.site.cookieValue(q.Request, sessionCookie)
+	secret := ""
+	q.session = nil
+	err := c.audited(q.as(s), &deed{action: "console.login", detail: map[string]string{"via": s.via, "role": string(s.Role)}}, func() (err error) {
+		secret, err = c.sessions.begin(q.Context(), s, old, c.now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	q.session, q.secret = s, secret
+	if old != "" {
+		c.options.Traffic.hub.end(hashed(old), endLogout)
+	}
+	q.site.setCookie(w, q.Request, sessionCookie, secret, int(c.sessions.Lifetime.Seconds()), http.SameSiteStrictMode)
+	return nil
+}
+
+// as is the request with somebody who has no session yet, for the audit log.
+func (q *request) as(s *session) *request {
+	other := *q
+	other.session = s
+	return &other
+}
+
+// logout ends the session, or all of the person's.
+func (c *Console) logout(w http.ResponseWriter, q *request) error {
+	var body struct{ Everywhere bool }
+	if err := q.decode(&body); err != nil {
+		return err
+	}
+	d := &deed{action: "console.logout"}
+	if body.Everywhere {
+		d.detail = map[string]string{"everywhere": "true"}
+	}
+	if err := c.sessions.end(q.Context(), q.session, body.Everywhere); err != nil {
+		return err
+	}
+	c.note(q, d, "ok", nil)
+	if body.Everywhere {
+		c.options.Traffic.hub.endPerson(&q.session.Person, endLogout)
+	} else {
+		c.options.Traffic.hub.end(q.session.id, endLogout)
+	}
+	q.site.setCookie(w, q.Request, sessionCookie, "", -1, http.SameSiteStrictMode)
+	writeJSON(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+// sessionItem is one session in the list.
+type sessionItem struct {
+	User    string    `json:"user"`
+	Role    Role      `json:"role"`
+	Via     string    `json:"via"`
+	Address string    `json:"address"`
+	Created time.Time `json:"created"`
+	Seen    time.Time `json:"seen"`
+	Self    bool      `json:"self"`
+}
+
+// listSessions tells who is logged in.
+func (c *Console) listSessions(q *request) (any, error) {
+	list, err := c.sessions.list(q.Context(), c.now())
+	if err != nil {
+		return nil, err
+	}
+	items := []sessionItem{}
+	for _, s := range list {
+		if c.logins.Load().admit(&s.Person, s.proof, c.now()) == nil {
+			items = append(items, sessionItem{s.Name, s.Role, s.via, s.address, s.created.UTC(), s.seen.UTC(), s.id == q.session.id})
+		}
+	}
+	return listed(items), nil
+}

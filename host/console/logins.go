@@ -1,0 +1,100 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Logins says who may log in, and how.
+type Logins struct {
+	Tokens []Token
+	// OIDC is a provider of identities. Nil means none.
+	OIDC *OIDC
+	// Links allows one-time links (NewLink), for which the console has to be on a loopback address.
+	Links bool
+}
+
+// logins are Logins that have been checked.
+type logins struct {
+	tokens []Token
+	oidc   *provider
+	links  bool
+}
+
+func newLogins(l Logins, s *site) (*logins, error) {
+	checked := &logins{tokens: slices.Clone(l.Tokens), links: l.Links}
+	names := map[string]bool{}
+	for i := range checked.tokens {
+		t := &checked.tokens[i]
+		if err := t.Check(); err != nil {
+			return nil, err
+		}
+		if names[t.Name] {
+			return nil, fmt.Errorf("two tokens have the name %q: give each its own", t.Name)
+		}
+		names[t.Name] = true
+	}
+	if l.OIDC != nil {
+		var err error
+		if checked.oidc, err = newProvider(*l.OIDC, s); err != nil {
+			return nil, fmt.Errorf("oidc: %w", err)
+		}
+	}
+	return checked, nil
+}
+
+// Ways of logging in.
+const (
+	viaToken = "token"
+	viaOIDC  = "oidc"
+	viaLink  = "link"
+)
+
+// Person is somebody who is logged in.
+type Person struct {
+	// Name is the user, as the policy and the audit log know it.
+	Name string
+	Role Role
+	// Groups are those that the provider of identities told.
+	Groups []string
+	// via is how the person has logged in; source is the name of the token, or the issuer.
+	via, source string
+}
+
+// token is the name of the token that the person has logged in with, if it was one.
+func (p *Person) token() string {
+	if p.via == viaToken {
+		return p.source
+	}
+	return ""
+}
+
+// errNoLogin says that a login does not hold any more.
+var errNoLogin = errors.New("the login does not hold any more")
+
+// admit gives the person the role that the configuration has for it now. It fails with errNoLogin where there is none.
+func (l *logins) admit(p *Person, proof string, now time.Time) error {
+	p.Role = nobody
+	switch p.via {
+	case viaToken:
+		for i := range l.tokens {
+			if t := &l.tokens[i]; t.Name == p.source && t.Hash == proof && !t.expired(now) {
+				p.Name, p.Role = t.user(), t.Role
+			}
+		}
+	case viaOIDC:
+		if l.oidc != nil && l.oidc.options.Issuer == p.source {
+			p.Role = l.oidc.options.role(p.Name, p.Groups)
+		}
+	case viaLink:
+		if l.links {
+			p.Role = Admin
+		}
+	}
+	if p.Role == nobody {
+		return errNoLogin
+	}
+	return nil
+}

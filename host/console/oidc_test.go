@@ -1,0 +1,321 @@
+package console_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/console"
+)
+
+// issuer is a provider of identities for tests. change alters the claims, and header that of the token, before it is signed.
+type issuer struct {
+	*httptest.Server
+	clock *clock
+
+	mu       sync.Mutex
+	key      *rsa.PrivateKey
+	id       string
+	asked    url.Values // of the last authorization
+	claims   map[string]any
+	header   map[string]any
+	exchange url.Values // of the last exchange
+	sign     func(signed string) string
+	down     bool
+}
+
+func newIssuer(t *testing.T, c *clock) *issuer {
+	t.Helper()
+	i := &issuer{clock: c}
+	i.rotate("one")
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", i.discovery)
+	mux.HandleFunc("/keys", i.keys)
+	mux.HandleFunc("/token", i.token)
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+// issuerKeys are by their id. They are made once, which takes long.
+var issuerKeys = sync.OnceValue(func() map[string]*rsa.PrivateKey {
+	keys := map[string]*rsa.PrivateKey{}
+	for _, id := range []string{"one", "two"} {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			panic(err)
+		}
+		keys[id] = key
+	}
+	return keys
+})
+
+// rotate has the issuer sign with another key.
+func (i *issuer) rotate(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.key, i.id = issuerKeys()[id], id
+}
+
+func (i *issuer) discovery(w http.ResponseWriter, _ *http.Request) {
+	if i.down {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
+		"id_token_signing_alg_values_supported": []string{"RS256", "none", "HS256"},
+	})
+}
+
+func (i *issuer) keys(w http.ResponseWriter, _ *http.Request) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]string{{
+		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": i.id,
+		"n": encode(i.key.N.Bytes()), "e": encode(big.NewInt(int64(i.key.E)).Bytes()),
+	}}})
+}
+
+func encode(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	i.mu.Lock()
+	i.exchange = r.PostForm
+	i.mu.Unlock()
+	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
+	if r.PostForm.Get("code") != "good" || encode(sum[:]) != i.asked.Get("code_challenge") {
+		http.Error(w, `{"error":"invalid_grant","error_description":"hako_secret_of_the_issuer"}`, http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": i.identity()})
+}
+
+// identity is a token for whoever was asked about.
+func (i *issuer) identity() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.clock.Now()
+	claims := map[string]any{
+		"iss": i.URL, "aud": "hako", "sub": "1", "nonce": i.asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
+		"email": "aki@example.com", "email_verified": true, "groups": []string{"staff", "operators"},
+	}
+	header := map[string]any{"alg": "RS256", "kid": i.id}
+	for _, change := range []struct{ to, from map[string]any }{{claims, i.claims}, {header, i.header}} {
+		for name, value := range change.from {
+			if change.to[name] = value; value == nil {
+				delete(change.to, name)
+			}
+		}
+	}
+	h, _ := json.Marshal(header)
+	c, _ := json.Marshal(claims)
+	signed := encode(h) + "." + encode(c)
+	if i.sign != nil {
+		return signed + "." + i.sign(signed)
+	}
+	sum := sha256.Sum256([]byte(signed))
+	signature, _ := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])
+	return signed + "." + encode(signature)
+}
+
+// oidcWorld is a world whose people come from the issuer.
+func oidcWorld(t *testing.T, change func(*console.OIDC)) (*world, *issuer) {
+	t.Helper()
+	var i *issuer
+	w := newWorld(t, func(w *world, o *console.Options) {
+		i = newIssuer(t, w.clock)
+		options := &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role][]string{
+			console.Viewer: {"staff"}, console.Admin: {"operators", "root@example.com"},
+		}}
+		if change != nil {
+			change(options)
+		}
+		o.Logins.OIDC = options
+	})
+	return w, i
+}
+
+// begin begins a login and returns the state that the issuer gives back.
+func (i *issuer) begin(t *testing.T, b *browser) (state string) {
+	t.Helper()
+	got := b.get("oidc/login")
+	to, err := url.Parse(got.header.Get("Location"))
+	if err != nil || got.status != http.StatusFound {
+		t.Fatalf("%d %s to %q", got.status, got.body, got.header.Get("Location"))
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.asked = to.Query()
+	return i.asked.Get("state")
+}
+
+// end ends it, and returns where it leads.
+func (b *browser) end(query url.Values) (where string, status int) {
+	got := b.do("GET", "oidc/callback?"+query.Encode(), nil, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") })
+	return got.header.Get("Location"), got.status
+}
+
+func TestOIDC(t *testing.T) {
+	t.Parallel()
+	w, i := oidcWorld(t, nil)
+	b := w.browser()
+	state := i.begin(t, b)
+	if i.asked.Get("response_type") != "code" || i.asked.Get("code_challenge_method") != "S256" || len(state) < 20 || len(i.asked.Get("nonce")) < 20 ||
+		i.asked.Get("redirect_uri") != "http://127.0.0.1:8420/console/api/oidc/callback" || i.asked.Get("scope") != "openid profile email" {
+		t.Errorf("asked %v", i.asked)
+	}
+	where, status := b.end(url.Values{"code": {"good"}, "state": {state}, "iss": {i.URL}, "session_state": {"x"}, "of_this_provider": {"1", "2"}})
+	if where != "/console/" || status != http.StatusSeeOther {
+		t.Fatalf("led to %q: %d", where, status)
+	}
+	var session struct {
+		User struct {
+			Name, Role, Via string
+			Groups          []string
+		}
+	}
+	b.get("session").into(t, &session)
+	if u := session.User; u.Name != "aki@example.com" || u.Role != "admin" || u.Via != "oidc" || len(u.Groups) != 2 {
+		t.Errorf("session = %+v", session)
+	}
+	if where, _ := b.end(url.Values{"code": {"good"}, "state": {state}}); where != "/console/#login=expired" {
+		t.Errorf("a second time it leads to %q", where)
+	}
+	i.rotate("two")
+	other := w.browser()
+	if where, _ := other.end(url.Values{"code": {"good"}, "state": {i.begin(t, other)}}); where != "/console/" {
+		t.Errorf("after the issuer has changed its keys it leads to %q", where)
+	}
+	w.reconfigure(console.Logins{OIDC: &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role][]string{console.Viewer: {"staff"}}}})
+	if b.get("session").into(t, &session); session.User.Role != "viewer" {
+		t.Errorf("with other roles configured: %+v", session)
+	}
+}
+
+func TestOIDCRefuses(t *testing.T) {
+	t.Parallel()
+	type set struct {
+		claims, header map[string]any
+		query          url.Values
+		issuer         func(*issuer)
+		browser        func(*world, *browser)
+		options        func(*console.OIDC)
+	}
+	for name, test := range map[string]struct {
+		set
+		want string
+	}{
+		"state of another login":                 {set{query: url.Values{"state": {"other"}}}, "expired"},
+		"no state":                               {set{query: url.Values{"state": nil}}, "expired"},
+		"another browser":                        {set{browser: func(_ *world, b *browser) { clear(b.cookies) }}, "expired"},
+		"a cookie that is none":                  {set{browser: func(_ *world, b *browser) { b.cookies["hako-console-login-8420"] = "e30" }}, "expired"},
+		"too late":                               {set{browser: func(w *world, _ *browser) { w.clock.add(11 * time.Minute) }}, "expired"},
+		"another issuer (RFC 9207)":              {set{query: url.Values{"iss": {"https://evil.example.com"}}}, "expired"},
+		"the person says no":                     {set{query: url.Values{"code": nil, "error": {"access_denied"}}}, "denied"},
+		"no code":                                {set{query: url.Values{"code": nil}}, "denied"},
+		"wrong code":                             {set{query: url.Values{"code": {"bad"}}}, "failed"},
+		"wrong nonce":                            {set{claims: map[string]any{"nonce": "other"}}, "failed"},
+		"no nonce":                               {set{claims: map[string]any{"nonce": nil}}, "failed"},
+		"wrong audience":                         {set{claims: map[string]any{"aud": "another"}}, "failed"},
+		"two audiences, other party":             {set{claims: map[string]any{"aud": []string{"hako", "another"}, "azp": "another"}}, "failed"},
+		"two audiences, no party":                {set{claims: map[string]any{"aud": []string{"hako", "another"}}}, "failed"},
+		"wrong issuer":                           {set{claims: map[string]any{"iss": "https://evil.example.com"}}, "failed"},
+		"expired":                                {set{claims: map[string]any{"exp": newClock().Now().Add(-61 * time.Second).Unix()}}, "failed"},
+		"not yet":                                {set{claims: map[string]any{"nbf": newClock().Now().Add(time.Hour).Unix()}}, "failed"},
+		"no signature (alg none)":                {set{header: map[string]any{"alg": "none"}, issuer: func(i *issuer) { i.sign = func(string) string { return "" } }}, "failed"},
+		"signed with the public key (alg HS256)": {set{header: map[string]any{"alg": "HS256"}}, "failed"},
+		"signature of somebody else":             {set{issuer: func(i *issuer) { i.sign = func(string) string { return encode(make([]byte, 256)) } }}, "failed"},
+		"unknown key":                            {set{header: map[string]any{"kid": "other"}}, "failed"},
+		"no user":                                {set{claims: map[string]any{"email": nil}}, "failed"},
+		"user is no text":                        {set{claims: map[string]any{"email": []string{"a"}}}, "failed"},
+		"user is huge":                           {set{claims: map[string]any{"email": strings.Repeat("a", 300)}}, "failed"},
+		"address not verified":                   {set{claims: map[string]any{"email_verified": false}}, "failed"},
+		"unknown group":                          {set{claims: map[string]any{"groups": []string{"visitors"}}}, "role"},
+		"no groups":                              {set{claims: map[string]any{"groups": nil}}, "role"},
+		"groups are numbers":                     {set{claims: map[string]any{"groups": []int{1, 2}}}, "role"},
+		"the issuer is down":                     {set{issuer: func(i *issuer) { i.down = true }}, "unavailable"},
+
+		"within the skew of clocks": {set{claims: map[string]any{"exp": newClock().Now().Add(-59 * time.Second).Unix()}}, ""},
+		"named as a user":           {set{claims: map[string]any{"email": "root@example.com", "groups": nil}}, ""},
+		"one group":                 {set{claims: map[string]any{"groups": "operators"}}, ""},
+		"another claim": {set{claims: map[string]any{"name": "root@example.com", "groups": nil, "email": nil},
+			options: func(o *console.OIDC) { o.UserClaim = "name" }}, ""},
+		"another claim with groups": {set{claims: map[string]any{"roles": []string{"operators"}, "groups": nil},
+			options: func(o *console.OIDC) { o.GroupsClaim = "roles" }}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, i := oidcWorld(t, test.options)
+			i.claims, i.header = test.claims, test.header
+			if test.issuer != nil {
+				test.issuer(i)
+			}
+			b := w.browser()
+			if i.down {
+				if got := b.get("oidc/login"); got.header.Get("Location") != "/console/#login=unavailable" {
+					t.Errorf("led to %q", got.header.Get("Location"))
+				}
+				return
+			}
+			query := url.Values{"code": {"good"}, "state": {i.begin(t, b)}}
+			for name, value := range test.query {
+				if query[name] = value; value == nil {
+					query.Del(name)
+				}
+			}
+			if test.browser != nil {
+				test.browser(w, b)
+			}
+			where, _ := b.end(query)
+			if want := strings.TrimSuffix("/console/#login="+test.want, "#login="); where != want {
+				t.Errorf("led to %q, want %q", where, want)
+			}
+			in := b.get("overview").status == http.StatusOK
+			if in != (test.want == "") {
+				t.Errorf("is anybody logged in? %t", in)
+			}
+			if log := w.records(); strings.Contains(log, "hako_secret") || test.want == "failed" && !strings.Contains(log, "console.login failed") {
+				t.Errorf("the audit log has\n%s", log)
+			}
+		})
+	}
+}
+
+// TestOIDCOtherName: who came by another name of this machine is sent to the one that the issuer leads back to, for the cookie to be there.
+func TestOIDCOtherName(t *testing.T) {
+	t.Parallel()
+	w, _ := oidcWorld(t, nil)
+	got := w.browser().do("GET", "oidc/login", nil, func(r *http.Request) { r.Host = "localhost:8420" })
+	if got.header.Get("Location") != "http://127.0.0.1:8420/console/api/oidc/login" || got.header.Get("Set-Cookie") != "" {
+		t.Errorf("%d to %q", got.status, got.header.Get("Location"))
+	}
+}
+
+func TestOIDCBruteForce(t *testing.T) {
+	t.Parallel()
+	w, i := oidcWorld(t, nil)
+	limited := 0
+	for range 12 {
+		b := w.browser()
+		if _, status := b.end(url.Values{"code": {"bad"}, "state": {i.begin(t, b)}}); status == http.StatusTooManyRequests {
+			limited++
+		}
+	}
+	if limited != 2 {
+		t.Errorf("%d of 12 exchanges were refused, want 2", limited)
+	}
+}

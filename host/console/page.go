@@ -1,0 +1,108 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// types are the media types of the page's files, whatever the system thinks.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
+}
+
+// pageFile is one file as it is sent.
+type pageFile struct {
+	kind, tag    string
+	plain, small []byte // small is compressed, nil where that does not pay
+}
+
+// pages are the files by their path below Path. They are compressed once.
+var pages = sync.OnceValue(func() map[string]*pageFile {
+	files := map[string]*pageFile{}
+	err := fs.WalkDir(pageFiles, "page", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || types[path.Ext(name)] == "" {
+			return err
+		}
+		data, err := pageFiles.ReadFile(name)
+		files[strings.TrimPrefix(name, "page/")] = newPageFile(name, data)
+		return err
+	})
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	files[""] = files["index.html"]
+	return files
+})
+
+func newPageFile(name string, data []byte) *pageFile {
+	sum := sha256.Sum256(data)
+	f := &pageFile{kind: types[path.Ext(name)], tag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: data}
+	var out bytes.Buffer
+	// The level is valid, and a buffer takes everything.
+	zip, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	_, _ = zip.Write(data)
+	_ = zip.Close()
+	if out.Len() < len(data) {
+		f.small = out.Bytes()
+	}
+	return f
+}
+
+// newPage serves the page's files. They hold nothing that is secret.
+func newPage() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file, ok := pages()[strings.TrimPrefix(r.URL.Path, Path)]
+		if !ok {
+			http.Error(w, "There is no such file.", http.StatusNotFound)
+			return
+		}
+		file.serve(w, r)
+	})
+}
+
+func (f *pageFile) serve(w http.ResponseWriter, r *http.Request) {
+	h, body := w.Header(), f.plain
+	h.Set("Content-Type", f.kind)
+	h.Set("Cache-Control", "no-cache")
+	h.Add("Vary", "Accept-Encoding")
+	tag := f.tag
+	if f.small != nil && acceptsGzip(r) {
+		body, tag = f.small, strings.TrimSuffix(f.tag, `"`)+`-gzip"`
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a client that has gone misses nothing
+	}
+}
+
+// acceptsGzip reports whether the client takes gzip (RFC 9110, section 12.5.3).
+func acceptsGzip(r *http.Request) bool {
+	for item := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, weight, weighted := strings.Cut(item, ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			quality, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+			return !weighted || err == nil && quality > 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+// Elements are made here and nowhere else. Text goes in as text, whoever wrote it: nothing that a plugin, a client or a caller says can become
+// markup or a script, and nothing in it hides.
+
+const drawings = 'http://www.w3.org/2000/svg'
+
+/**
+ * h makes an element: h('a', {class: 'row', href: '#/x', onclick: f}, 'text', node, [more]).
+ * What is null, undefined or false is left out, in attributes and children alike; true is an attribute without a value.
+ */
+export function h(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children)
+}
+
+/** svg makes an element of a drawing, as h does. */
+export function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS(drawings, tag), attributes, children)
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value)
+    else element.setAttribute(name, value === true ? '' : visible(value))
+  }
+  element.append(...nodes(children))
+  return element
+}
+
+function nodes(children) {
+  return children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false)
+    .map(child => child instanceof Node ? child : visible(child))
+}
+
+/** put replaces what is in the element. */
+export function put(element, ...children) {
+  element.replaceChildren(...nodes(children))
+  return element
+}
+
+let lastID = 0
+
+/** uniqueID is for labels and what they label. */
+export function uniqueID(prefix) {
+  return `${prefix}-${++lastID}`
+}
+
+/** visible shows what would not be seen: control characters, and those that change the direction of text. */
+function visible(text) {
+  return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '␦')
+}
+
+/** icon is one of the few drawings of this page. It is for the eye alone: what it means stands beside it as text. */
+export function icon(name) {
+  return svg('svg', { class: 'icon', viewBox: '0 0 16 16', 'aria-hidden': 'true', focusable: 'false' },
+    icons[name].map(d => svg('path', { d })))
+}
+
+const icons = {
+  overview: ['M2 13.5h12', 'M4 13V8', 'M8 13V3', 'M12 13V6'],
+  calls: ['M1.5 8h3l2-5 3 10 2-5h3'],
+  approvals: ['M8 1.8 13.5 4v4c0 3.2-2.2 5.3-5.5 6.4C4.7 13.3 2.5 11.2 2.5 8V4z', 'M5.8 8l1.6 1.6L10.4 6.5'],
+  plugins: ['M8 1.7 13.8 4.8v6.4L8 14.3 2.2 11.2V4.8z', 'M2.4 4.9 8 8l5.6-3.1', 'M8 8v6'],
+  tools: ['M9.8 6.2 3 13', 'M13.8 4.6a3.4 3.4 0 0 1-4.6 3.6 3.4 3.4 0 0 1-1.4-4.6 3.4 3.4 0 0 1 3.7-1.6L9.7 3.9l.4 2 2 .4z'],
+  audit: ['M3.5 1.8h6.5l2.5 2.5v9.9h-9z', 'M5.5 7h5', 'M5.5 9.5h5', 'M5.5 12h3'],
+  errors: ['M8 2 14.5 13.5h-13z', 'M8 6.5v3.5', 'M8 11.8v.4'],
+  connections: ['M5.5 8h5', 'M4.5 5.5a2.5 2.5 0 0 0 0 5', 'M11.5 5.5a2.5 2.5 0 0 1 0 5', 'M4.5 5.5h1.5', 'M4.5 10.5h1.5', 'M10 5.5h1.5', 'M10 10.5h1.5'],
+  configuration: ['M2 4.5h6', 'M12 4.5h2', 'M2 11.5h2', 'M8 11.5h6', 'M10 2.8a1.7 1.7 0 1 1 0 3.4 1.7 1.7 0 0 1 0-3.4z', 'M6 9.8a1.7 1.7 0 1 1 0 3.4 1.7 1.7 0 0 1 0-3.4z'],
+  menu: ['M2 4.5h12', 'M2 8h12', 'M2 11.5h12'],
+  close: ['M4 4l8 8', 'M12 4l-8 8'],
+  pause: ['M5.5 3.5v9', 'M10.5 3.5v9'],
+  play: ['M5 3.5v9l7.5-4.5z'],
+  theme: ['M8 2.5a5.5 5.5 0 1 0 0 11z', 'M8 2.5a5.5 5.5 0 1 1 0 11'],
+  right: ['M6 3.5 10.5 8 6 12.5'],
+}

@@ -1,0 +1,118 @@
+// The page in two languages: texts, numbers and times. There is one dictionary each, with the same keys; which one, the reader chooses, else the browser.
+import en from './lang/en.js'
+import ja from './lang/ja.js'
+
+const dictionaries = { en, ja }
+
+/** languages are those there are, by their own names. */
+export const languages = { en: 'English', ja: '日本語' }
+
+/** language is the one in use. */
+export let language = 'en'
+
+/** speak changes the language: to one of languages, or to what the browser prefers. */
+export function speak(wanted = preferred()) {
+  language = Object.hasOwn(dictionaries, wanted) ? wanted : 'en'
+  document.documentElement.lang = language
+}
+
+function preferred() {
+  const known = navigator.languages.map(tag => tag.slice(0, 2).toLowerCase()).find(tag => Object.hasOwn(dictionaries, tag))
+  return known ?? 'en'
+}
+
+/** t is the text for key, with {name} replaced by values.name. A text with forms for numbers takes the one for values.n. */
+export function t(key, values = {}) {
+  let text = dictionaries[language][key]
+  if (text === undefined) throw new Error(`no text for ${key}`)
+  if (typeof text === 'object') text = text[new Intl.PluralRules(language).select(values.n)] ?? text.other
+  return text.replace(/\{(\w+)\}/g, (whole, name) => name in values ? String(values[name]) : whole)
+}
+
+/** term is the text for one of a fixed set of words that the server uses, such as an outcome; a word that is not known stays as it is. */
+export function term(set, word) {
+  const key = `${set}.${word}`
+  return Object.hasOwn(dictionaries[language], key) ? t(key) : String(word ?? '')
+}
+
+const formats = new Map()
+
+function cached(kind, options) {
+  const key = language + kind.name + JSON.stringify(options)
+  if (!formats.has(key)) formats.set(key, new kind(language, options))
+  return formats.get(key)
+}
+
+/** number is a count or a measure, with at most so many digits after the point. */
+export function number(value, digits = 0) {
+  return cached(Intl.NumberFormat, { maximumFractionDigits: digits }).format(value)
+}
+
+/** rate is something per second, with digits where it is small. */
+export function rate(value) {
+  return number(value, value < 10 ? 2 : value < 100 ? 1 : 0)
+}
+
+/** percent is a share from 0 to 1. */
+export function percent(share) {
+  return cached(Intl.NumberFormat, { style: 'percent', maximumFractionDigits: share < 0.1 ? 1 : 0 }).format(share)
+}
+
+/** milliseconds is a duration. */
+export function milliseconds(value) {
+  if (value > 0 && value < 1) return `${number(value * 1000)} µs`
+  if (value < 1000) return `${number(value, value < 10 ? 1 : 0)} ms`
+  if (value < 120_000) return `${number(value / 1000, 1)} s`
+  return `${number(value / 60_000, 1)} min`
+}
+
+/** bytes is a size. */
+export function bytes(value) {
+  const units = ['B', 'KiB', 'MiB', 'GiB']
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(value, 1)) / 10))
+  return `${number(value / 1024 ** power, power ? 1 : 0)} ${units[power]}`
+}
+
+/** time is a moment of the day, to the second, with the date if it was not today. */
+export function time(text) {
+  const moment = new Date(text)
+  if (Number.isNaN(moment.getTime())) return '–'
+  const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }
+  const today = moment.toDateString() === new Date().toDateString()
+  return cached(Intl.DateTimeFormat, today ? clock : { month: '2-digit', day: '2-digit', ...clock }).format(moment)
+}
+
+/** moment is a date and time in full. */
+export function moment(text) {
+  const when = new Date(text)
+  return Number.isNaN(when.getTime()) ? '–' : cached(Intl.DateTimeFormat, { dateStyle: 'medium', timeStyle: 'long' }).format(when)
+}
+
+/** ago is how long something has been, roughly. */
+export function ago(text, now = Date.now()) {
+  const seconds = Math.round((new Date(text).getTime() - now) / 1000)
+  const [unit, size] = [['day', 86400], ['hour', 3600], ['minute', 60]].find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
+  return cached(Intl.RelativeTimeFormat, { numeric: 'auto' }).format(Math.trunc(seconds / size), unit)
+}
+
+/** countdown is the time that is left, as minutes and seconds. */
+export function countdown(text, now = Date.now()) {
+  const seconds = Math.max(0, Math.ceil((new Date(text).getTime() - now) / 1000))
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+/** digest is the beginning of one, enough to tell two apart. */
+export function digest(text) {
+  return String(text ?? '').replace(/^sha256:/, '').slice(0, 12)
+}
+
+/** json is a value as people read it. */
+export function json(value) {
+  return JSON.stringify(value, null, 2) ?? ''
+}
+
+/** who is a caller in one line. */
+export function who(caller) {
+  const name = caller?.user || caller?.token || t('nobody')
+  return caller?.tenant ? `${name} (${caller.tenant})` : name
+}

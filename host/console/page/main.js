@@ -1,0 +1,56 @@
+// The page begins here: who is it, and then either the way in or the console.
+import { h, put } from './dom.js'
+import { speak } from './language.js'
+import { loginPage } from './login.js'
+import { problem } from './parts.js'
+import { events, identify, login } from './server.js'
+import { applyTheme, setting } from './settings.js'
+import { openShell } from './shell.js'
+
+const failures = ['denied', 'role', 'expired', 'unavailable']
+let leave = () => {}
+
+/** show puts up what the session allows. why is a key of the dictionary, for the way in. */
+function show(session, why) {
+  leave()
+  leave = () => {}
+  const change = next => show(next ?? session)
+  if (session.user) {
+    leave = openShell(session, change)
+    return
+  }
+  put(document.body, loginPage(session, why, change))
+  document.querySelector('[autofocus]')?.focus()
+}
+
+/** arrival reads what a login elsewhere left in the address, and takes it out of there. */
+function arrival() {
+  const parts = new URLSearchParams(location.hash.slice(1))
+  const [link, failure] = [parts.get('link'), parts.get('login')]
+  if (link || failure) history.replaceState(null, '', location.pathname)
+  return { link, failure }
+}
+
+async function begin() {
+  applyTheme()
+  speak(setting('language'))
+  const { link, failure } = arrival()
+  let session
+  try {
+    session = await identify()
+    if (link) session = await login({ link })
+  } catch (error) {
+    if (!session) return later(error)
+    return show(session, { 401: 'login.link.used', 429: 'login.limited' }[error.status] ?? 'login.failed.failed')
+  }
+  show(session, failure && `login.failed.${failures.includes(failure) ? failure : 'failed'}`)
+}
+
+/** later begins again when the server may be back. */
+function later(error) {
+  put(document.body, h('main', {}, problem(error)))
+  setTimeout(begin, 2000)
+}
+
+events.addEventListener('signedout', () => identify().then(session => show(session, 'login.ended'), () => {}))
+begin()

@@ -1,0 +1,91 @@
+// Pieces that several views show: badges, facts, code, refusals, page heads.
+import { h } from './dom.js'
+import { milliseconds, moment, t, term, time } from './language.js'
+
+/** tones sorts the server's words by what they mean for who looks. What is not here is neutral. */
+const tones = {
+  ok: 'good', active: 'good', up: 'good', ready: 'good', approved: 'good', allow: 'good', begun: 'plain',
+  pending: 'warn', asked: 'warn', 'not connected': 'warn', connecting: 'warn', ask: 'warn', busy: 'warn', canceled: 'plain', invalid_arguments: 'warn',
+  broken: 'bad', down: 'bad', failed: 'bad', reconnect: 'bad', unusable: 'bad', deny: 'bad', not_allowed: 'bad', tool_error: 'bad', trap: 'bad',
+  timeout: 'bad', cpu: 'bad', memory: 'bad', size: 'bad', internal: 'bad', invalid_result: 'bad', not_found: 'warn', refused: 'bad',
+}
+
+/** badge is a word of the server's with its colour. The word says it all; the colour only helps. */
+export function badge(set, word) {
+  return h('span', { class: `badge ${tones[word] ?? 'plain'}` }, term(set, word))
+}
+
+/** code is a text of somebody else's, in a fixed pitch. */
+export function code(text) {
+  return h('code', {}, text)
+}
+
+/** listing is a longer one. */
+export function listing(text, label) {
+  return h('pre', { tabindex: 0, 'aria-label': label }, text)
+}
+
+/** facts lists what is known of a thing. Those without a value are left out. */
+export function facts(pairs) {
+  return h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
+    .map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))))
+}
+
+/** when is a moment, short, with the whole of it for those who ask. */
+export function when(text) {
+  return h('time', { datetime: text, title: moment(text) }, time(text))
+}
+
+/** took is a duration, or a dash. */
+export function took(value) {
+  return typeof value === 'number' ? milliseconds(value) : '–'
+}
+
+/** head is the head of a view. */
+export function head(title, ...beside) {
+  return h('header', { class: 'head' }, h('h1', { tabindex: -1 }, title), h('div', { class: 'beside' }, beside))
+}
+
+/** card is a part of a view under a heading. */
+export function card(title, ...content) {
+  return h('section', { class: 'card' }, h('h2', {}, title), content)
+}
+
+/** panel is a part that has its own heading. */
+export function panel(...content) {
+  return h('section', { class: 'card' }, content)
+}
+
+/** problem says what went wrong, and what to do. */
+export function problem(error) {
+  const known = error.status !== undefined
+  if (error.role) return h('p', { class: 'problem' }, t('needs.role', { role: term('role', error.role) }))
+  return h('div', { class: 'problem' },
+    h('p', {}, known ? error.message : t('unreached')),
+    error.remedy && h('p', {}, error.remedy))
+}
+
+const order = ['viewer', 'approver', 'admin']
+
+/** may reports whether the session has the role. */
+export function may(session, role) {
+  return order.indexOf(session.user.role) >= order.indexOf(role)
+}
+
+/**
+ * guarded makes buttons for what needs a role. Who does not have it sees the buttons, cannot press them, and hears why. They can be reached by the
+ * keyboard all the same: a reason that nobody can reach is none.
+ */
+export function guarded(session, role, ...buttons) {
+  const wanted = buttons.filter(Boolean)
+  if (may(session, role) || wanted.length === 0) return wanted
+  const why = t('needs.role', { role: term('role', role) })
+  const dead = wanted.map(button => {
+    const copy = button.cloneNode(true)
+    copy.setAttribute('aria-disabled', 'true')
+    copy.title = why
+    copy.addEventListener('click', event => event.preventDefault())
+    return copy
+  })
+  return h('span', { class: 'guarded' }, dead, h('small', {}, why))
+}

@@ -1,0 +1,64 @@
+// What a tool answered, shown safely: text as text, pictures of known kinds as pictures, everything else described.
+import { h, put } from './dom.js'
+import { bytes, json, t } from './language.js'
+import { listing } from './parts.js'
+
+const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
+const longest = 20_000
+
+/** resultView shows a result of tools/call as MCP has it. */
+export function resultView(result) {
+  const blocks = Array.isArray(result.content) ? result.content : []
+  const structured = result.structuredContent
+  const repeated = structured !== undefined && blocks.length === 1 && sameJSON(blocks[0].text, structured)
+  return [
+    ...(repeated ? [] : blocks.map(block)),
+    structured !== undefined && h('div', {}, h('h3', {}, t('result.structured')), text(json(structured))),
+    blocks.length === 0 && structured === undefined && h('p', { class: 'hint' }, t('result.empty')),
+  ]
+}
+
+function sameJSON(textual, value) {
+  try {
+    return JSON.stringify(JSON.parse(textual)) === JSON.stringify(value)
+  } catch {
+    return false
+  }
+}
+
+function block(content) {
+  switch (content?.type) {
+    case 'text': return text(String(content.text ?? ''))
+    case 'image': return picture(content)
+    case 'audio': return described(t('result.audio'), content)
+    case 'resource': return resource(content.resource ?? {})
+    case 'resource_link': return h('p', {}, t('result.link'), ' ', h('code', {}, content.uri ?? ''), ' ', content.name ?? '')
+  }
+  return text(json(content))
+}
+
+function text(whole) {
+  if (whole.length <= longest) return listing(whole, t('result.text'))
+  const shown = listing(whole.slice(0, longest), t('result.text'))
+  const more = h('button', { type: 'button', class: 'small', onclick: () => {
+    put(shown, whole)
+    more.remove()
+    shown.focus()
+  } }, t('result.more', { size: bytes(whole.length) }))
+  return h('div', {}, shown, more)
+}
+
+function picture(content) {
+  const data = String(content.data ?? '')
+  if (!pictures.includes(content.mimeType) || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) return described(t('result.image'), content)
+  return h('img', { class: 'picture', alt: t('result.image'), src: `data:${content.mimeType};base64,${data}` })
+}
+
+function resource(contents) {
+  const name = h('p', {}, t('result.resource'), ' ', h('code', {}, contents.uri ?? ''))
+  return h('div', {}, name, typeof contents.text === 'string' ? text(contents.text) : described(contents.mimeType ?? '', { ...contents, data: contents.blob }))
+}
+
+function described(kind, content) {
+  return h('p', { class: 'hint' }, [kind, content.mimeType, bytes(Math.floor(String(content.data ?? '').length * 3 / 4))].filter(Boolean).join(', '))
+}

@@ -1,0 +1,51 @@
+// What the reader chose for this browser, language and theme, and the switches for it.
+import { h } from './dom.js'
+import { language, languages, speak, t } from './language.js'
+
+const known = { language: ['en', 'ja'], theme: ['light', 'dark'] }
+
+/** setting is a choice, or undefined where the browser is to decide. */
+export function setting(name) {
+  try {
+    const value = localStorage.getItem(`hako.${name}`)
+    return known[name].includes(value) ? value : undefined
+  } catch {
+    return undefined // a browser that keeps nothing
+  }
+}
+
+/** choose keeps a choice; an empty one is the browser's again. */
+function choose(name, value) {
+  try {
+    if (value) localStorage.setItem(`hako.${name}`, value)
+    else localStorage.removeItem(`hako.${name}`)
+  } catch {
+    // It holds for this page then.
+  }
+  if (name === 'theme') applyTheme(value)
+}
+
+/** applyTheme makes the page light or dark, or as the system is. */
+export function applyTheme(theme = setting('theme')) {
+  if (theme) document.documentElement.dataset.theme = theme
+  else delete document.documentElement.dataset.theme
+}
+
+/** switches lets the reader choose; changed is called after another language. */
+export function switches(changed) {
+  return h('div', { class: 'switches' },
+    select(t('switch.language'), language, languages, value => {
+      choose('language', value)
+      speak(value)
+      changed()
+    }),
+    select(t('switch.theme'), setting('theme') ?? '', { '': t('theme.system'), light: t('theme.light'), dark: t('theme.dark') },
+      value => choose('theme', value)))
+}
+
+function select(label, value, options, chosen) {
+  const control = h('select', { 'aria-label': label, onchange: () => chosen(control.value) },
+    Object.entries(options).map(([key, name]) => h('option', { value: key }, name)))
+  control.value = value
+  return control
+}

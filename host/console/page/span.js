@@ -1,0 +1,32 @@
+// The time that charts and figures cover: the last hour, day or week. It is chosen once for all of them, and holds as long as the page is open.
+import { h, put } from './dom.js'
+import { t } from './language.js'
+
+const names = ['hour', 'day', 'week']
+const recent = 5_000
+const long = 60_000
+
+let chosen = names[0]
+
+/**
+ * spanned calls work with the span that is chosen, now and then, and at once when another is. work resolves to the figures, which may be those of one replica.
+ * It returns what one chooses with, for the head of a view.
+ */
+export function spanned(page, work) {
+  let due = 0
+  const note = h('small')
+  const select = h('select', { 'aria-label': t('span.label'), onchange: () => {
+    chosen = select.value
+    due = 0
+    again()
+  } }, names.map(name => h('option', { value: name, selected: name === chosen }, t(`span.${name}`))))
+  const again = page.poll(recent, async () => {
+    if (Date.now() < due) return
+    const span = chosen
+    const { replica } = await work(span) ?? {}
+    put(note, replica && t('span.replica', { replica }))
+    // What comes from the store has large steps.
+    if (span === chosen) due = Date.now() + (span === names[0] ? 0 : long - recent)
+  })
+  return h('span', { class: 'span' }, select, note)
+}

@@ -1,0 +1,154 @@
+// The audit log: search, and whether it is whole.
+import { showDialog } from '../dialog.js'
+import { h, put, uniqueID } from '../dom.js'
+import { bytes, moment, number, t, term, who } from '../language.js'
+import { badge, card, code, facts, head, listing, problem, took, when } from '../parts.js'
+import { post } from '../server.js'
+import { table } from '../table.js'
+
+const types = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete', 'operator']
+const outcomes = ['ok', 'tool_error', 'invalid_arguments', 'invalid_result', 'not_found', 'not_allowed', 'asked', 'timeout', 'cpu', 'memory', 'size', 'busy',
+  'trap', 'canceled', 'internal', 'failed', 'refused']
+
+export default function audit(page) {
+  const search = searchForm(page.query)
+  const list = table({
+    caption: t('nav.audit'), rowKey: row => `${row.replica ?? ''}/${row.seq}`, open: showRecord, empty: t('audit.empty'),
+    columns: [
+      { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
+      { label: t('column.what'), cell: row => [code(row.action || row.name || row.type), row.plugin && h('small', {}, row.plugin)] },
+      { label: t('column.who'), class: 'wide', cell: whose },
+      { label: t('column.door'), class: 'wide', cell: row => row.who?.door ? term('door', row.who.door) : '–' },
+      { label: t('column.decision'), class: 'wide', cell: row => row.decision ? badge('decision', row.decision) : '–' },
+      { label: t('column.outcome'), cell: row => row.outcome ? badge('outcome', row.outcome) : '–' },
+      { label: t('column.took'), class: 'number wide', cell: row => took(row.durationMs) },
+    ],
+  })
+  const more = h('button', { type: 'button', hidden: true })
+  const trouble = h('div', { role: 'alert' })
+  let rows = []
+  let next
+  const load = async fresh => {
+    const parameters = search.parameters()
+    more.disabled = true
+    try {
+      const found = await page.get('audit', { ...parameters, cursor: fresh ? undefined : next })
+      rows = fresh ? found.items : [...rows, ...found.items]
+      next = found.next
+      put(trouble)
+      list.update(rows)
+      more.hidden = !next
+      put(more, found.searched ? t('audit.further', { at: moment(found.searched) }) : t('audit.more'))
+    } catch (error) {
+      if (error.name !== 'AbortError') put(trouble, problem(error))
+    }
+    more.disabled = false
+  }
+  more.addEventListener('click', () => load(false))
+  search.element.addEventListener('submit', event => {
+    event.preventDefault()
+    history.replaceState(null, '', `#/audit?${new URLSearchParams(search.filled())}`)
+    load(true)
+  })
+  put(page.root, head(t('nav.audit')), verification(page), search.element, trouble, list.element, more)
+  load(true)
+}
+
+function searchForm(query) {
+  const text = (name, label, type = 'search') => labelled(label, h('input', { type, name, maxlength: 200, autocomplete: 'off', value: query.get(name) ?? '' }))
+  const choice = (name, label, set, values) => labelled(label, h('select', { name },
+    h('option', { value: '' }, t('audit.any')), values.map(value => h('option', { value, selected: query.get(name) === value }, term(set, value)))))
+  const element = h('form', { class: 'search' },
+    text('text', t('audit.text')), text('tool', t('column.tool')), text('plugin', t('column.plugin')), text('user', t('column.who')),
+    choice('type', t('column.method'), 'type', types), choice('outcome', t('column.outcome'), 'outcome', outcomes),
+    text('from', t('audit.from'), 'datetime-local'), text('to', t('audit.to'), 'datetime-local'),
+    h('button', { type: 'submit', class: 'primary' }, t('audit.search')))
+  const filled = () => Object.fromEntries([...new FormData(element)].filter(([, value]) => value !== ''))
+  return {
+    element, filled,
+    parameters() {
+      const values = filled()
+      for (const end of ['from', 'to']) {
+        if (values[end]) values[end] = new Date(values[end]).toISOString()
+      }
+      return values
+    },
+  }
+}
+
+function labelled(label, control) {
+  control.id = uniqueID('search')
+  return h('div', { class: 'field' }, h('label', { for: control.id }, label), control)
+}
+
+/** verification says how the last check of the chain went, and starts another. */
+function verification(page) {
+  const state = h('div', { role: 'status' })
+  const again = h('button', { type: 'button', onclick: async () => {
+    again.disabled = true
+    try {
+      show(await post('audit/verify', {}))
+      look()
+    } catch (error) {
+      put(state, problem(error))
+      again.disabled = false
+    }
+  } }, t('audit.verify'))
+  const show = check => {
+    put(state, verdict(check))
+    again.disabled = check.state === 'running'
+  }
+  const look = async () => {
+    try {
+      const check = await page.get('audit/verification')
+      show(check)
+      if (check.state === 'running') setTimeout(look, 1000)
+    } catch (error) {
+      if (error.name !== 'AbortError') put(state, problem(error))
+    }
+  }
+  look()
+  return h('section', { class: 'card verification', 'aria-label': t('audit.verification') }, state, again)
+}
+
+function verdict(check) {
+  switch (check.state) {
+    case 'never': return h('p', {}, t('audit.never'))
+    case 'running': return h('p', {}, t('audit.running'))
+    case 'failed': return h('p', { class: 'problem' }, t('audit.failed'), ' ', check.error ?? '')
+  }
+  const counts = [
+    t('audit.counts', { records: number(check.records), at: moment(check.finished) }), ' ',
+    check.signed ? t('audit.signed', { signed: number(check.signed) }) : t('audit.unsigned'),
+  ]
+  if (check.ok) return [h('p', { class: 'good' }, h('strong', {}, t('audit.whole'))), h('p', { class: 'hint' }, counts), h('p', { class: 'hint' }, t('audit.head'), ' ', code(check.head))]
+  return [h('p', { class: 'problem' }, h('strong', {}, t('audit.changed'))), h('ul', { class: 'lines' }, check.problems.map(text => h('li', {}, text))), h('p', { class: 'hint' }, counts)]
+}
+
+/** whose is who it was; what the host does by itself is nobody's. */
+function whose(row) {
+  return row.type === 'operator' && !row.who?.user ? '–' : who(row.who)
+}
+
+function showRecord(row) {
+  const { who: caller = {} } = row
+  showDialog({
+    title: t('audit.record', { seq: row.seq }), side: true,
+    body: [
+      facts([
+        [t('column.time'), when(row.time)], [t('column.method'), term('type', row.type)], [t('column.action'), row.action && code(row.action)],
+        [t('column.tool'), row.name && code(row.name)], [t('column.plugin'), row.plugin],
+        [t('column.outcome'), row.outcome && badge('outcome', row.outcome)], [t('column.took'), row.durationMs && took(row.durationMs)],
+        [t('column.who'), whose(row)], [t('column.token'), caller.token], [t('column.door'), caller.door && term('door', caller.door)],
+        [t('column.session'), caller.session && code(caller.session)], [t('column.address'), caller.address], [t('column.client'), caller.client],
+        [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
+        [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
+        [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
+        [t('column.replica'), row.replica && code(row.replica)], [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
+      ]),
+      row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),
+      row.detail && card(t('audit.detail'), facts(Object.entries(row.detail).map(([key, value]) => [code(key), String(value)]))),
+      row.fields && card(t('audit.fields'), listing(JSON.stringify(row.fields, null, 2), t('audit.fields'))),
+    ],
+  })
+}

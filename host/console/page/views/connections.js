@@ -1,0 +1,69 @@
+// What hako is connected to: upstream servers, credentials, its replicas, and who is logged in.
+import { h, put } from '../dom.js'
+import { ago, digest, t, term, time } from '../language.js'
+import { badge, card, code, head, may, when } from '../parts.js'
+import { table } from '../table.js'
+
+export default function connections(page) {
+  const upstreams = table({
+    caption: t('connections.upstreams'), rowKey: row => row.name, empty: t('connections.noUpstreams'),
+    columns: [
+      { label: t('column.server'), cell: row => [h('strong', {}, row.name), h('small', {}, [row.server, row.version].filter(Boolean).join(' '))] },
+      { label: t('column.state'), cell: row => badge('state', row.state) },
+      { label: t('column.transport'), class: 'wide', cell: row => `${row.transport} ${row.protocol ?? ''}` },
+      { label: t('column.tools'), class: 'number', cell: row => row.tools ?? 0 },
+      { label: t('column.since'), class: 'wide nowrap', cell: row => when(row.since) },
+      { label: t('column.reason'), class: 'grow', cell: upstreamNotes },
+    ],
+  })
+  const credentials = table({
+    caption: t('connections.credentials'), rowKey: row => `${row.name}/${row.tenant ?? ''}`, empty: t('connections.noCredentials'),
+    columns: [
+      { label: t('column.credential'), cell: row => [h('strong', {}, row.name), h('small', {}, row.tenant ?? '')] },
+      { label: t('column.state'), cell: row => badge('state', row.state) },
+      { label: t('column.provider'), class: 'wide', cell: row => row.provider || t('connections.token') },
+      { label: t('column.expires'), class: 'wide nowrap', cell: row => row.expires ? when(row.expires) : '–' },
+      { label: t('column.reason'), class: 'grow', cell: row => row.remedy ? row.remedy : Object.entries(row.facts ?? {}).map(([key, value]) => `${key}: ${value} `) },
+    ],
+  })
+  const replicas = table({
+    caption: t('overview.replicas'), rowKey: row => row.id, empty: t('replicas.empty'),
+    columns: [
+      { label: t('column.replica'), cell: row => [code(digest(row.id)), ' ', row.self && h('span', { class: 'badge plain' }, t('replicas.self'))] },
+      { label: t('column.host'), cell: row => row.host },
+      { label: t('column.version'), cell: row => row.version },
+      { label: t('column.started'), class: 'wide nowrap', cell: row => when(row.started) },
+      { label: t('column.seen'), class: 'wide nowrap', cell: row => ago(row.seen) },
+    ],
+  })
+  const admin = may(page.session, 'admin')
+  const sessions = table({
+    caption: t('connections.sessions'), rowKey: row => `${row.user}/${row.created}/${row.address}`, empty: '–',
+    columns: [
+      { label: t('column.who'), cell: row => [row.user, ' ', row.self && h('span', { class: 'badge plain' }, t('connections.you'))] },
+      { label: t('column.role'), cell: row => term('role', row.role) },
+      { label: t('column.via'), class: 'wide', cell: row => term('via', row.via) },
+      { label: t('column.address'), class: 'wide', cell: row => code(row.address ?? '') },
+      { label: t('column.seen'), class: 'nowrap', cell: row => ago(row.seen) },
+    ],
+  })
+  put(page.root, head(t('nav.connections')),
+    card(t('connections.upstreams'), upstreams.element), card(t('connections.credentials'), credentials.element),
+    card(t('overview.replicas'), replicas.element), admin && card(t('connections.sessions'), sessions.element))
+  page.poll(10_000, async () => {
+    const [servers, secrets, machines, people] = await Promise.all(
+      [page.get('upstreams'), page.get('credentials'), page.get('replicas'), admin ? page.get('sessions') : { items: [] }])
+    upstreams.update(servers.items)
+    credentials.update(secrets.items)
+    replicas.update(machines.items)
+    sessions.update(people.items)
+  })
+}
+
+function upstreamNotes(row) {
+  return [
+    row.error && h('span', {}, row.error),
+    row.error && row.retry && h('small', {}, t('connections.retry', { at: time(row.retry) })),
+    row.omitted?.length > 0 && h('small', {}, t('connections.omitted', { n: row.omitted.length }), ' ', row.omitted.join('; ')),
+  ]
+}

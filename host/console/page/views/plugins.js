@@ -1,0 +1,170 @@
+// Plugins: what they may do in plain words, and the operator's yes and no.
+import { chooser } from '../choose.js'
+import { decide } from '../dialog.js'
+import { h, put } from '../dom.js'
+import { digest, moment, t } from '../language.js'
+import { badge, card, code, facts, guarded, head } from '../parts.js'
+import { live, post, segment } from '../server.js'
+import { table } from '../table.js'
+
+export default function plugins(page) {
+  if (page.path.length > 0) one(page, page.path[0])
+  else all(page)
+}
+
+function all(page) {
+  const list = table({
+    caption: t('nav.plugins'), rowKey: row => `${row.name}/${row.file ?? ''}/${row.digest}`, empty: t('plugins.empty'),
+    open: row => { if (row.name) location.hash = `#/plugins/${segment(row.name)}` },
+    columns: [
+      { label: t('column.plugin'), cell: row => [h('strong', {}, row.name || row.file), h('small', {}, row.title ?? ''), row.reason && h('small', { class: 'narrow' }, row.reason)] },
+      { label: t('column.state'), cell: row => badge('state', row.state) },
+      { label: t('column.version'), class: 'wide', cell: row => row.version },
+      { label: t('column.tools'), class: 'number', cell: row => row.tools ?? 0 },
+      { label: t('column.running'), class: 'number wide', cell: row => row.running ?? 0 },
+      { label: t('column.reason'), class: 'wide grow', cell: row => row.reason ?? '' },
+    ],
+  })
+  put(page.root, head(t('nav.plugins')), list.element)
+  const again = page.poll(15_000, async () => list.update(await page.pages('plugins')))
+  live.addEventListener('plugins', again, { signal: page.signal })
+}
+
+function one(page, name) {
+  let shown = ''
+  const again = page.poll(15_000, async () => {
+    const plugin = await page.get(`plugins/${segment(name)}`)
+    if (JSON.stringify(plugin) === shown) return
+    shown = JSON.stringify(plugin)
+    page.show(details(page, plugin, again))
+  })
+  put(page.root, head(name))
+  live.addEventListener('plugins', again, { signal: page.signal })
+}
+
+function details(page, plugin, again) {
+  const { ask, consent } = plugin
+  return [
+    h('p', { class: 'back' }, h('a', { href: '#/plugins' }, t('nav.plugins'))),
+    head(plugin.name, badge('state', plugin.state), actions(page, plugin, again)),
+    plugin.description && h('p', { class: 'lead' }, plugin.description),
+    plugin.reason && h('p', { class: 'notice' }, plugin.reason),
+    ask && !ask.ready && unready(plugin),
+    h('div', { class: 'pair' },
+      card(t('plugins.asks'), lines(plugin.asks)),
+      card(t('plugins.gets'), plugin.gets?.length ? lines(plugin.gets) : h('p', { class: 'hint' }, t('plugins.getsNothing')))),
+    card(t('plugins.tools'), toolList(plugin)),
+    h('div', { class: 'pair' },
+      card(t('plugins.facts'), facts([
+        [t('column.version'), plugin.version], [t('plugins.license'), plugin.license], [t('plugins.file'), plugin.path && code(plugin.path)],
+        [t('plugins.digest'), plugin.digest && code(plugin.digest)],
+        [t('plugins.serving'), plugin.serving && plugin.serving !== plugin.digest && code(plugin.serving)],
+        [t('plugins.consent'), consent && consentText(consent)], [t('plugins.note'), consent?.note],
+      ])),
+      card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), String(value)])))),
+  ]
+}
+
+/** unready says what is missing before a plugin can be approved: choices that can be made here, or something for the terminal. */
+function unready({ ask, choose }) {
+  const terminal = ask.remedy && h('pre', { tabindex: 0 }, ask.remedy)
+  if (!choose) return card(t('plugins.notHere'), h('p', {}, ask.problem ?? ''), terminal)
+  return card(t('choose.needed'), h('p', {}, t('choose.neededAbout')), h('details', {}, h('summary', {}, t('choose.terminal')), h('p', { class: 'hint' }, ask.problem ?? ''), terminal))
+}
+
+function consentText(consent) {
+  if (consent.revokedAt) return t('plugins.revoked', { by: consent.revokedBy ?? '', at: moment(consent.revokedAt) })
+  return t('plugins.approved', { by: consent.approvedBy ?? '', at: moment(consent.approvedAt), version: consent.version })
+}
+
+function lines(texts) {
+  return h('ul', { class: 'lines' }, (texts ?? []).map(text => h('li', {}, text)))
+}
+
+function toolList(plugin) {
+  if (!plugin.tools?.length) return h('p', { class: 'hint' }, t('plugins.noTools'))
+  return h('ul', { class: 'lines' }, plugin.tools.map(tool => h('li', {},
+    plugin.state === 'active' ? h('a', { href: `#/tools/${segment(tool.name)}` }, code(tool.name)) : code(tool.name),
+    h('span', { class: 'hint' }, ` ${firstLine(tool.description) || tool.title || ''}`))))
+}
+
+function firstLine(text) {
+  return String(text ?? '').split('\n')[0]
+}
+
+function actions(page, plugin, again) {
+  const { ask, choose, consent } = plugin
+  return guarded(page.session, 'admin',
+    ask?.ready && h('button', { type: 'button', class: 'primary', onclick: () => approve(plugin, ask, again) }, t('plugins.approve')),
+    choose && h('button', { type: 'button', class: ask && !ask.ready ? 'primary' : null, onclick: () => choosing(plugin, again) }, t(ask ? 'choose.open' : 'choose.change')),
+    consent && !consent.revokedAt && h('button', { type: 'button', onclick: () => revoke(plugin, again) }, t('plugins.revoke')))
+}
+
+/**
+ * choosing lets one choose what the plugin gets, and then shows it for the yes. chosen is what was chosen before, if one comes back, and wrong what the server
+ * says of its fields since.
+ */
+function choosing(plugin, again, chosen, wrong = {}) {
+  const { name, choose } = plugin
+  const form = chooser(choose, chosen, () => dialog.querySelector('footer .primary').click())
+  const dialog = decide({
+    title: t('choose.title', { name }), label: t('choose.review'), body: form.element,
+    async act() {
+      const choices = form.read()
+      try {
+        const ask = await post(`plugins/${segment(name)}/review`, { digest: choose.digest, choices })
+        dialog.close()
+        approve(plugin, ask, again, { choices })
+      } catch (error) {
+        if (error.fields) form.mark(error.fields)
+        throw error
+      }
+    },
+  })
+  form.element.querySelector('input, textarea').focus()
+  form.mark(wrong)
+}
+
+/** approve shows what there is to say yes to. Where that has changed in the meantime, it is shown anew. */
+function approve(plugin, ask, again, { choices, changed = false } = {}) {
+  const dialog = decide({
+    title: t('plugins.approveTitle', { name: plugin.name }),
+    label: t('plugins.approve'),
+    back: choices && (() => choosing(plugin, again, choices)),
+    body: [
+      changed && h('p', { class: 'notice', role: 'alert' }, t('plugins.changed')),
+      ask.additions && news(ask),
+      h('h3', {}, t('plugins.asks')), lines(ask.asks),
+      ask.gets?.length > 0 && [h('h3', {}, t('plugins.withYes')), lines(ask.gets)],
+      facts([[t('plugins.digest'), code(digest(ask.digest))]]),
+    ],
+    async act() {
+      try {
+        await post(`plugins/${segment(plugin.name)}/approve`, { digest: ask.digest, version: ask.version, choices })
+      } catch (error) {
+        const changed = error.status === 409 && error.body.ask
+        if (!changed && !(error.fields && choices)) throw error
+        dialog.close()
+        if (changed) approve(plugin, changed, again, { choices, changed: true })
+        else choosing(plugin, again, choices, error.fields)
+      }
+      again()
+    },
+  })
+}
+
+function news(ask) {
+  if (ask.additions.length === 0) return h('p', { class: 'notice good' }, t('plugins.noMore', { version: ask.additionsTo ?? '' }))
+  return h('div', { class: 'news' }, h('h3', {}, t('plugins.more', { version: ask.additionsTo ?? '' })), lines(ask.additions))
+}
+
+function revoke(plugin, again) {
+  decide({
+    title: t('plugins.revokeTitle', { name: plugin.name }), label: t('plugins.revoke'), danger: true,
+    body: h('p', {}, t('plugins.revokeAbout')),
+    async act() {
+      await post(`plugins/${segment(plugin.name)}/revoke`, { digest: plugin.digest })
+      again()
+    },
+  })
+}

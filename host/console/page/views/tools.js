@@ -1,0 +1,161 @@
+// Tools: how they do, what they take, and a way to try them.
+import { callsSeries, chart, latencySeries, sparkline } from '../chart.js'
+import { h, put } from '../dom.js'
+import { json, milliseconds, number, percent, rate, t } from '../language.js'
+import { badge, card, code, facts, guarded, head, listing, may, panel, problem, took } from '../parts.js'
+import { resultView } from '../result.js'
+import { jsonForm, schemaForm } from '../schema-form.js'
+import { live, post, segment } from '../server.js'
+import { spanned } from '../span.js'
+import { table } from '../table.js'
+
+const orders = {
+  byName: (a, b) => a.name.localeCompare(b.name),
+  byCalls: (a, b) => b.calls - a.calls,
+  byFailures: (a, b) => (b.failures ?? 0) - (a.failures ?? 0),
+  byLatency: (a, b) => (b.p95Ms ?? 0) - (a.p95Ms ?? 0),
+}
+
+export default function tools(page) {
+  if (page.path.length > 0) one(page, page.path[0])
+  else all(page)
+}
+
+function all(page) {
+  const text = h('input', { type: 'search', placeholder: t('tools.filter'), 'aria-label': t('tools.filter') })
+  const sort = h('select', { 'aria-label': t('tools.sort') },
+    Object.keys(orders).map(key => h('option', { value: key }, t(`tools.${key}`))))
+  const list = table({
+    caption: t('nav.tools'), rowKey: row => row.name, empty: t('tools.empty'),
+    open: row => { location.hash = `#/tools/${segment(row.name)}` },
+    columns: [
+      { label: t('column.tool'), cell: row => [code(row.name), h('small', {}, row.title ?? '')] },
+      { label: t('column.plugin'), class: 'wide', cell: row => row.plugin },
+      { label: t('column.hints'), class: 'wide', cell: hints },
+      { label: t('column.calls'), class: 'number', cell: row => number(row.calls) },
+      { label: t('column.failed'), class: 'number', cell: row => row.calls ? percent(row.failures / row.calls) : '–' },
+      { label: 'p95', class: 'number', cell: row => row.calls ? took(row.p95Ms) : '–' },
+      { label: t('column.course'), class: 'wide', cell: row => row.spark && sparkline(row.spark, 'tone-calls') },
+    ],
+  })
+  let tools = []
+  let figures = new Map()
+  const show = () => {
+    const wanted = text.value.trim().toLowerCase()
+    const rows = tools.map(item => ({ calls: 0, ...figures.get(item.name), ...item }))
+    list.update(rows.filter(row => [row.name, row.title, row.plugin].join(' ').toLowerCase().includes(wanted)).toSorted(orders[sort.value]))
+  }
+  const span = spanned(page, async span => {
+    const top = await page.get('series/top', { span, by: 'calls', limit: 200 })
+    figures = new Map(top.items.map(item => [item.tool, item]))
+    show()
+    return top
+  })
+  put(page.root, head(t('nav.tools'), span), h('div', { class: 'tools' }, text, sort), list.element)
+  text.addEventListener('input', show)
+  sort.addEventListener('change', show)
+  const again = page.poll(15_000, async () => {
+    tools = await page.pages('tools')
+    show()
+  })
+  live.addEventListener('plugins', again, { signal: page.signal })
+}
+
+function hints(tool) {
+  return [
+    tool.readOnly && h('span', { class: 'badge plain' }, t('hint.readOnly')),
+    tool.destructive && !tool.readOnly && h('span', { class: 'badge warn' }, t('hint.destructive')),
+    tool.openWorld && h('span', { class: 'badge plain' }, t('hint.openWorld')),
+  ]
+}
+
+function one(page, name) {
+  const calls = chart({ title: t('chart.calls'), format: rate, stacked: true })
+  const latency = chart({ title: t('chart.latency'), format: milliseconds })
+  put(page.root, head(name))
+  page.get(`tools/${segment(name)}`).then(tool => {
+    const attempt = trial(page, tool)
+    const span = spanned(page, async span => {
+      const series = await page.get('series', { span, tool: name })
+      calls.draw(callsSeries(series))
+      latency.draw(latencySeries(series))
+      return series
+    })
+    page.show(
+      h('p', { class: 'back' }, h('a', { href: '#/tools' }, t('nav.tools'))),
+      head(code(tool.name), hints(tool), span),
+      tool.description && h('p', { class: 'lead' }, tool.description),
+      h('div', { class: 'pair' }, panel(calls.element), panel(latency.element)),
+      h('div', { class: 'pair' }, attempt.form, h('div', { class: 'stack' }, attempt.result, about(tool))))
+  }).catch(error => error.name === 'AbortError' || page.failed(error))
+}
+
+function about(tool) {
+  return card(t('tools.about'),
+    facts([
+      [tool.upstream ? t('column.upstream') : t('column.plugin'), h('a', { href: tool.upstream ? '#/connections' : `#/plugins/${segment(tool.plugin)}` }, tool.plugin)],
+      [t('tools.title'), tool.title],
+      ...Object.entries(tool.limits ?? {}).map(([key, value]) => [code(key), String(value)]),
+    ]),
+    h('p', {}, h('a', { href: `#/audit?tool=${segment(tool.name)}` }, t('calls.audit'))),
+    h('details', {}, h('summary', {}, t('tools.input')), listing(json(tool.inputSchema), t('tools.input'))),
+    tool.outputSchema && h('details', {}, h('summary', {}, t('tools.output')), listing(json(tool.outputSchema), t('tools.output'))))
+}
+
+/** trial is the form that calls the tool, and where its result appears. */
+function trial(page, tool) {
+  let form, running
+  let asJSON = false
+  const fields = h('div')
+  const result = h('div', { class: 'result', 'aria-live': 'polite' })
+  const call = h('button', { type: 'submit', class: 'primary' }, t('tools.call'))
+  const stop = h('button', { type: 'button', hidden: true, onclick: () => running?.abort() }, t('tools.stop'))
+  const change = h('button', { type: 'button', class: 'small' })
+  const use = values => {
+    form = asJSON ? jsonForm(values) : schemaForm(tool.inputSchema, values)
+    put(fields, form.element)
+    put(change, t(asJSON ? 'form.toFields' : 'form.toJSON'))
+  }
+  change.addEventListener('click', () => {
+    const values = form.read() ?? (asJSON ? undefined : {})
+    if (values === undefined) return
+    asJSON = !asJSON
+    use(values)
+  })
+  const clear = h('button', { type: 'button', onclick: () => {
+    use(asJSON ? {} : undefined)
+    put(result)
+  } }, t('tools.clear'))
+  use()
+  const submit = async event => {
+    event.preventDefault()
+    const input = form.read()
+    if (input === undefined || running || !may(page.session, 'admin')) return
+    running = new AbortController()
+    stop.hidden = false
+    put(result, h('p', { class: 'hint' }, t('tools.running')))
+    try {
+      put(result, outcome(await post(`tools/${segment(tool.name)}/call`, { arguments: input }, running.signal)))
+    } catch (error) {
+      put(result, error.name === 'AbortError' ? h('p', { class: 'hint' }, t('tools.stopped')) : problem(error))
+    }
+    running = undefined
+    stop.hidden = true
+    result.scrollIntoView({ block: 'nearest' })
+  }
+  page.signal.addEventListener('abort', () => running?.abort())
+  return {
+    result,
+    form: card(t('tools.try'), h('p', { class: 'hint' }, t('tools.tryAbout')),
+      h('form', { onsubmit: submit, novalidate: true }, fields,
+        h('div', { class: 'actions' }, guarded(page.session, 'admin', call), stop, clear, change))),
+  }
+}
+
+function outcome(result) {
+  return [
+    h('p', { class: 'outcome' }, h('strong', {}, t('result.text')), badge('outcome', result.outcome), took(result.durationMs)),
+    result.cut && h('p', { class: 'notice' }, t('result.cut')),
+    resultView({ content: result.content, structuredContent: result.structured }),
+  ]
+}

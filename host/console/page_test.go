@@ -1,0 +1,63 @@
+package console_test
+
+import (
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/console"
+)
+
+// TestPageWeight: the first page, all files together, is light enough for a slow phone.
+func TestPageWeight(t *testing.T) {
+	t.Parallel()
+	total := 0
+	for name, size := range console.Files() {
+		if name != "" {
+			total += size
+		}
+	}
+	t.Logf("%d files have %d bytes", len(console.Files())-1, total)
+	if total > 150_000 {
+		t.Errorf("the page has %d bytes, want at most 150 kB", total)
+	}
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	b := newWorld(t, nil).browser()
+	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+	for name := range console.Files() {
+		got := b.get(console.Path + name)
+		if kind := kinds[path.Ext("index.html"+name)]; got.status != http.StatusOK || kind != "" && got.header.Get("Content-Type") != kind {
+			t.Errorf("%s: %d, %s", name, got.status, got.header.Get("Content-Type"))
+		}
+		tag := got.header.Get("ETag")
+		again := b.do("GET", console.Path+name, nil, func(r *http.Request) { r.Header.Set("If-None-Match", tag) })
+		if again.status != http.StatusNotModified || again.body != "" || tag == "" {
+			t.Errorf("%s again: %d with %d bytes", name, again.status, len(again.body))
+		}
+	}
+	small := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip;q=0.5") })
+	if small.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(small.body, "\x1f\x8b") || small.header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("compressed: %v", small.header)
+	}
+	for _, encodings := range []string{"", "gzip;q=0", "gzip; q=0.0", "br"} {
+		plain := b.do("GET", console.Path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", encodings) })
+		if plain.header.Get("Content-Encoding") != "" || !strings.Contains(strings.ToLower(plain.body), "<!doctype html>") {
+			t.Errorf("with %q: %v", encodings, plain.header)
+		}
+	}
+	for _, name := range []string{"nothing", "views", "views/", "../console.go", "%2e%2e/console.go", "page/index.html", "index.html/"} {
+		if got := b.get(console.Path + name); got.status == http.StatusOK || strings.Contains(got.body, "package") {
+			t.Errorf("%s: %d", name, got.status)
+		}
+	}
+	if got := b.do("HEAD", console.Path, nil, nil); got.status != http.StatusOK || got.body != "" {
+		t.Errorf("HEAD: %d %q", got.status, got.body)
+	}
+	if got := b.do("POST", console.Path, nil, nil); got.status != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", got.status)
+	}
+}

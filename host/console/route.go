@@ -1,0 +1,236 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// route is one endpoint of the API.
+type route struct {
+	// name is the method and the path below Path + "api/".
+	name string
+	// role is the one that is needed; nobody means that one need not be logged in.
+	role Role
+	// query are the parameters that it takes, besides lang. anyQuery passes over others, which providers of identities may add (RFC 6749, section
+	// 4.1.2).
+	query    []string
+	anyQuery bool
+	// answer returns what is encoded as JSON. Where it is nil, serve writes the answer itself.
+	answer func(*Console, *request) (any, error)
+	serve  func(*Console, http.ResponseWriter, *request) error
+	// body is the largest one, in bytes. Zero means 16 KiB.
+	body int64
+}
+
+const (
+	usualBody = 16 << 10
+	// callBody is for the arguments of a tool.
+	callBody = 1 << 20
+)
+
+// routes are all endpoints, and who may use them.
+var routes = []route{
+	{name: "GET session", answer: (*Console).session},
+	{name: "POST login", serve: (*Console).login},
+	{name: "GET oidc/login", serve: (*Console).oidcLogin},
+	{name: "GET oidc/callback", serve: (*Console).oidcCallback, anyQuery: true},
+	{name: "POST logout", role: Viewer, serve: (*Console).logout},
+
+	{name: "GET overview", role: Viewer, answer: (*Console).overview},
+	{name: "GET plugins", role: Viewer, answer: (*Console).plugins, query: []string{"state", "q", "cursor", "limit"}},
+	{name: "GET plugins/{name}", role: Viewer, answer: (*Console).plugin},
+	{name: "POST plugins/{name}/review", role: Admin, answer: (*Console).review, body: maxChoices},
+	{name: "POST plugins/{name}/approve", role: Admin, answer: (*Console).approve, body: maxChoices},
+	{name: "POST plugins/{name}/revoke", role: Admin, answer: (*Console).revoke},
+	{name: "GET tools", role: Viewer, answer: (*Console).tools, query: []string{"plugin", "q", "cursor", "limit"}},
+	{name: "GET tools/{name}", role: Viewer, answer: (*Console).tool},
+	{name: "POST tools/{name}/call", role: Admin, answer: (*Console).call, body: callBody},
+	{name: "GET approvals", role: Viewer, answer: (*Console).approvals},
+	{name: "POST approvals/{id}", role: Approver, answer: (*Console).answerApproval},
+
+	{name: "GET audit", role: Viewer, answer: (*Console).audit, query: auditParameters},
+	{name: "GET audit/verification", role: Viewer, answer: (*Console).verification},
+	{name: "POST audit/verify", role: Viewer, serve: (*Console).verify},
+
+	{name: "GET calls", role: Viewer, serve: (*Console).calls},
+	{name: "GET series", role: Viewer, answer: (*Console).series, query: []string{"tool", "span"}},
+	{name: "GET series/top", role: Viewer, answer: (*Console).top, query: []string{"span", "by", "limit"}},
+	{name: "GET errors", role: Viewer, answer: (*Console).failures},
+
+	{name: "GET configuration", role: Viewer, answer: (*Console).configuration},
+	{name: "POST configuration/reload", role: Admin, answer: (*Console).reload},
+	{name: "GET upstreams", role: Viewer, answer: (*Console).upstreams},
+	{name: "GET credentials", role: Viewer, answer: (*Console).credentials},
+	{name: "GET replicas", role: Viewer, answer: (*Console).replicas},
+	{name: "GET sessions", role: Admin, answer: (*Console).listSessions},
+}
+
+// pattern is the route's for http.ServeMux.
+func (r route) pattern() string {
+	method, path, _ := strings.Cut(r.name, " ")
+	return method + " " + Path + "api/" + path
+}
+
+// request is one request to the API.
+type request struct {
+	*http.Request
+	// language is that of the words that the server makes, "en" or "ja".
+	language string
+	// site is the one in force when it came, address where it comes from.
+	site    *site
+	address string
+	// session is who is logged in; nil if nobody is. secret is that of its cookie.
+	session *session
+	secret  string
+
+	control *http.ResponseController
+}
+
+// handler serves one route.
+func (c *Console) handler(route route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := c.site.Load()
+		q := &request{Request: r, language: language(r), site: at, address: at.proxies.Address(r), control: http.NewResponseController(w)}
+		err := c.serve(w, q, route)
+		if err == nil {
+			return
+		}
+		f := faultOf(err)
+		if f == nil {
+			c.logger.Error("a request to the console failed", "route", route.name, "err", err)
+			f = faultInternal
+		}
+		if f == faultStore {
+			c.logger.Error("the store of the console", "route", route.name, "err", err)
+		}
+		writeFault(w, q.language, f)
+	})
+}
+
+func (c *Console) serve(w http.ResponseWriter, q *request, route route) error {
+	if err := checkQuery(q.Request, route.query); err != nil && !route.anyQuery {
+		return err
+	}
+	if err := c.identify(q); err != nil {
+		return err
+	}
+	if err := c.permit(q, route); err != nil {
+		return err
+	}
+	limit := route.body
+	if limit == 0 {
+		limit = usualBody
+	}
+	q.Body = http.MaxBytesReader(w, q.Body, limit)
+	if route.serve != nil {
+		return route.serve(c, w, q)
+	}
+	answer, err := route.answer(c, q)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// identify finds out who is logged in.
+func (c *Console) identify(q *request) error {
+	secret := q.site.cookieValue(q.Request, sessionCookie)
+	if secret == "" {
+		return nil
+	}
+	s, err := c.sessions.find(q.Context(), secret, c.now())
+	if err != nil || s == nil {
+		return err
+	}
+	if c.logins.Load().admit(&s.Person, s.proof, c.now()) != nil {
+		return c.sessions.end(q.Context(), s, false)
+	}
+	q.session, q.secret = s, secret
+	return c.sessions.touch(q.Context(), s, c.now())
+}
+
+// permit decides whether the request may be made.
+func (c *Console) permit(q *request, route route) error {
+	if isChange(q.Request) {
+		if err := checkForm(q.Request); err != nil {
+			return err
+		}
+	}
+	if route.role == nobody {
+		return nil
+	}
+	if q.session == nil {
+		return faultLogin
+	}
+	if isChange(q.Request) {
+		if err := checkCSRF(q.Request, q.secret); err != nil {
+			return err
+		}
+	}
+	if !q.session.Role.includes(route.role) {
+		return faultRole(q.session.Role, route.role)
+	}
+	return nil
+}
+
+// checkQuery refuses parameters that the route does not know, or that come twice.
+func checkQuery(r *http.Request, known []string) error {
+	if len(r.URL.RawQuery) > maxQuery {
+		return invalid("the query is longer than %d bytes", maxQuery)
+	}
+	for name, values := range r.URL.Query() {
+		if name != "lang" && !slices.Contains(known, name) {
+			return invalid("there is no parameter %q here", name)
+		}
+		if len(values) > 1 {
+			return invalid("the parameter %q is there %d times", name, len(values))
+		}
+	}
+	return nil
+}
+
+// maxQuery bounds the query of a request, in bytes.
+const maxQuery = 8 << 10
+
+// language is that which the page wants.
+func language(r *http.Request) string {
+	if r.URL.Query().Get("lang") == "ja" {
+		return "ja"
+	}
+	return "en"
+}
+
+// param is a parameter of the query; empty if it is not there.
+func (q *request) param(name string) string { return q.URL.Query().Get(name) }
+
+// decode reads the body into v: one JSON object, without members that v does not have.
+func (q *request) decode(v any) error {
+	data, err := io.ReadAll(q.Body)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		return invalid("the body is not what is expected here: %v", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("the body has something after its JSON object")
+	}
+	return nil
+}
+
+// lasting is the request's context without its end: what has begun is finished, also for who has gone.
+func (q *request) lasting() context.Context { return context.WithoutCancel(q.Context()) }
+
+// untilAnswered lifts the limit on writing the answer, for what may take longer and has limits of its own. Where the server knows no such limit,
+// there is none to lift.
+func (q *request) untilAnswered() { _ = q.control.SetWriteDeadline(time.Time{}) }

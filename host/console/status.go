@@ -1,0 +1,98 @@
+package console
+
+import (
+	"time"
+
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/mcpclient"
+)
+
+// upstreamJSON is an upstream MCP server.
+type upstreamJSON struct {
+	Name      string          `json:"name"`
+	State     mcpclient.State `json:"state"`
+	Transport string          `json:"transport"`
+	Prefix    string          `json:"prefix"`
+	Protocol  string          `json:"protocol,omitempty"`
+	Server    string          `json:"server,omitempty"`
+	Version   string          `json:"version,omitempty"`
+	Tools     int             `json:"tools"`
+	Prompts   int             `json:"prompts"`
+	Resources int             `json:"resources"`
+	Since     time.Time       `json:"since,omitzero"`
+	Error     string          `json:"error,omitempty"`
+	Retry     time.Time       `json:"retry,omitzero"`
+	Omitted   []string        `json:"omitted,omitempty"`
+	Restarts  int             `json:"restarts"`
+}
+
+func (c *Console) upstreams(*request) (any, error) {
+	items := []upstreamJSON{}
+	for _, s := range c.upstreamStatus() {
+		items = append(items, upstreamJSON{
+			s.Name, s.State, s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources,
+			s.Since.UTC(), s.Error, s.Retry.UTC(), s.Omitted, s.Restarts,
+		})
+	}
+	return listed(items), nil
+}
+
+func (c *Console) upstreamStatus() []mcpclient.Status {
+	if c.options.Upstreams == nil {
+		return nil
+	}
+	return c.options.Upstreams()
+}
+
+// credentialJSON is a credential, without its secret.
+type credentialJSON struct {
+	Name     string            `json:"name"`
+	Tenant   string            `json:"tenant"`
+	Provider string            `json:"provider"`
+	State    string            `json:"state"`
+	Expires  time.Time         `json:"expires,omitzero"`
+	Renewed  time.Time         `json:"renewed,omitzero"`
+	Facts    map[string]string `json:"facts,omitempty"`
+	Remedy   string            `json:"remedy,omitempty"`
+}
+
+func (c *Console) credentials(q *request) (any, error) {
+	list, err := c.credentialStatus(q)
+	if err != nil {
+		return nil, err
+	}
+	items := []credentialJSON{}
+	for _, s := range list {
+		items = append(items, credentialJSON{s.Credential, s.Tenant, s.Provider, s.State, s.Expires.UTC(), s.Renewed.UTC(), s.Public, s.Remedy})
+	}
+	return listed(items), nil
+}
+
+func (c *Console) credentialStatus(q *request) ([]credential.Status, error) {
+	if c.options.Credentials == nil {
+		return nil, nil
+	}
+	return c.options.Credentials(q.Context())
+}
+
+// replicaJSON is one hako process over the store.
+type replicaJSON struct {
+	ID      string    `json:"id"`
+	Host    string    `json:"host"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Seen    time.Time `json:"seen"`
+	Self    bool      `json:"self"`
+}
+
+func (c *Console) replicas(q *request) (any, error) {
+	list, err := c.options.Store.Replicas(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	items := []replicaJSON{}
+	for _, r := range list {
+		items = append(items, replicaJSON{r.ID, r.Host, r.Version, r.Started.UTC(), r.Seen.UTC(), r.ID == c.options.Store.Replica()})
+	}
+	return listed(items), nil
+}

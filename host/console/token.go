@@ -1,0 +1,68 @@
+package console
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Token opens the console to who has it. Configuration holds its hash alone.
+type Token struct {
+	// Name is for people: whose token it is. It is the user where User is empty.
+	Name string
+	// Hash is "sha256:" and 64 hexadecimal digits, as 'hako token new' prints it.
+	Hash string
+	Role Role
+	// User is who answers and acts, as the policy names people.
+	User string
+	// Expires is when it stops being valid; zero means never.
+	Expires time.Time
+}
+
+const hashPrefix = "sha256:"
+
+// Check returns what is wrong with the token: no name, a hash that is none, a role that does not exist.
+func (t *Token) Check() error {
+	digits, ok := strings.CutPrefix(t.Hash, hashPrefix)
+	hash, err := hex.DecodeString(digits)
+	switch {
+	case t.Name == "":
+		return errors.New("a token has no name: say whose it is")
+	case !ok || err != nil || len(hash) != sha256.Size:
+		return fmt.Errorf("token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", t.Name, hashPrefix)
+	case !slices.Contains(Roles, t.Role):
+		return fmt.Errorf("token %q: the role %q does not exist: there are viewer, approver and admin", t.Name, t.Role)
+	}
+	return nil
+}
+
+// user is who has the token.
+func (t *Token) user() string {
+	if t.User != "" {
+		return t.User
+	}
+	return t.Name
+}
+
+// find returns the token, in a time that does not depend on which one it is, or how much of it is right. Nil if it is none, or has expired.
+func find(tokens []Token, text string, now time.Time) *Token {
+	sum := sha256.Sum256([]byte(text))
+	given := []byte(hashPrefix + hex.EncodeToString(sum[:]))
+	var found *Token
+	for i := range tokens {
+		if subtle.ConstantTimeCompare(given, []byte(strings.ToLower(tokens[i].Hash))) == 1 {
+			found = &tokens[i]
+		}
+	}
+	if found != nil && found.expired(now) {
+		return nil
+	}
+	return found
+}
+
+func (t *Token) expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }

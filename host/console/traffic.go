@@ -1,0 +1,160 @@
+package console
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hako-run/hako/host/pipeline"
+)
+
+// maxFailures is how many failed calls are remembered.
+const maxFailures = 200
+
+// Traffic is what the console knows of the calls of this process: figures of the last hour and what the store is to have of them, failures, and those who watch. It sees every call
+// as the observer of a host. It is safe for concurrent use.
+type Traffic struct {
+	now      func() time.Time
+	hub      *hub
+	last     atomic.Uint64
+	inFlight atomic.Int64
+
+	// mu guards what follows.
+	mu       sync.Mutex
+	all      *series
+	tools    map[string]*series
+	late     []tally      // of steps that are over, and not in the store yet
+	failures []*callEvent // the last maxFailures, as a ring
+	next     int
+}
+
+var _ pipeline.Observer = (*Traffic)(nil)
+
+// NewTraffic returns a Traffic without calls.
+func NewTraffic() *Traffic { return newTraffic(time.Now) }
+
+func newTraffic(now func() time.Time) *Traffic {
+	return &Traffic{now: now, hub: newHub(), all: new(series), tools: map[string]*series{}}
+}
+
+// callEvent is one call as people see it. Its names are the catalog's; user, tenant and rule are what the host knows, not what the client says.
+type callEvent struct {
+	ID          uint64    `json:"id"`
+	Time        time.Time `json:"time"`
+	Method      string    `json:"method"`
+	Tool        string    `json:"tool"`
+	Plugin      string    `json:"plugin"`
+	Door        string    `json:"door"`
+	User        string    `json:"user"`
+	Tenant      string    `json:"tenant"`
+	Outcome     string    `json:"outcome"`
+	Failed      bool      `json:"failed"`
+	DurationMS  float64   `json:"durationMs"`
+	InputBytes  int       `json:"inputBytes"`
+	OutputBytes int       `json:"outputBytes"`
+	Decision    string    `json:"decision,omitempty"`
+	Rule        string    `json:"rule,omitempty"`
+	TraceID     string    `json:"traceId,omitempty"`
+
+	quota string
+}
+
+// CallStarted counts a call in.
+func (t *Traffic) CallStarted(string) { t.inFlight.Add(1) }
+
+// CallEnded counts a call out, and tells those who watch.
+func (t *Traffic) CallEnded(r pipeline.Record) {
+	t.inFlight.Add(-1)
+	id := t.last.Add(1)
+	t.count(&r)
+	if fails := failed(r.Outcome); fails || t.hub.count.Load() > 0 {
+		event := newCallEvent(id, &r)
+		if fails {
+			t.remember(event)
+		}
+		t.hub.call(event)
+	}
+}
+
+func newCallEvent(id uint64, r *pipeline.Record) *callEvent {
+	return &callEvent{
+		ID: id, Time: r.Started.UTC(), Method: r.Method, Tool: r.Name, Plugin: r.Source, Door: r.Caller.Door, User: r.Caller.User, Tenant: r.Caller.Tenant,
+		Outcome: string(r.Outcome), Failed: failed(r.Outcome), DurationMS: milliseconds(r.Duration), InputBytes: r.Input, OutputBytes: r.Output,
+		Decision: string(r.Action), Rule: r.Rule, TraceID: r.TraceID, quota: r.Quota,
+	}
+}
+
+// failed reports whether a call did not do what its caller wanted. One that waits for people, or that its caller gave up, has not failed.
+func failed(o pipeline.Outcome) bool {
+	return o != pipeline.OK && o != pipeline.Asked && o != pipeline.Canceled
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (t *Traffic) count(r *pipeline.Record) {
+	now, bucket, fails := t.now(), bucketOf(r.Duration), failed(r.Outcome)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all.add(now, bucket, fails)
+	t.tally("", t.all, now, bucket, fails)
+	if r.Name != "" {
+		s := t.seriesOf(r)
+		s.add(now, bucket, fails)
+		t.tally(r.Name, s, now, bucket, fails)
+	}
+}
+
+// remember keeps a failure, in the place of the oldest one where there are many.
+func (t *Traffic) remember(event *callEvent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.failures) < maxFailures {
+		t.failures = append(t.failures, event)
+		return
+	}
+	t.failures[t.next] = event
+	t.next = (t.next + 1) % maxFailures
+}
+
+// maxSeries bounds the names that have figures of their own, which take 38 MB at most; the one that was called least recently makes room.
+const maxSeries = 1000
+
+// seriesOf is the series of a name in the catalog, so that nobody can make up more than there are. mu is held.
+func (t *Traffic) seriesOf(r *pipeline.Record) *series {
+	s, ok := t.tools[r.Name]
+	if !ok {
+		if len(t.tools) >= maxSeries {
+			t.forget()
+		}
+		s = new(series)
+		t.tools[r.Name] = s
+	}
+	s.plugin = r.Source
+	return s
+}
+
+// forget forgets the series with the oldest last call.
+func (t *Traffic) forget() {
+	oldest, last := "", int64(math.MaxInt64)
+	for name, s := range t.tools {
+		if s.last < last {
+			oldest, last = name, s.last
+		}
+	}
+	for i := range t.tools[oldest].tallies {
+		t.late = t.tools[oldest].tallies[i].appendFresh(t.late)
+	}
+	delete(t.tools, oldest)
+}
+
+// failed returns the failures, newest first.
+func (t *Traffic) failed() []*callEvent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]*callEvent, 0, len(t.failures))
+	for i := range t.failures {
+		list = append(list, t.failures[(t.next+len(t.failures)-1-i)%len(t.failures)])
+	}
+	return list
+}
