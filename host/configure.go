@@ -9,19 +9,18 @@ import (
 )
 
 // configure returns a plugin's configuration for callers of whom nothing else is set.
-func (h *Host) configure(p *pluginFile) ([]byte, error) {
-	name := p.manifest.Name
-	config, err := p.manifest.Configure(h.options.Settings[name].Config)
+func (o *Options) configure(m *manifest.Manifest) ([]byte, error) {
+	config, err := m.Configure(o.Settings[m.Name].Config)
 	if err != nil {
-		return nil, fmt.Errorf("plugin.%s.config in hako.yaml: %w", name, err)
+		return nil, fmt.Errorf("plugin.%s.config in hako.yaml: %w", m.Name, err)
 	}
 	return config, nil
 }
 
 // tenantConfigs are the keys that tenants set for a plugin, by tenant.
-func (h *Host) tenantConfigs(plugin string) map[string]map[string]any {
+func (o *Options) tenantConfigs(plugin string) map[string]map[string]any {
 	configs := map[string]map[string]any{}
-	for tenant, settings := range h.options.Tenants {
+	for tenant, settings := range o.Tenants {
 		if config := settings.Config[plugin]; len(config) > 0 {
 			configs[tenant] = config
 		}
@@ -30,16 +29,16 @@ func (h *Host) tenantConfigs(plugin string) map[string]map[string]any {
 }
 
 // configureTenants returns a plugin's configuration for the tenants that have their own, by tenant.
-func (h *Host) configureTenants(p *pluginFile) (map[string][]byte, error) {
-	name, configured := p.manifest.Name, map[string][]byte{}
-	tenants := h.tenantConfigs(name)
+func (o *Options) configureTenants(m *manifest.Manifest, extism bool) (map[string][]byte, error) {
+	name, configured := m.Name, map[string][]byte{}
+	tenants := o.tenantConfigs(name)
 	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
-		err := checkTenantKeys(p, tenants[tenant])
+		err := checkTenantKeys(m, extism, tenants[tenant])
 		if err == nil {
 			values := map[string]any{}
-			maps.Copy(values, h.options.Settings[name].Config)
+			maps.Copy(values, o.Settings[name].Config)
 			maps.Copy(values, tenants[tenant])
-			configured[tenant], err = p.manifest.Configure(values)
+			configured[tenant], err = m.Configure(values)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tenants.%s.plugin.%s.config in hako.yaml: %w", tenant, name, err)
@@ -49,15 +48,15 @@ func (h *Host) configureTenants(p *pluginFile) (map[string][]byte, error) {
 }
 
 // checkTenantKeys refuses keys that cannot differ from tenant to tenant.
-func checkTenantKeys(p *pluginFile, config map[string]any) error {
-	if p.module.IsExtism() {
-		return fmt.Errorf("a plugin of the Extism ABI has one configuration for all tenants: set it under plugin.%s.config", p.manifest.Name)
+func checkTenantKeys(m *manifest.Manifest, extism bool, config map[string]any) error {
+	if extism {
+		return fmt.Errorf("a plugin of the Extism ABI has one configuration for all tenants: set it under plugin.%s.config", m.Name)
 	}
-	for _, permission := range p.manifest.Permissions.HTTP {
+	for _, permission := range m.Permissions.HTTP {
 		if _, set := config[permission.ConfigKey]; set && permission.ConfigKey != "" {
 			return &manifest.Error{Problems: []manifest.Problem{{Path: permission.ConfigKey, Message: fmt.Sprintf(
 				"is the address that the HTTP permission %s is granted for, which is the same for all tenants: set it under plugin.%s.config",
-				permission.Name, p.manifest.Name)}}}
+				permission.Name, m.Name)}}}
 		}
 	}
 	return nil

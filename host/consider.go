@@ -115,8 +115,8 @@ func (h *Host) report(before, now Status) {
 }
 
 func (h *Host) changed(now Status) {
-	if h.options.Changed != nil {
-		h.options.Changed(now)
+	if h.options().Changed != nil {
+		h.options().Changed(now)
 	}
 }
 
@@ -178,7 +178,7 @@ func (h *Host) displace(shipped, file *plugin) {
 // run commands, but obeys one that is there.
 func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 	shipped := p.source.shipped() || h.isShipped(content.module.Digest)
-	rule := h.options.Updates
+	rule := h.options().Updates
 	if shipped {
 		rule = grant.SamePermissions
 	}
@@ -212,14 +212,14 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 	}
 	mounts := map[string]grant.Mount{}
 	for _, asked := range m.Permissions.Files {
-		dir, ok := h.options.ShippedMounts[asked.Mount]
+		dir, ok := h.options().ShippedMounts[asked.Mount]
 		if !ok {
-			pending.Reason = fmt.Sprintf("its mount %s is not mapped: set shipped.mounts.%s in hako.yaml", asked.Mount, asked.Mount)
+			pending.Reason = fmt.Sprintf("plugin %s has no folder for its mount %s: set shipped.mounts.%[2]s in hako.yaml", m.Name, asked.Mount)
 			return pending
 		}
 		dir, err := filepath.Abs(dir)
 		if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
-			pending.Reason = fmt.Sprintf("mount %s: %v", asked.Mount, err)
+			pending.Reason = fmt.Sprintf("plugin %s cannot have shipped.mounts.%s: %v", m.Name, asked.Mount, err)
 			return pending
 		}
 		mounts[asked.Mount] = grant.Mount{Name: asked.Mount, Path: dir, Write: true}
@@ -237,12 +237,12 @@ func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 		}
 	}
 	configured := func(key string) bool {
-		return h.options.Credentials != nil && h.options.Credentials.Configured(strings.TrimPrefix(key, "credentials."))
+		return h.options().Credentials != nil && h.options().Credentials.Configured(strings.TrimPrefix(key, "credentials."))
 	}
-	if len(asked) == 0 || h.options.Mock || slices.ContainsFunc(asked, configured) {
+	if len(asked) == 0 || h.options().Mock || slices.ContainsFunc(asked, configured) {
 		return ""
 	}
-	return fmt.Sprintf("it needs a credential of yours: set %s in hako.yaml (docs/credentials.md)", strings.Join(asked, " or "))
+	return fmt.Sprintf("plugin %s needs a credential of yours: set %s in hako.yaml (docs/credentials.md)", m.Name, strings.Join(asked, " or "))
 }
 
 // waiting keeps a version in service that the operator consented to, also across restarts, while this one waits.
@@ -308,7 +308,7 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 
 // serve makes a service of the content under the consent and puts it in the place of the one there, unless that is the same.
 func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consent *grant.Consent) error {
-	grants, err := grant.Resolve(content.manifest, consent, h.options.Settings[content.manifest.Name].Config)
+	grants, err := grant.Resolve(content.manifest, consent, h.options().Settings[content.manifest.Name].Config)
 	if err != nil {
 		return err
 	}

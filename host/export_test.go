@@ -7,3 +7,15 @@ func (h *Host) IndexAtOnce() { h.index.settled = 0 }
 
 // AskFor bounds how long a guest is asked what it offers.
 func (h *Host) AskFor(limit time.Duration) { h.listings.time = limit }
+
+// Service tells one service of a plugin from another.
+func (h *Host) Service(name string) any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugins {
+		if p.service != nil && p.service.name == name {
+			return p.service
+		}
+	}
+	return nil
+}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/hako-run/hako/host/grant"
 )
 
 // Load looks at the folders once and brings the plugins found into service. What is wrong with a single plugin is in its Status; an
@@ -34,7 +36,7 @@ func (h *Host) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed, err := h.consents.refresh(h.options.Consents)
+	changed, err := h.consents.refresh(ctx, h.options())
 	if err != nil {
 		return err
 	}
@@ -56,10 +58,10 @@ func (h *Host) scan(ctx context.Context) error {
 // sources lists what should be there: shipped plugins first, so that one in a folder can take its place.
 func (h *Host) sources() ([]source, error) {
 	var sources []source
-	for _, shipped := range h.options.Shipped {
+	for _, shipped := range h.options().Shipped {
 		sources = append(sources, source{path: shipped.File, wasm: shipped.Wasm})
 	}
-	for _, folder := range h.options.Folders {
+	for _, folder := range h.options().Folders {
 		entries, err := os.ReadDir(folder)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("plugin folder %s does not exist: make it, or name another with --plugins", folder)
@@ -132,11 +134,8 @@ func (h *Host) Watch(ctx context.Context) error {
 		return fmt.Errorf("watch the plugin folders: %w", err)
 	}
 	defer watcher.Close()
-	for _, dir := range h.watched() {
-		if err := watcher.Add(dir); err != nil {
-			h.logger.Warn("this folder tells nothing of changes: it is looked at every two seconds", "path", dir, "err", err)
-		}
-	}
+	watched := map[string]bool{}
+	h.watch(watcher, watched)
 	compiling := make(chan struct{})
 	go func() {
 		defer close(compiling)
@@ -146,13 +145,17 @@ func (h *Host) Watch(ctx context.Context) error {
 		h.compile(ctx)
 	}()
 	defer func() { <-compiling }()
-	if h.options.Credentials != nil {
+	if h.options().Credentials != nil {
 		var renewing sync.WaitGroup
-		renewing.Go(func() { h.options.Credentials.Watch(ctx) })
+		renewing.Go(func() { h.options().Credentials.Watch(ctx) })
 		defer renewing.Wait()
 	}
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
+	var consented <-chan struct{}
+	if s := h.options().ConsentStore; s != nil {
+		consented = s.Changes(ctx, grant.Topic)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,20 +163,35 @@ func (h *Host) Watch(ctx context.Context) error {
 		case <-watcher.Events:
 			settle(ctx, watcher.Events)
 		case <-watcher.Errors:
+		case <-consented:
 		case <-poll.C:
 		case <-h.listings.answered:
 		}
 		if err := h.scan(ctx); err != nil && ctx.Err() == nil {
 			h.logger.Error("look at the plugin folders", "err", err)
 		}
+		h.watch(watcher, watched)
+	}
+}
+
+// watch has the watcher tell of the directories that it does not watch yet.
+func (h *Host) watch(watcher *fsnotify.Watcher, watched map[string]bool) {
+	for _, dir := range h.watched() {
+		if watched[dir] {
+			continue
+		}
+		watched[dir] = true
+		if err := watcher.Add(dir); err != nil {
+			h.logger.Warn("this folder tells nothing of changes: it is looked at every two seconds", "path", dir, "err", err)
+		}
 	}
 }
 
 // watched are the directories whose changes matter.
 func (h *Host) watched() []string {
-	dirs := append([]string(nil), h.options.Folders...)
-	if h.options.Consents != "" {
-		dirs = append(dirs, filepath.Dir(h.options.Consents))
+	dirs := append([]string(nil), h.options().Folders...)
+	if h.options().Consents != "" {
+		dirs = append(dirs, filepath.Dir(h.options().Consents))
 	}
 	return dirs
 }

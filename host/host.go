@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	execbroker "github.com/hako-run/hako/host/broker/exec"
@@ -24,6 +25,8 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
+	statestore "github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/trace"
 )
 
 // Options configures a Host. A nil *Options means all defaults: no plugins at all.
@@ -38,6 +41,9 @@ type Options struct {
 	ShippedMounts map[string]string
 	// Consents is the file with the operator's consents. It need not exist. Empty means none: only shipped plugins run.
 	Consents string
+	// ConsentStore, if not nil, has the consents instead of the file Consents: a store that replicas share; see grant.LoadStored. The caller
+	// closes it, after the host.
+	ConsentStore *statestore.Store
 	// Updates says what happens to a new version of a plugin with consent that asks for no more than the old one.
 	Updates grant.UpdateRule
 	// MemoryBudget bounds the memory of all plugins together, in bytes; see sandbox.Options. Zero means 2 GiB.
@@ -47,6 +53,8 @@ type Options struct {
 	// DataDir keeps the databases of plugins, one file for each plugin and tenant; package sqlbroker has the layout. Empty keeps plugins
 	// that ask for one from working.
 	DataDir string
+	// Databases, if not nil, has the databases of plugins instead of DataDir: in a store that replicas share.
+	Databases *sqlbroker.Place
 	// Settings are the operator's for single plugins, by name.
 	Settings map[string]Settings
 	// Tenants are the operator's for callers of single tenants, by name. Callers of others get what is set for all.
@@ -78,8 +86,10 @@ type Options struct {
 	// Changed is told of each change of a plugin: it comes into service or goes out of it, another version does, or it waits. One whose file is
 	// gone has the state Removed. It is called from one goroutine at a time and must not call the host. It may be nil.
 	Changed func(Status)
-	// Observer sees every call, every HTTP request if it is a RequestObserver, every statement if it is a StatementObserver, and every
-	// command if it is a CommandObserver. It may be nil.
+	// Tracer makes spans of calls and of what they do. Nil makes none.
+	Tracer *trace.Tracer
+	// Observer sees every call, every HTTP request if it is a RequestObserver, every statement if it is a StatementObserver, every command
+	// if it is a CommandObserver, and what becomes of instances if it is a sandbox.Observer. It may be nil.
 	Observer pipeline.Observer
 	// Logger receives what happens. Nil discards it.
 	Logger *slog.Logger
@@ -143,7 +153,8 @@ type Shipped struct {
 
 // Host runs plugins. It is safe for concurrent use.
 type Host struct {
-	options  Options
+	// current are the options; only Reconfigure changes them, with scanning held.
+	current  atomic.Pointer[Options]
 	logger   *slog.Logger
 	engine   *sandbox.Engine
 	catalog  *catalog.Catalog
@@ -172,28 +183,34 @@ type Host struct {
 // New returns a Host without plugins; Load or Watch brings them. It fails if the cache directory cannot be used.
 func New(options *Options) (*Host, error) {
 	h := &Host{catalog: new(catalog.Catalog), plugins: map[string]*plugin{}, added: make(chan struct{}, 1), listings: newListings()}
+	o := new(Options)
 	if options != nil {
-		h.options = *options
+		*o = *options
 	}
-	if h.logger = h.options.Logger; h.logger == nil {
+	h.current.Store(o)
+	if h.logger = o.Logger; h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
-	engineOptions := &sandbox.Options{Logger: h.logger, Redact: h.redact, MemoryBudget: h.options.MemoryBudget}
+	engineOptions := &sandbox.Options{Logger: h.logger, Redact: h.redact, MemoryBudget: o.MemoryBudget}
 	h.index = openIndex("")
-	if dir := h.options.CacheDir; dir != "" {
+	if dir := o.CacheDir; dir != "" {
 		h.index = openIndex(filepath.Join(dir, "index.json"))
 		engineOptions.CacheDir = filepath.Join(dir, "compiled")
 		h.store.dir = filepath.Join(dir, "plugins")
 	}
 	var err error
+	engineOptions.Observer, _ = o.Observer.(sandbox.Observer)
 	if h.engine, err = sandbox.New(engineOptions); err != nil {
 		return nil, err
 	}
 	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
-		Missing: h.missing, Locale: h.options.Locale, Governance: h.options.Governance, Observer: h.options.Observer, Logger: h.logger,
+		Missing: h.missing, Locale: o.Locale, Governance: o.Governance, Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
 	})
 	return h, nil
 }
+
+// options are those in force. They must not be changed.
+func (h *Host) options() *Options { return h.current.Load() }
 
 // Catalog is what is on offer. It changes while Watch runs.
 func (h *Host) Catalog() *catalog.Catalog { return h.catalog }
@@ -216,8 +233,8 @@ func (h *Host) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
 // Usable reports whether callers of the tenant have what the source needs: if it asks for credentials, their own or a shared one. Any one
 // makes a plugin useful, which may know several services. Recordings need none.
 func (h *Host) Usable(tenant string, source *catalog.Source) bool {
-	return len(source.Credentials) == 0 || h.options.Mock || slices.ContainsFunc(source.Credentials, func(name string) bool {
-		return h.options.Credentials != nil && h.options.Credentials.ConfiguredFor(tenant, name)
+	return len(source.Credentials) == 0 || h.options().Mock || slices.ContainsFunc(source.Credentials, func(name string) bool {
+		return h.options().Credentials != nil && h.options().Credentials.ConfiguredFor(tenant, name)
 	})
 }
 
@@ -225,6 +242,9 @@ func (h *Host) Usable(tenant string, source *catalog.Source) bool {
 func (h *Host) MayAsk(caller pipeline.Caller, tool *catalog.Tool) bool {
 	return h.pipeline.MayAsk(caller, tool)
 }
+
+// Memory tells how much of the memory budget of all plugins is used, and how much there is, in bytes.
+func (h *Host) Memory() (used, limit int64) { return h.engine.Memory() }
 
 // Close takes all plugins out of the catalog, waits for the calls in flight and frees everything. It may be called twice.
 func (h *Host) Close() error {
@@ -243,8 +263,8 @@ func (h *Host) Close() error {
 	h.listings.close()
 	h.retired.Wait()
 	err := h.engine.Close()
-	if h.options.Credentials != nil {
-		err = errors.Join(err, h.options.Credentials.Close())
+	if h.options().Credentials != nil {
+		err = errors.Join(err, h.options().Credentials.Close())
 	}
 	return err
 }
@@ -257,7 +277,7 @@ func (h *Host) missing(kind, name string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {
-		if p.status.State != Active && p.offers(name, h.options.Settings) {
+		if p.status.State != Active && p.offers(name, h.options().Settings) {
 			return &pipeline.NotAllowedError{Name: name, Reason: fmt.Sprintf("plugin %s is %s: %s", p.status.Name, p.status.State, p.status.Reason)}
 		}
 	}
@@ -297,6 +317,10 @@ type Status struct {
 	Tools []string
 	// Running and Waiting count its calls now: those in an instance and those that wait for one.
 	Running, Waiting int
+	// Idle and Used count its instances between calls: those ready for one, and those that have to be put back first.
+	Idle, Used int
+	// Interpreted says that its code is not compiled yet.
+	Interpreted bool
 }
 
 // Plugins lists all plugins found, active or not, by name and path.
@@ -307,7 +331,9 @@ func (h *Host) Plugins() []Status {
 	for _, p := range h.plugins {
 		status := p.status
 		if p.service != nil {
-			status.Running, status.Waiting = p.service.sandbox.Load()
+			load := p.service.sandbox.Load()
+			status.Running, status.Waiting = load.Running, load.Waiting
+			status.Idle, status.Used, status.Interpreted = load.Idle, load.Used, load.Interpreted
 		}
 		list = append(list, status)
 	}

@@ -61,6 +61,10 @@ type world struct {
 	consents string
 }
 
+// patience is the time that calls have in tests that are not about it, and how long those wait: guests may run in the interpreter, under the
+// race detector, on a busy machine.
+const patience = 10 * time.Minute
+
 func newWorld(t *testing.T, change func(*host.Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +72,7 @@ func newWorld(t *testing.T, change func(*host.Options)) *world {
 	if err := os.Mkdir(w.folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: filepath.Join(dir, "cache")}
+	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: filepath.Join(dir, "cache"), Limits: manifest.Limits{Time: patience}}
 	if change != nil {
 		change(options)
 	}
@@ -424,7 +428,7 @@ func TestWatch(t *testing.T) {
 	defer w.Catalog().Watch(func() { changed <- struct{}{} })()
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		deadline := time.After(30 * time.Second)
+		deadline := time.After(patience)
 		for !holds() {
 			select {
 			case <-changed:

@@ -114,7 +114,7 @@ func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 	if module, ok := h.index.lookup(source.path, c.stamp); ok && c.stamp.Wasm.Size <= h.maxPluginSize() {
 		return interpret(module, nil)
 	}
-	content, err := source.read(h.options.MaxPluginSize)
+	content, err := source.read(h.options().MaxPluginSize)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,10 @@ func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 }
 
 func (h *Host) maxPluginSize() int64 {
-	if h.options.MaxPluginSize == 0 {
+	if h.options().MaxPluginSize == 0 {
 		return manifest.MaxModuleBytes
 	}
-	return h.options.MaxPluginSize
+	return h.options().MaxPluginSize
 }
 
 // keepCopy makes sure that there is a copy of the plugin, which is read again if only the index is known.
@@ -138,7 +138,7 @@ func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 		if h.store.touch(digest) {
 			return nil
 		}
-		read, err := p.source.read(h.options.MaxPluginSize)
+		read, err := p.source.read(h.options().MaxPluginSize)
 		if err != nil {
 			return err
 		}

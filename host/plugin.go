@@ -50,6 +50,8 @@ type service struct {
 	tools    []string
 	sandbox  *sandbox.Plugin
 	closers  []io.Closer
+	// extism says that it is a guest of that ABI.
+	extism bool
 	// known says that an earlier process served the same file, and so has probably left compiled code in the cache.
 	known bool
 }
@@ -66,8 +68,8 @@ func (s *service) close() error {
 // build makes a service of what was read, under its grants. Nothing of the plugin runs, unless it is an Extism guest that has not yet
 // been asked for its tools.
 func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants grant.Grants) (_ *service, err error) {
-	settings := h.options.Settings[p.manifest.Name]
-	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: h.identity(p, grants), grants: grants, manifest: p.manifest, known: p.wasm == nil}
+	settings := h.options().Settings[p.manifest.Name]
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: h.identity(p, grants), grants: grants, manifest: p.manifest, extism: p.module.IsExtism(), known: p.wasm == nil}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -77,7 +79,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	}()
 	spec := sandbox.Spec{
 		Name:   s.name,
-		Limits: settings.Limits.Or(h.options.Limits).Or(p.manifest.Limits),
+		Limits: settings.Limits.Or(h.options().Limits).Or(p.manifest.Limits),
 		State:  cmp.Or(settings.State, p.manifest.Permissions.State),
 		Clock:  h.clock(p),
 	}
@@ -127,26 +129,26 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbrok
 	if len(p.manifest.Permissions.HTTP) == 0 {
 		return nil, nil
 	}
-	options := &httpbroker.Options{Logger: h.logger, Proxy: h.options.Proxy, Rules: h.options.Settings[s.name].HTTP}
+	options := &httpbroker.Options{Logger: h.logger, Proxy: h.options().Proxy, Rules: h.options().Settings[s.name].HTTP}
 	if err := checkRules(s.name, options.Rules, p.manifest.Permissions.HTTP); err != nil {
 		return nil, err
 	}
-	if observer, ok := h.options.Observer.(RequestObserver); ok {
+	if observer, ok := h.options().Observer.(RequestObserver); ok {
 		options.Observe = func(o httpbroker.Observation) { observer.RequestEnded(s.name, o) }
 	}
-	if h.options.Credentials != nil {
-		options.Credentials = h.options.Credentials
+	if h.options().Credentials != nil {
+		options.Credentials = h.options().Credentials
 	}
-	if h.options.Mock {
+	if h.options().Mock {
 		options.Replay = p.recordings
 		if options.Replay == nil {
 			options.Replay = new(httpbroker.Recordings)
 		}
 	}
-	if dir := h.options.RecordDir; dir != "" {
+	if dir := h.options().RecordDir; dir != "" {
 		r := &recorder{path: filepath.Join(dir, s.name+".recordings.json"), now: time.Now}
-		if h.options.Clock != nil {
-			r.now = h.options.Clock
+		if h.options().Clock != nil {
+			r.now = h.options().Clock
 		}
 		s.closers = append(s.closers, r)
 		options.Record = r.add
@@ -178,11 +180,16 @@ func (h *Host) database(s *service, grants grant.Grants) (*sqlbroker.Broker, err
 	if grants.SQL == nil {
 		return nil, nil
 	}
-	if h.options.DataDir == "" {
+	options := sqlbroker.Options{Logger: h.logger}
+	switch {
+	case h.options().Databases != nil:
+		options.Place, options.Dir = h.options().Databases, s.name
+	case h.options().DataDir != "":
+		options.Dir = filepath.Join(h.options().DataDir, sqlbroker.Folder, s.name)
+	default:
 		return nil, fmt.Errorf("plugin %s: there is no directory for its database: set DataDir", s.name)
 	}
-	options := sqlbroker.Options{Dir: filepath.Join(h.options.DataDir, sqlbroker.Folder, s.name), Logger: h.logger}
-	if observer, ok := h.options.Observer.(StatementObserver); ok {
+	if observer, ok := h.options().Observer.(StatementObserver); ok {
 		options.Observe = func(o sqlbroker.Observation) { observer.StatementEnded(s.name, o) }
 	}
 	database := sqlbroker.New(grants.SQL, options)
@@ -195,8 +202,8 @@ func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, er
 	if grants.Exec == nil {
 		return nil, nil
 	}
-	options := execbroker.Options{Plugin: s.name, Rules: h.options.CommandRules, Environ: h.options.Environ, Logger: h.logger}
-	if observer, ok := h.options.Observer.(CommandObserver); ok {
+	options := execbroker.Options{Plugin: s.name, Rules: h.options().CommandRules, Environ: h.options().Environ, Logger: h.logger}
+	if observer, ok := h.options().Observer.(CommandObserver); ok {
 		options.Observe = func(o execbroker.Observation) { observer.CommandEnded(s.name, o) }
 	}
 	commands, err := execbroker.New(grants.Exec, grants.Mounts, options)
@@ -208,8 +215,8 @@ func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, er
 
 // clock is the wall clock for a plugin: the operator's, or that of the recordings that it lives in.
 func (h *Host) clock(p *pluginFile) func() time.Time {
-	if h.options.Clock != nil || !h.options.Mock || p.recordings == nil || p.recordings.Clock.IsZero() {
-		return h.options.Clock
+	if h.options().Clock != nil || !h.options().Mock || p.recordings == nil || p.recordings.Clock.IsZero() {
+		return h.options().Clock
 	}
 	return func() time.Time { return p.recordings.Clock }
 }
@@ -218,23 +225,25 @@ func (h *Host) clock(p *pluginFile) func() time.Time {
 func (h *Host) identity(p *pluginFile, grants grant.Grants) string {
 	hash := sha256.New()
 	name := p.manifest.Name
+	o := h.options()
 	// The parts are plain data, so encoding them cannot fail.
-	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, h.options.Settings[name], h.tenantConfigs(name)})
+	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, o.Settings[name], o.tenantConfigs(name), o.Limits, fmt.Sprint(o.Proxy), o.Mock})
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // offer describes the service to the catalog.
 func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
-	config, err := h.configure(p)
+	options := h.options()
+	config, err := options.configure(p.manifest)
 	if err != nil {
 		return catalog.Source{}, err
 	}
-	tenants, err := h.configureTenants(p)
+	tenants, err := options.configureTenants(p.manifest, p.module.IsExtism())
 	if err != nil {
 		return catalog.Source{}, err
 	}
 	return catalog.Source{
-		Name: s.name, Prefix: h.options.Settings[s.name].Prefix, Config: config, Tenants: tenants,
+		Name: s.name, Prefix: options.Settings[s.name].Prefix, Config: config, Tenants: tenants,
 		Credentials: credentialsOf(s.grants), Asks: s.grants.Exec != nil, Backend: s.sandbox,
 	}, nil
 }

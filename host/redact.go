@@ -14,12 +14,12 @@ type SecretObserver interface {
 
 // redact masks secrets in what a plugin logs, or drops the line.
 func (h *Host) redact(text string) string {
-	scanner := h.options.Governance.Scanner
+	scanner := h.options().Governance.Scanner
 	if scanner == nil {
 		return text
 	}
 	masked, found := scanner().Text(secretscan.Logs, text)
-	if observer, ok := h.options.Observer.(SecretObserver); ok {
+	if observer, ok := h.options().Observer.(SecretObserver); ok {
 		for _, f := range found {
 			observer.SecretFound(f)
 		}

@@ -141,21 +141,20 @@ func TestTransactionLeftOpen(t *testing.T) {
 
 func TestStatementsEndWithTheCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *host.Options) {
-		o.DataDir = t.TempDir()
-		o.Limits.Time = 300 * time.Millisecond
-	})
-	w.put("database.wasm", database(t, counter))
-	w.load()
-	w.approve("database.wasm", nil)
-	w.load()
+	dir := t.TempDir()
+	w := databaseWorld(t, dir, counter)
 	w.gives("", "SELECT n FROM counter", "[[0]]")
+	hasty := newWorld(t, func(o *host.Options) { o.DataDir, o.Limits.Time = dir, 300*time.Millisecond })
+	hasty.put("database.wasm", database(t, counter))
+	hasty.load()
+	hasty.approve("database.wasm", nil)
+	hasty.load()
 	for _, statement := range []string{
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c",
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x, randomblob(50) AS y FROM c ORDER BY y",
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) INSERT INTO counter SELECT x FROM c",
 	} {
-		if _, err := w.sql("", "exec", statement); err == nil || !strings.Contains(err.Error(), "passed its time limit") {
+		if _, err := hasty.sql("", "exec", statement); err == nil || !strings.Contains(err.Error(), "passed its time limit") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -12,6 +13,13 @@ import (
 type Backend interface {
 	// Call serves one request. It neither changes nor keeps the Invocation.
 	Call(ctx context.Context, invocation *Invocation) (*abi.Response, error)
+}
+
+// Teller is a Backend that tells of changes of its resources only where it has been asked to.
+type Teller interface {
+	// Subscribe has updated called whenever the resource changes, until stop is called. uri is the one at the doors. Neither waits for
+	// anything; updated is called from any goroutine, and must be quick and call nothing of the Teller.
+	Subscribe(uri string, updated func()) (stop func())
 }
 
 // Invocation is one request on its way to a Backend, and on whose behalf.
@@ -28,6 +36,12 @@ type Invocation struct {
 	// Ask asks a person to agree to what the backend is about to do, once for each question; an error is a no. It may be nil: then
 	// nobody can be asked.
 	Ask func(ctx context.Context, q broker.Question) error
+	// Elicit puts a question of the backend's own to whoever made the call, and waits for the answer. An error says why there is none
+	// of a person's, in words for the caller: an *elicitation.RuleError for a question that may not be asked, ctx's when that has ended,
+	// which it must have when the Backend returns. The Answer is good for the backend in any case. It may be nil: then nobody can be asked.
+	Elicit func(ctx context.Context, r *elicitation.Request) (elicitation.Answer, error)
+	// Attended says that there is somebody whom Elicit can ask.
+	Attended bool
 	// Tenant is the caller's; "" is that of callers without one. Nothing of one tenant may reach another.
 	Tenant string
 	// Session tells the caller's session from all others of the tenant. Empty means that there is none.
