@@ -8,13 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"text/template"
+	"strings"
 )
 
 //go:embed hako.yaml.tmpl
 var configText string
-
-var configTemplate = template.Must(template.New("hako.yaml").Parse(configText))
 
 // generated is the first line of a hako.yaml that WriteConfig may write over.
 const generated = "# Written by hako dev fakes.\n"
@@ -51,10 +49,6 @@ func (f *Fakes) WriteConfig(dir, url string) (string, error) {
 			return "", err
 		}
 	}
-	var text bytes.Buffer
-	text.WriteString(generated)
-	if err := configTemplate.Execute(&text, map[string]string{"URL": url, "Repository": Repository}); err != nil {
-		return "", err
-	}
-	return text.String(), os.WriteFile(path, text.Bytes(), 0o644)
+	text := generated + strings.NewReplacer("{{.URL}}", url, "{{.Repository}}", Repository).Replace(configText)
+	return text, os.WriteFile(path, []byte(text), 0o644)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/google"
 	"github.com/hako-run/hako/internal/fakes/jma"
 	"github.com/hako-run/hako/internal/fakes/kot"
+	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/fakes/openai"
 	"github.com/hako-run/hako/internal/fakes/search"
 	"github.com/hako-run/hako/internal/fakes/slack"
@@ -30,18 +31,23 @@ const (
 	// SlackUser is a member of the workspace, SlackGone one who has left.
 	SlackUser = "U0000000A1"
 	SlackGone = "U0000000G1"
+	// SlackColleague is another member, and SlackBot the bot. SlackChannel is where they all are; SlackUser is in the user group "leads".
+	SlackColleague = "U0000000K1"
+	SlackBot       = "U00000HAKO"
+	SlackChannel   = "C0000000G1"
+	// SlackAppToken is that of the bot's app, for Socket Mode.
+	SlackAppToken = "xapp-made-up-for-the-stand-in"
 	// Repository is at GitHub.
 	Repository = "hako-run/demo"
 )
 
 // The secrets that the stand-ins accept. They are worthless anywhere else.
 const (
-	slackToken    = "xoxb-made-up-for-the-stand-in"
-	slackAppToken = "xapp-made-up-for-the-stand-in"
-	githubToken   = "github-made-up-for-the-stand-in"
-	kotToken      = "kot-made-up-for-the-stand-in"
-	smarthrToken  = "smarthr-made-up-for-the-stand-in"
-	modelKey      = "model-key-made-up-for-the-stand-in"
+	slackToken   = "xoxb-made-up-for-the-stand-in"
+	githubToken  = "github-made-up-for-the-stand-in"
+	kotToken     = "kot-made-up-for-the-stand-in"
+	smarthrToken = "smarthr-made-up-for-the-stand-in"
+	modelKey     = "model-key-made-up-for-the-stand-in"
 )
 
 // Fakes is all of them, each below /NAME. It is an http.Handler; POST /_faults plans failures (faults.go).
@@ -58,6 +64,8 @@ type Fakes struct {
 	// Anthropic and OpenAI repeat what they are told, until they are given a script.
 	Anthropic *anthropic.Server
 	OpenAI    *openai.Server
+	// ManagedAgents has an agent that does too.
+	ManagedAgents *managedagents.Server
 
 	mux   *http.ServeMux
 	plans map[string]*fault.Plan
@@ -69,7 +77,8 @@ func New() *Fakes {
 		Freee: freee.New(nil), KOT: kot.New(&kot.Options{Token: kotToken, Now: openHours}), SmartHR: smarthr.New(&smarthr.Options{Token: smarthrToken}),
 		Google: newGoogle(), Slack: newSlack(), GitHub: newGitHub(), Search: newSearch(), JMA: new(jma.Server),
 		Anthropic: &anthropic.Server{Key: modelKey}, OpenAI: &openai.Server{Key: modelKey},
-		mux: http.NewServeMux(), plans: map[string]*fault.Plan{},
+		ManagedAgents: &managedagents.Server{Key: modelKey},
+		mux:           http.NewServeMux(), plans: map[string]*fault.Plan{},
 	}
 	f.add("freee", f.Freee, &f.Freee.Faults)
 	f.add("kot", f.KOT, &f.KOT.Faults)
@@ -81,6 +90,7 @@ func New() *Fakes {
 	f.add("jma", f.JMA, &f.JMA.Faults)
 	f.add("anthropic", f.Anthropic, &f.Anthropic.Faults)
 	f.add("openai", f.OpenAI, &f.OpenAI.Faults)
+	f.add("managedagents", f.ManagedAgents, &f.ManagedAgents.Faults)
 	f.mux.HandleFunc("POST /_faults", f.plan)
 	f.mux.HandleFunc("DELETE /_faults", f.forget)
 	return f
@@ -116,11 +126,15 @@ func newGoogle() *google.Server {
 
 func newSlack() *slack.Server {
 	s := slack.New()
-	s.AddToken(slackToken, "U00000HAKO", "im:write", "chat:write", "users:read", "users:read.email", "usergroups:read", "channels:history", "files:read", "files:write")
-	s.UseSocketMode(slackAppToken)
+	s.AddToken(slackToken, SlackBot, "im:write", "chat:write", "users:read", "users:read.email", "usergroups:read", "channels:history", "files:read", "files:write")
+	s.UseSocketMode(SlackAppToken)
 	s.AddUser(slack.User{ID: SlackUser, Name: "aki", Real: "見本 あき", Email: "aki@example.com", Locale: "ja-JP"})
-	s.AddUser(slack.User{ID: "U0000000K1", Name: "ken", Real: "見本 健", Email: "ken@example.com", Locale: "en-US"})
+	s.AddUser(slack.User{ID: SlackColleague, Name: "ken", Real: "見本 健", Email: "ken@example.com", Locale: "en-US"})
 	s.AddUser(slack.User{ID: SlackGone, Name: "gone", Real: "見本 太郎", Deleted: true})
+	s.AddChannel(SlackChannel, "general", SlackBot, SlackUser, SlackColleague)
+	s.AddDM("D0000000A1", SlackUser, SlackBot)
+	s.AddDM("D0000000K1", SlackColleague, SlackBot)
+	s.AddGroup("leads", SlackUser)
 	return s
 }
 

@@ -191,6 +191,10 @@ func (s *Server) checkBlocks(in *request, i int) error {
 				return invalid("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s", at, b.ToolUseID)
 			}
 			open = slices.DeleteFunc(open, func(id string) bool { return id == b.ToolUseID })
+		case "image":
+			if m.Role != "user" || b.Source == nil || b.Source.Type != "base64" || !slices.Contains(imageTypes, b.Source.MediaType) || len(b.Source.Data) == 0 {
+				return invalid("%s.image: only base64 images of a supported type in messages of the user are known here", at)
+			}
 		case "thinking":
 			if err := s.checkThought(at, &b); err != nil {
 				return err
@@ -204,6 +208,9 @@ func (s *Server) checkBlocks(in *request, i int) error {
 	}
 	return s.checkThoughts(in, i)
 }
+
+// imageTypes are those that the API takes.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 func isObject(data json.RawMessage) bool {
 	var object map[string]any
@@ -260,7 +267,7 @@ func (in *request) conversation() *script.Conversation {
 			switch {
 			case b.Type == "text":
 				c.Text = b.Text
-			case i == len(in.Messages)-1:
+			case b.Type == "tool_result" && i == len(in.Messages)-1:
 				c.Results = append(c.Results, b.Content.text())
 			}
 		}

@@ -25,13 +25,16 @@ func serve(t *testing.T, plan *Plan) (url string, reached *atomic.Int32) {
 	return server.URL, reached
 }
 
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 func request(t *testing.T, method, url string) (*http.Response, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := web.Do(r)
 	if err != nil {
 		return nil, "", err
 	}

@@ -39,7 +39,7 @@ func TestIssues(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+test.token)
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := server.Client().Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

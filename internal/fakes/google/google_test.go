@@ -35,6 +35,9 @@ func serve(t *testing.T) (*Server, string) {
 	return s, server.URL
 }
 
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // ask sends a request as robot and returns status and answer.
 func ask(t *testing.T, s *Server, method, address, body string) (int, string) {
 	t.Helper()
@@ -48,7 +51,7 @@ func send(t *testing.T, method, address, body, authorization string) (int, strin
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", authorization)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := web.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

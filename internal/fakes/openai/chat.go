@@ -42,12 +42,8 @@ type chatMessage struct {
 	} `json:"tool_calls"`
 }
 
-// text is the content, if it is a text.
-func (m *chatMessage) text() string {
-	var text string
-	_ = json.Unmarshal(m.Content, &text) // parts, or null
-	return text
-}
+// text is the content, or what of its parts is text.
+func (m *chatMessage) text() string { return textOf(m.Content) }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, body []byte) error {
 	var in chatRequest

@@ -3,6 +3,7 @@ package slack
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -91,8 +92,9 @@ func (s *Server) stopStream(c *call) (answer, error) {
 	}
 	m, _ := s.message(c)
 	m.Streaming, m.Blocks = false, c.text("blocks")
-	if c.text("session_status") == "" {
-		s.sessions[m.Channel+":"+m.Thread] = "active"
+	s.sessions[m.Channel+":"+m.Thread] = "active"
+	if status := c.text("session_status"); status != "" {
+		s.sessions[m.Channel+":"+m.Thread] = status
 	}
 	return result, nil
 }
@@ -112,25 +114,43 @@ func (m *Message) stream(c *call) error {
 			if len(chunk.Title) > 256 || len(chunk.Output) > 256 || chunk.ID == "" {
 				return refuse("invalid_chunks")
 			}
-			m.task(Task{chunk.ID, chunk.Title, chunk.Status, chunk.Output})
 		}
 	}
 	if utf8.RuneCountInString(text) > longestStream {
 		return refuse("msg_too_long")
 	}
-	m.Text += text
+	m.write(c.text("markdown_text"))
+	for _, chunk := range chunks {
+		if chunk.Type == "task_update" {
+			m.task(Task{chunk.ID, chunk.Title, chunk.Status, chunk.Output})
+		} else {
+			m.write(chunk.Text)
+		}
+	}
 	return nil
+}
+
+// write adds text at the end. Like task it leaves alone what Messages has handed out.
+func (m *Message) write(text string) {
+	m.Text += text
+	if last := len(m.Parts) - 1; last >= 0 && m.Parts[last].Task == "" {
+		m.Parts = slices.Clone(m.Parts)
+		m.Parts[last].Text += text
+	} else if text != "" {
+		m.Parts = append(m.Parts, Part{Text: text})
+	}
 }
 
 // task puts a task card in, or in the place of its earlier state.
 func (m *Message) task(t Task) {
 	for i := range m.Tasks {
 		if m.Tasks[i].ID == t.ID {
+			m.Tasks = slices.Clone(m.Tasks)
 			m.Tasks[i] = t
 			return
 		}
 	}
-	m.Tasks = append(m.Tasks, t)
+	m.Tasks, m.Parts = append(m.Tasks, t), append(m.Parts, Part{Task: t.ID})
 }
 
 func (s *Server) setStatus(c *call) (answer, error) {

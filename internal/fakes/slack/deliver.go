@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -27,11 +28,12 @@ type app struct {
 	conns []*conn
 }
 
-// conn is one of them. acks are those who wait for an acknowledgement, by envelope.
+// conn is one of them. acks are those who wait for an acknowledgement, by envelope. gone is closed when the connection is.
 type conn struct {
 	ws   *websocket.Conn
 	mu   sync.Mutex // for writing, and acks
 	acks map[string]chan json.RawMessage
+	gone chan struct{}
 }
 
 // UseSocketMode lets an app connect with an app-level token ("xapp-…"), and tells it what happens over its connections.
@@ -73,12 +75,14 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = ws.Close() }()
-	c := &conn{ws: ws, acks: map[string]chan json.RawMessage{}}
+	c := &conn{ws: ws, acks: map[string]chan json.RawMessage{}, gone: make(chan struct{})}
+	defer close(c.gone)
 	if c.write(map[string]any{"type": "hello", "num_connections": 1, "connection_info": map[string]string{"app_id": "A0000000000"}}) != nil {
 		return
 	}
 	s.mu.Lock()
 	s.app.conns = append(s.app.conns, c)
+	s.touch()
 	s.mu.Unlock()
 	defer s.leave(c)
 	for {
@@ -131,7 +135,7 @@ func (c *conn) write(v any) error {
 	return c.ws.WriteJSON(v)
 }
 
-// ErrNoAnswer means that the app did not take what it was told in Slack's 3 seconds, or is not there.
+// ErrNoAnswer means that the app did not take what it was told in the time that it has, or is not there.
 var ErrNoAnswer = errors.New("the app did not answer in time")
 
 // ackTime is how long Slack waits (docs.slack.dev/apis/events-api, error handling).
@@ -147,11 +151,11 @@ const (
 // Deliver tells the app something and returns what it answered. It fails with ErrNoAnswer, or with the status of a refused request.
 // retry is how often it was told before.
 func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry int) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, ackTime)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.AckTime, ackTime))
 	defer cancel()
 	s.mu.Lock()
 	s.serial++
-	envelope, a := fmt.Sprintf("envelope-%d", s.serial), s.app
+	serial, a := s.serial, s.app
 	s.mu.Unlock()
 	if a.url != "" {
 		return post(ctx, a, kind, payload, retry)
@@ -159,7 +163,7 @@ func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry in
 	if len(a.conns) == 0 {
 		return nil, ErrNoAnswer
 	}
-	c := a.conns[len(envelope)%len(a.conns)]
+	envelope, c := fmt.Sprintf("envelope-%d", serial), a.conns[serial%len(a.conns)] // any of them
 	ack := make(chan json.RawMessage, 1)
 	c.mu.Lock()
 	c.acks[envelope] = ack
@@ -174,10 +178,15 @@ func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry in
 	select {
 	case answer := <-ack:
 		return answer, nil
+	case <-c.gone:
 	case <-ctx.Done():
-		return nil, ErrNoAnswer
 	}
+	return nil, ErrNoAnswer
 }
+
+// client has a transport of its own: httptest.Server.Close closes the connections of http.DefaultTransport, and an event would be
+// delivered twice.
+var client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // post is Deliver over HTTP.
 func post(ctx context.Context, a app, kind string, payload any, retry int) (json.RawMessage, error) {
@@ -193,7 +202,7 @@ func post(ctx context.Context, a app, kind string, payload any, retry int) (json
 		r.Header.Set("X-Slack-Retry-Num", strconv.Itoa(retry))
 		r.Header.Set("X-Slack-Retry-Reason", "http_timeout")
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return nil, ErrNoAnswer
 	}

@@ -68,6 +68,9 @@ func (s *Server) completeUpload(c *call) (answer, error) {
 	}
 	f := s.files[list[0].ID]
 	f.channel, f.thread = c.text("channel_id"), c.text("thread_ts")
+	s.messages = append(s.messages, Message{
+		Channel: f.channel, Thread: f.thread, Author: c.bot, TS: s.timestamp(), Text: c.text("initial_comment"), Files: []string{list[0].ID},
+	})
 	return answer{"files": []any{map[string]string{"id": list[0].ID, "title": f.name}}}, nil
 }
 

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Team is the workspace's identifier.
+// Team is the identifier of a workspace that has been given no other one.
 const Team = "T0000000000"
 
 func (s *Server) authTest(c *call) (answer, error) {
-	return answer{"url": "https://example.slack.com/", "team": "Example", "user": "hako", "user_id": c.bot, "team_id": Team, "bot_id": "B" + strings.TrimPrefix(c.bot, "U")}, nil
+	return answer{"url": "https://example.slack.com/", "team": "Example", "user": "hako", "user_id": c.bot, "team_id": s.TeamID, "bot_id": "B" + strings.TrimPrefix(c.bot, "U")}, nil
 }
 
 func (s *Server) usersInfo(c *call) (answer, error) {

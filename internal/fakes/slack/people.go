@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,10 @@ func (s *Server) Say(said Said) (ts string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ts = s.timestamp()
-	s.messages = append(s.messages, Message{Channel: said.Channel, Author: said.User, Text: said.Text, TS: ts, Thread: said.Thread})
+	s.messages = append(s.messages, Message{
+		Channel: said.Channel, Author: said.User, Text: said.Text, TS: ts, Thread: said.Thread, Files: said.Files,
+	})
+	s.touch()
 	return ts
 }
 
@@ -51,20 +55,27 @@ func (s *Server) Event(said Said, ts string) map[string]any {
 		event["type"], event["channel_type"] = "message", "im"
 	}
 	s.serial++
-	return Envelope(fmt.Sprintf("Ev%010d", s.serial), event)
+	return s.envelope(fmt.Sprintf("Ev%010d", s.serial), event)
 }
 
-// Envelope is an event as the app is told of it (docs.slack.dev/apis/events-api).
+// Envelope is an event of Team's as an app is told of it (docs.slack.dev/apis/events-api).
 func Envelope(id string, event map[string]any) map[string]any {
+	return (&Server{TeamID: Team}).envelope(id, event)
+}
+
+func (s *Server) envelope(id string, event map[string]any) map[string]any {
 	return map[string]any{
-		"type": "event_callback", "token": "unused", "team_id": Team, "api_app_id": "A0000000000", "event_id": id, "event_time": 1, "event": event,
+		"type": "event_callback", "token": "unused", "team_id": s.TeamID, "api_app_id": "A0000000000", "event_id": id, "event_time": 1, "event": event,
 	}
 }
 
 // Click presses a button of a message: the app is told of the action and its value.
 func (s *Server) Click(ctx context.Context, user string, m Message, action, value string) error {
+	s.mu.Lock()
+	trigger := s.trigger(user)
+	s.mu.Unlock()
 	_, err := s.Deliver(ctx, KindAction, map[string]any{
-		"type": "block_actions", "team": map[string]string{"id": Team}, "user": map[string]string{"id": user}, "trigger_id": "1.2.expired",
+		"type": "block_actions", "team": map[string]string{"id": s.TeamID}, "user": map[string]string{"id": user}, "trigger_id": trigger,
 		"channel": map[string]string{"id": m.Channel}, "container": map[string]any{"type": "message", "message_ts": m.TS, "channel_id": m.Channel, "thread_ts": m.Thread},
 		"message": map[string]string{"ts": m.TS, "thread_ts": m.Thread, "text": m.Text},
 		"actions": []any{map[string]string{"type": "button", "block_id": "b", "action_id": action, "value": value, "action_ts": "1.0"}},
@@ -72,12 +83,34 @@ func (s *Server) Click(ctx context.Context, user string, m Message, action, valu
 	return err
 }
 
-// Command types a slash command, and returns what the app answers at once.
+// Stop presses the stop button that Slack shows while the agent's session in a thread is processing.
+func (s *Server) Stop(ctx context.Context, user, channel, thread string) error {
+	s.mu.Lock()
+	s.serial++
+	id := fmt.Sprintf("Ev%010d", s.serial)
+	s.mu.Unlock()
+	_, err := s.Deliver(ctx, KindEvent, s.envelope(id, map[string]any{
+		"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user, "event_ts": thread, "streaming_message_ts": []string{},
+	}), 0)
+	return err
+}
+
+// Command types a slash command, and returns what the app answers at once. An ephemeral answer becomes a message.
 func (s *Server) Command(ctx context.Context, user, channel, command, text string) (string, error) {
-	answer, err := s.Deliver(ctx, KindCommand, map[string]string{
-		"team_id": Team, "user_id": user, "channel_id": channel, "command": command, "text": text, "trigger_id": "1.2.expired",
+	raw, err := s.Deliver(ctx, KindCommand, map[string]string{
+		"team_id": s.TeamID, "user_id": user, "channel_id": channel, "command": command, "text": text, "trigger_id": "1.2.expired",
 	}, 0)
-	return string(answer), err
+	var told struct {
+		Type string `json:"response_type"`
+		Text string `json:"text"`
+	}
+	if err == nil && json.Unmarshal(raw, &told) == nil && told.Type == "ephemeral" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.messages = append(s.messages, Message{Channel: channel, Ephemeral: user, Text: told.Text, TS: s.timestamp()})
+		s.touch()
+	}
+	return string(raw), err
 }
 
 // group is a user group.

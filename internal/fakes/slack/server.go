@@ -24,6 +24,12 @@ import (
 type Server struct {
 	// Faults are met before anything else. Slack's own way to fail is {Body: `{"ok":false,"error":"internal_error"}`}.
 	Faults fault.Plan
+	// TeamID is the workspace's identifier. It may be changed before anything happens.
+	TeamID string
+	// AckTime is how long the app has to take what it is told. Zero means Slack's 3 seconds, which a busy machine does not keep to.
+	AckTime time.Duration
+	// LateTriggers makes every trigger of a modal come too late.
+	LateTriggers bool
 
 	mu       sync.Mutex
 	tokens   map[string]*token // guarded by mu, as all below
@@ -36,6 +42,9 @@ type Server struct {
 	sessions map[string]string // agent sessions: the status by channel and thread
 	serial   int               // of what needs a number
 	app      app
+	triggers map[string]string // who may open a modal, by trigger
+	views    []View
+	changed  chan struct{} // closed at the next change; nil while nobody waits for one
 }
 
 // Token is what a bot's token is good for.
@@ -77,19 +86,29 @@ type Message struct {
 	// Streaming says that it is still being written. Tasks are its task cards, as they were last updated.
 	Streaming bool
 	Tasks     []Task
+	// Parts are what was streamed, in order: text, and cards where they first appeared.
+	Parts []Part
 	// Blocks are those of the last post, update or stop.
 	Blocks string
+	// Files are the identifiers of those that came with it.
+	Files []string
 }
+
+// Part is a piece of a streamed message: Markdown, or the ID of one of its task cards.
+type Part struct{ Text, Task string }
 
 // Task is a task card of a streamed message.
 type Task struct {
-	ID, Title, Status, Output string
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
+	Output string `json:"output,omitempty"`
 }
 
 // New returns a server without tokens and users.
 func New() *Server {
 	return &Server{
-		tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{}, files: map[string]*file{}, sessions: map[string]string{},
+		TeamID: Team, tokens: map[string]*token{}, users: map[string]*User{}, channels: map[string]*channel{}, files: map[string]*file{}, sessions: map[string]string{},
 	}
 }
 
@@ -147,6 +166,7 @@ var methods = map[string]struct {
 	"chat.postMessage":   {[]string{"chat:write"}, (*Server).post},
 	"chat.update":        {[]string{"chat:write"}, (*Server).update},
 	"chat.postEphemeral": {[]string{"chat:write"}, (*Server).postEphemeral},
+	"views.open":         {nil, (*Server).openView},
 
 	"chat.startStream":          {[]string{"chat:write"}, (*Server).startStream},
 	"chat.appendStream":         {[]string{"chat:write"}, (*Server).appendStream},
@@ -215,6 +235,7 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.touch()
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if form, ok := arguments["token"].(string); ok && bearer == "" && isForm(r) {
 		bearer = form // the other way to send it (docs.slack.dev/apis/web-api)

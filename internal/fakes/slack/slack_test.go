@@ -37,7 +37,7 @@ func ask(t *testing.T, url, token, kind, body string) (string, map[string]any) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

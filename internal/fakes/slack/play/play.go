@@ -1,0 +1,190 @@
+// Package play acts scenes in the stand-in for Slack: people write and press buttons, line by line, and what they see is written down.
+//
+//	# a remark
+//	ken in #general: @hako What is the weather in Tokyo?
+//	ken in thread: And tomorrow?
+//	aki to hako: hello
+//	aki presses Approve
+package play
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/internal/fakes/slack"
+)
+
+// stage is where a scene is acted.
+type stage struct {
+	slack     *slack.Server
+	bot, name string
+	out       io.Writer
+	// channel and thread are where somebody wrote last.
+	channel, thread string
+	// shown is what was written down of each message.
+	shown map[string]string
+}
+
+// patience is how long a line waits for what follows from it.
+const patience = 2 * time.Minute
+
+// Scene acts the lines of in, each once all that followed from the one before has happened, and writes to out what people see. bot is the
+// bot's user ID, name what people mention it by. The error names the line that is not understood, or after which nothing happened.
+func Scene(ctx context.Context, server *slack.Server, bot, name string, in io.Reader, out io.Writer) error {
+	s := &stage{slack: server, bot: bot, name: name, out: out, shown: map[string]string{}}
+	lines := bufio.NewScanner(in)
+	for number := 1; lines.Scan(); number++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := s.act(ctx, line); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		if err := s.show(); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+var (
+	writes  = regexp.MustCompile(`^(\S+) (in (?:#\S+|thread)|to \S+): (.+)$`)
+	presses = regexp.MustCompile(`^(\S+) presses (.+)$`)
+)
+
+// act does what a line says, and waits for what follows.
+func (s *stage) act(ctx context.Context, line string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	m := writes.FindStringSubmatch(line)
+	if m == nil {
+		m = presses.FindStringSubmatch(line)
+	}
+	if m == nil {
+		return fmt.Errorf("%q is neither \"NAME in #CHANNEL: TEXT\", \"NAME in thread: TEXT\", \"NAME to %s: TEXT\" nor \"NAME presses BUTTON\"", line, s.name)
+	}
+	user := s.user(m[1])
+	if user == "" {
+		return fmt.Errorf("nobody is called %s here", m[1])
+	}
+	if len(m) == 3 {
+		return s.press(ctx, user, m[2])
+	}
+	return s.write(ctx, user, m[2], m[3])
+}
+
+// user is the ID of a name.
+func (s *stage) user(name string) string {
+	for _, u := range s.slack.Users() {
+		if u.Name == name && !u.Deleted {
+			return u.ID
+		}
+	}
+	return ""
+}
+
+func (s *stage) write(ctx context.Context, user, where, text string) error {
+	thread := s.thread
+	if where != "in thread" {
+		if s.channel = s.place(user, where); s.channel == "" {
+			return fmt.Errorf("there is no %s", where)
+		}
+		thread = ""
+	}
+	if strings.HasPrefix(text, "/") {
+		name, rest, _ := strings.Cut(text, " ")
+		_, err := s.slack.Command(ctx, user, s.channel, name, rest)
+		return err
+	}
+	said := slack.Said{User: user, Channel: s.channel, Thread: thread, Text: strings.ReplaceAll(text, "@"+s.name, "<@"+s.bot+">")}
+	if direct := strings.HasPrefix(s.channel, "D"); said.Text == text && !direct { // the bot is told of mentions alone
+		s.slack.Say(said)
+		return nil
+	}
+	ts, err := s.slack.Tell(ctx, said)
+	if err != nil {
+		return err
+	}
+	if s.thread = thread; thread == "" {
+		s.thread = ts
+	}
+	return s.until(ctx, func() bool { return s.settled(ts) })
+}
+
+// place is the channel that a person names: "in #general", or "to hako" for their direct message.
+func (s *stage) place(user, where string) string {
+	for _, c := range s.slack.Channels() {
+		if where == "in #"+c.Name && c.Name != "" || where == "to "+s.name && c.With == user {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// press presses the last button of that name.
+func (s *stage) press(ctx context.Context, user, label string) error {
+	messages := s.slack.Messages()
+	for _, m := range slices.Backward(messages) {
+		for _, b := range buttons(m) {
+			if b.label != label {
+				continue
+			}
+			if err := s.slack.Click(ctx, user, m, b.action, b.value); err != nil {
+				return err
+			}
+			s.channel, s.thread = m.Channel, m.Thread
+			return s.until(ctx, func() bool { return s.followed(m, len(messages), user) && s.settled("") })
+		}
+	}
+	return fmt.Errorf("there is no button %q", label)
+}
+
+// followed reports whether something came of a press: the message is another, or the user was told something.
+func (s *stage) followed(pressed slack.Message, before int, user string) bool {
+	now := s.slack.Messages()
+	same := func(m slack.Message) bool {
+		return m.Channel == pressed.Channel && m.TS == pressed.TS && m.Blocks == pressed.Blocks
+	}
+	told := func(m slack.Message) bool { return m.Ephemeral == user }
+	return slices.ContainsFunc(now[before:], told) || !slices.ContainsFunc(now, same)
+}
+
+// settled reports whether the bot has nothing more to do in the thread after the message ts: it has answered, or waits for people.
+func (s *stage) settled(ts string) bool {
+	status := s.slack.Session(s.channel, s.thread)
+	asked, answered, waiting := false, false, false
+	for _, m := range s.slack.Messages() {
+		if m.Author != s.bot || m.Channel != s.channel || m.Thread != s.thread || m.Ephemeral != "" {
+			continue
+		}
+		if m.Streaming && status != "suspended" {
+			return false
+		}
+		answered = answered || m.TS > ts
+		asked = asked || strings.Contains(m.Blocks, "hako_approve")
+		waiting = waiting || m.Streaming && slices.ContainsFunc(m.Tasks, func(t slack.Task) bool { return t.Status == "pending" })
+	}
+	return answered && (status == "active" || status == "suspended" && asked && waiting)
+}
+
+// until waits until something holds.
+func (s *stage) until(ctx context.Context, holds func() bool) error {
+	for {
+		changed := s.slack.Changed()
+		if holds() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("the bot does not go on: %w", ctx.Err())
+		}
+	}
+}
