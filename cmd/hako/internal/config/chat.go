@@ -86,6 +86,12 @@ func (r reader) model(v strictyaml.Value) (s llm.Spec) {
 		"maxTokens":     strictyaml.Count(&s.MaxTokens),
 		"contextWindow": strictyaml.Count(&s.ContextWindow),
 		"timeout":       strictyaml.Duration(&s.Timeout),
+		"retries": func(v strictyaml.Value) {
+			if s.Retries = int(r.number("llm.models[].retries", v, 0, maxRetries, true)); s.Retries == 0 {
+				s.Retries = -1 // which is none there
+			}
+		},
+		"images": strictyaml.Bool(&s.Images),
 		"prices": func(v strictyaml.Value) {
 			v.Object(strictyaml.Fields{
 				"input":      amount(&s.Prices.Input),

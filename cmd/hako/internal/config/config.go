@@ -4,6 +4,7 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,9 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/host/store"
 )
 
 // FileName is the file that is read from the working directory where none is named.
@@ -50,6 +53,8 @@ type Config struct {
 	Chat      Chat
 	// Slack are the workspaces that the bot is in.
 	Slack []slackbot.Workspace
+	// Agent is about managed agents.
+	Agent agent.Spec
 
 	// Policy is the file with the policy, which need not exist.
 	Policy          string
@@ -60,15 +65,20 @@ type Config struct {
 
 	HTTP           HTTP
 	MCP            MCP
+	Console        Console
 	MetricsAddress string
-	LogLevel       string
-	LogFormat      string
+	// MetricsDisabled counts nothing.
+	MetricsDisabled bool
+	Traces          Traces
+	LogLevel        string
+	LogFormat       string
 
 	Limits manifest.Limits
 	// Plugin holds the settings of single plugins, by name.
 	Plugin map[string]host.Settings
-	// Store is the directory of hako's own state.
-	Store string
+	// Store is the directory of hako's own state, or the URL of a PostgreSQL database, which replicas share.
+	Store    string
+	Postgres Postgres
 	// Credentials are for every tenant; TenantCredentials are for single ones, by tenant.
 	Credentials       map[string]credential.Spec
 	TenantCredentials map[string]map[string]credential.Spec
@@ -77,16 +87,23 @@ type Config struct {
 	// Tenants holds the settings for single tenants, by name.
 	Tenants map[string]host.Tenant
 
+	// Secrets are all that the file names, in its order.
+	Secrets []Secret
+
 	settings []setting
 	// origins are where the settings come from, by key; nested is what is no setting.
 	origins map[string]string
 	nested  []Entry
+	// leaves are the single values of the file that are no settings, by key.
+	leaves map[string]string
 }
 
 // Audit says what becomes of the audit log, which lies in the store.
 type Audit struct {
 	// Disabled records nothing. Optional answers calls that could not be recorded.
 	Disabled, Optional bool
+	// Key is where the log's key comes from, if it lies in a store that replicas share.
+	Key credential.Source
 	// Sync waits until each record is on the disk.
 	Sync bool
 	// Retain is for how long records are kept. Zero means for ever.
@@ -132,12 +149,32 @@ func Load(source Source) (*Config, error) {
 	if err := c.read(text, fileDir); err != nil {
 		return nil, err
 	}
+	c.leaves = c.leavesOf(text)
 	if err := c.layer(source.Flags, fileDir); err != nil {
 		return nil, err
 	}
 	c.resolve(dir)
-	c.Warnings = unknownVariables(os.Environ(), c.settings)
+	c.Warnings = unknownVariables(os.Environ(), c.settings, c.Secrets)
 	return c, c.placeCache()
+}
+
+// Path is the file that Load would read now, if it is there.
+func (s Source) Path() (string, error) {
+	dir, err := filepath.Abs(s.Dir)
+	return absolute(cmp.Or(s.File, os.Getenv(fileVariable), FileName), dir), err
+}
+
+// Digest tells one content of what Load would read now from another. What cannot be read has one too.
+func (s Source) Digest() string {
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return err.Error()
+	}
+	text, path, err := s.text(dir)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s %x", path, sha256.Sum256(text))
 }
 
 // text returns the configuration file and its absolute path, or the default with no path.
@@ -186,9 +223,9 @@ func (c *Config) placeCache() error {
 	return nil
 }
 
-// absolute returns path as it is seen from dir. An empty path stays empty.
+// absolute returns path as it is seen from dir. An empty path stays empty, and so does the URL of a database as it is.
 func absolute(path, dir string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || store.IsURL(path) {
 		return path
 	}
 	return filepath.Join(dir, path)

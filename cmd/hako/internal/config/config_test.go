@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
+	"github.com/hako-run/hako/host/credential"
 )
 
 func TestMain(m *testing.M) {
@@ -260,6 +261,9 @@ func TestProblems(t *testing.T) {
 		"empty mount":         {file: "shipped: {mounts: {workspace: ''}}\n", want: []string{"must name a directory"}},
 		"expiry":              {file: "http: {auth: {tokens: [{expires: soon}]}}\n", want: []string{"http.auth.tokens[0].expires", "2027-01-31"}},
 		"syntax":              {file: "http: [\n", want: []string{"hako.yaml: line", "YAML syntax"}},
+		"another database":    {file: "store: mysql://user:secret@host/db\n", want: []string{"hako.yaml:1:8: store: must be a directory or the URL of a PostgreSQL database"}},
+		"text for a list":     {file: "plugins: ./plugins\n", want: []string{"plugins: must be a list, not text: put it in brackets"}},
+		"tabs":                {file: "shipped:\n\tenabled: true\n", want: []string{"hako.yaml: line 2: YAML syntax", "indent with spaces"}},
 		"proxy":               {file: "outbound: {proxy: 'ftp://user:secret@proxy'}\n", want: []string{"hako.yaml:1:19: outbound.proxy: must be the URL of a proxy"}},
 		"proxy's path":        {file: "outbound: {proxy: 'http://proxy/x'}\n", want: []string{"must be the URL of a proxy"}},
 		"proxy's variable":    {file: "log: {}\n", variables: map[string]string{"HAKO_OUTBOUND_PROXY": "proxy:3128"}, want: []string{"env HAKO_OUTBOUND_PROXY: must be the URL of a proxy"}},
@@ -298,9 +302,9 @@ func TestProblems(t *testing.T) {
 func TestOutbound(t *testing.T) {
 	c := load(t, Source{Dir: write(t, `
 outbound: {proxy: "http://aki:secret@proxy.example:3128"}
-plugin: {hr: {http: {kot: {rate: 0.5, burst: 5, retries: 0}, freee: {retries: 3}}}}
+plugin: {hr: {http: {kot: {rate: 0.5, burst: 5, retries: 0}, freee: {retries: 3, trace: true}}}}
 `)})
-	want := map[string]httpbroker.RuleOptions{"kot": {Rate: 0.5, Burst: 5, Retries: -1}, "freee": {Retries: 3}}
+	want := map[string]httpbroker.RuleOptions{"kot": {Rate: 0.5, Burst: 5, Retries: -1}, "freee": {Retries: 3, Trace: true}}
 	if got := c.Plugin["hr"].HTTP; !maps.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -337,12 +341,13 @@ func TestUnknownVariables(t *testing.T) {
 	environ := []string{
 		"HAKO_HTTP_ADDRES=x", "HAKO_QUITE_ANOTHER=x", "HAKO_HTTP_ADDRESS=x", "HAKO_CONFIG=x", "PATH=x",
 		"HAKO_SERVICE_HOST=10.0.0.1", "HAKO_PORT=tcp://10.0.0.1:8420", "HAKO_PORT_8420_TCP_ADDR=10.0.0.1", "HAKO_SERVICE_PORT_HTTP=8420",
+		"HAKO_SECRETS_KEY=x", // the file names it
 	}
 	want := []string{
 		"the environment variable HAKO_HTTP_ADDRES sets nothing: did you mean HAKO_HTTP_ADDRESS?",
 		"the environment variable HAKO_QUITE_ANOTHER sets nothing",
 	}
-	if got := unknownVariables(environ, settings); !slices.Equal(got, want) {
+	if got := unknownVariables(environ, settings, []Secret{{Source: credential.Source{Env: "HAKO_SECRETS_KEY"}}}); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
@@ -376,6 +381,24 @@ func TestDocumented(t *testing.T) {
 	for key, row := range documented {
 		if row[1] != "" {
 			t.Errorf("%s is documented and no setting", key)
+		}
+	}
+}
+
+// TestModelsOfTheFile reads what is not a plain number or text of a model.
+func TestModelsOfTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hako.yaml")
+	text := "llm: {models: [{name: a, provider: openai, model: m, key: {env: K}}, {name: b, provider: openai, model: m, key: {env: K}, retries: 0, images: true}, {name: c, provider: openai, model: m, key: {env: K}, retries: 7}]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Source{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{0, -1, 7} {
+		if got := c.LLM.Models[i]; got.Retries != want || got.Images != (i == 1) {
+			t.Errorf("model %s has retries %d, images %v", got.Name, got.Retries, got.Images)
 		}
 	}
 }

@@ -47,8 +47,16 @@ func (r reader) credential(v strictyaml.Value) (s credential.Spec) {
 		"redirectUrl":  strictyaml.String(&s.RedirectURL),
 		"key":          r.source(&s.Key),
 		"subject":      strictyaml.String(&s.Subject),
+		"resource":     strictyaml.String(&s.Resource),
 	})
 	return s
+}
+
+// Secret is a secret that the file says the place of.
+type Secret struct {
+	// Key is where it says so, such as "credentials.kot.token".
+	Key    string
+	Source credential.Source
 }
 
 // source reads where a secret comes from.
@@ -64,6 +72,7 @@ func (r reader) source(dst *credential.Source) func(strictyaml.Value) {
 			"command": strictyaml.Strings(&dst.Command),
 		})
 		dst.File = absolute(dst.File, r.dir)
+		r.config.Secrets = append(r.config.Secrets, Secret{v.Path(), *dst})
 	}
 }
 

@@ -56,16 +56,22 @@ type reader struct {
 // root reads the whole file: the settings, and what is not a single value.
 func (r reader) root(v strictyaml.Value) {
 	readers := map[string]func(strictyaml.Value){
-		"shipped.mounts":          r.mounts,
-		"http.auth.tokens":        r.tokens,
-		"http.auth.oauth.issuers": r.issuers,
-		"audit.fields":            r.auditFields,
-		"plugin":                  r.plugins,
-		"tenants":                 r.tenants,
-		"credentials":             r.credentials("credentials.", &r.config.Credentials),
-		"secrets.key":             r.secretsKey,
-		"llm.models":              r.models,
-		"slack.workspaces":        r.slackWorkspaces,
+		"shipped.mounts":            r.mounts,
+		"http.auth.tokens":          r.tokens,
+		"http.auth.oauth.issuers":   r.issuers,
+		"audit.fields":              r.auditFields,
+		"audit.key":                 r.auditKey,
+		"plugin":                    r.plugins,
+		"tenants":                   r.tenants,
+		"credentials":               r.credentials("credentials.", &r.config.Credentials),
+		"secrets.key":               r.secretsKey,
+		"postgres.password":         r.postgresPassword,
+		"llm.models":                r.models,
+		"slack.workspaces":          r.slackWorkspaces,
+		"console.tokens":            r.consoleTokens,
+		"console.oidc.clientSecret": r.consoleSecret,
+		"console.oidc.roles":        r.consoleRoles,
+		"agent.key":                 r.agentKey,
 	}
 	for _, s := range r.config.settings {
 		readers[s.key] = func(v strictyaml.Value) {

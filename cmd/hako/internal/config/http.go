@@ -12,6 +12,8 @@ type HTTP struct {
 	Address         string
 	TLSCert, TLSKey string
 	Origins, Hosts  []string
+	// TrustedProxies are those whose X-Forwarded-For is believed, by MCP and the console.
+	TrustedProxies []string
 	// Auth is who may come in: anybody where it names no tokens and no issuers.
 	Auth  mcpserver.AuthOptions
 	OAuth mcpserver.OAuth
@@ -24,6 +26,7 @@ func (h *HTTP) table() []setting {
 		{key: "http.tls.key", value: &h.TLSKey, path: true},
 		{key: "http.origins", value: &h.Origins},
 		{key: "http.hosts", value: &h.Hosts},
+		{key: "http.trustedProxies", value: &h.TrustedProxies},
 		{key: "http.auth.scopes", value: &h.Auth.Scopes},
 		{key: "http.auth.oauth.resource", value: &h.OAuth.Resource},
 		{key: "http.auth.oauth.audience", value: &h.OAuth.Audience},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -118,8 +119,9 @@ func outerOrigin(s setting, flag *pflag.Flag) string {
 // kubernetesLink matches the variables that Kubernetes sets for a service called "hako".
 var kubernetesLink = regexp.MustCompile(`^HAKO_(SERVICE_(HOST|PORT)|PORT(_|$))`)
 
-// unknownVariables warns of variables that look like hako's and mean nothing. They are no errors, because others set some.
-func unknownVariables(environ []string, settings []setting) []string {
+// unknownVariables warns of variables that look like hako's and mean nothing, and are none of those that the file names as places of
+// secrets. They are no errors, because others set some.
+func unknownVariables(environ []string, settings []setting, secrets []Secret) []string {
 	known := []string{fileVariable, clientVariable}
 	var warnings []string
 	for _, s := range settings {
@@ -127,7 +129,7 @@ func unknownVariables(environ []string, settings []setting) []string {
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || kubernetesLink.MatchString(name) {
+		if !strings.HasPrefix(name, prefix) || kubernetesLink.MatchString(name) || slices.ContainsFunc(secrets, func(s Secret) bool { return s.Source.Env == name }) {
 			continue
 		}
 		if near := strictyaml.Nearest(name, known); near == "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strconv"
 
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -58,6 +59,10 @@ func (r reader) rules(prefix string, rules *map[string]httpbroker.RuleOptions) f
 				},
 				"rate":  func(v strictyaml.Value) { o.Rate = r.number(key+".rate", v, 0.001, maxRate, false) },
 				"burst": func(v strictyaml.Value) { o.Burst = int(r.number(key+".burst", v, 1, maxRate, true)) },
+				"trace": func(v strictyaml.Value) {
+					strictyaml.Bool(&o.Trace)(v)
+					r.note(key+".trace", strconv.FormatBool(o.Trace), v)
+				},
 			})
 			if o.Burst > 0 && o.Rate == 0 {
 				v.Problem("burst is how many requests of a rate go out at once: state the rate too")

@@ -29,8 +29,8 @@ type setting struct {
 	oneOf []string
 	// path marks paths, which may be relative.
 	path bool
-	// proxy marks the URL of a proxy, which may hold a password.
-	proxy bool
+	// rule holds for a text, if there is more to it than oneOf says.
+	rule func(string) error
 }
 
 // table lists the settings of c.
@@ -39,7 +39,7 @@ func (c *Config) table() []setting {
 		{key: "plugins", value: &c.Plugins, path: true},
 		{key: "shipped.enabled", value: &c.ShippedOn},
 		{key: "consents", value: &c.Consents, fallback: "hako.consents.yaml", path: true},
-		{key: "store", value: &c.Store, fallback: "hako.store", path: true},
+		{key: "store", value: &c.Store, fallback: "hako.store", path: true, rule: checkStore},
 		{key: "updates", value: &c.Updates, fallback: "ask", oneOf: []string{"ask", "same-permissions"}},
 		{key: "cache", value: &c.Cache, path: true},
 		{key: "locale", value: &c.Locale, fallback: "en"},
@@ -53,11 +53,12 @@ func (c *Config) table() []setting {
 		{key: "audit.optional", value: &c.Audit.Optional},
 		{key: "audit.sync", value: &c.Audit.Sync},
 		{key: "audit.retain", value: &c.Audit.Retain},
-		{key: "outbound.proxy", value: &c.Proxy, proxy: true},
+		{key: "outbound.proxy", value: &c.Proxy, rule: checkProxy},
 		{key: "metrics.address", value: &c.MetricsAddress},
+		{key: "metrics.disabled", value: &c.MetricsDisabled},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
 		{key: "log.format", value: &c.LogFormat, fallback: "text", oneOf: []string{"text", "json"}},
-	}, c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(), limits("limits.", &c.Limits))
+	}, c.Postgres.table(), c.Upstreams.table(), c.LLM.table(), c.Chat.table(), c.HTTP.table(), c.MCP.table(), c.Console.table(), c.Traces.table(), agentTable(&c.Agent), limits("limits.", &c.Limits))
 }
 
 // limits are the settings of l below prefix.
@@ -142,8 +143,8 @@ func (s setting) split(text string) []string {
 
 func (s setting) check() error {
 	text, ok := s.value.(*string)
-	if s.proxy {
-		return checkProxy(*text)
+	if s.rule != nil {
+		return s.rule(*text)
 	}
 	if !ok || *text == "" || len(s.oneOf) == 0 || slices.Contains(s.oneOf, *text) {
 		return nil

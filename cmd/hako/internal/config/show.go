@@ -3,6 +3,8 @@ package config
 import (
 	"net/url"
 	"regexp"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // Entry is one value of the effective configuration, as it may be shown: secrets are left out.
@@ -42,6 +44,9 @@ func redacted(name string, value any, text string) string {
 
 // withoutPassword hides the password in text, if it is a URL that has one.
 func withoutPassword(text string) string {
+	if store.IsURL(text) {
+		return store.Redacted(text)
+	}
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		return u.Redacted()
 	}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Console is the page for people who operate the host.
+type Console struct {
+	// Enabled counts where it is set; else the console is on where it is safe: see ConsoleOn.
+	Enabled bool
+	// Address is one of its own. Empty means that of MCP.
+	Address string
+	// URL is where people find it, where that is not Address.
+	URL      string
+	Sessions console.Sessions
+	Tokens   []console.Token
+	// OIDC counts where it has an issuer.
+	OIDC console.OIDC
+}
+
+func (c *Console) table() []setting {
+	return []setting{
+		{key: "console.enabled", value: &c.Enabled},
+		{key: "console.address", value: &c.Address},
+		{key: "console.url", value: &c.URL},
+		{key: "console.sessions.idle", value: &c.Sessions.Idle, fallback: "1h"},
+		{key: "console.sessions.lifetime", value: &c.Sessions.Lifetime, fallback: "12h"},
+		{key: "console.oidc.name", value: &c.OIDC.Name},
+		{key: "console.oidc.issuer", value: &c.OIDC.Issuer},
+		{key: "console.oidc.clientId", value: &c.OIDC.ClientID},
+		{key: "console.oidc.scopes", value: &c.OIDC.Scopes},
+		{key: "console.oidc.userClaim", value: &c.OIDC.UserClaim, fallback: "email"},
+		{key: "console.oidc.groupsClaim", value: &c.OIDC.GroupsClaim, fallback: "groups"},
+	}
+}
+
+// Logins says who may log in. One-time links are not among them.
+func (c *Console) Logins() console.Logins {
+	l := console.Logins{Tokens: c.Tokens}
+	if c.OIDC.Issuer != "" {
+		l.OIDC = &c.OIDC
+	}
+	return l
+}
+
+// HasLogins reports whether people can log in otherwise than by one-time links.
+func (c *Console) HasLogins() bool { return len(c.Tokens) > 0 || c.OIDC.Issuer != "" }
+
+// consoleTokens reads what is below "console.tokens". They are hashes, which may be shown; their names are.
+func (r reader) consoleTokens(v strictyaml.Value) {
+	v.List(func(_ int, v strictyaml.Value) {
+		var t console.Token
+		var role string
+		v.Object(strictyaml.Fields{
+			"name":    strictyaml.String(&t.Name),
+			"hash":    strictyaml.String(&t.Hash),
+			"role":    strictyaml.String(&role),
+			"user":    strictyaml.String(&t.User),
+			"expires": expiry(&t.Expires),
+		})
+		t.Role = console.Role(role)
+		if err := t.Check(); err != nil {
+			v.Problem("%v", err)
+		}
+		r.config.Console.Tokens = append(r.config.Console.Tokens, t)
+		r.note("console.tokens."+t.Name, role, v)
+	})
+}
+
+// consoleSecret reads where the client's secret comes from.
+func (r reader) consoleSecret(v strictyaml.Value) {
+	secret := &r.config.Console.OIDC.ClientSecret
+	r.source(secret)(v)
+	if err := secret.Check(); err != nil {
+		v.Problem("%v", err)
+	}
+	r.note("console.oidc.clientSecret", secret.String(), v)
+}
+
+// consoleRoles reads who has which role.
+func (r reader) consoleRoles(v strictyaml.Value) {
+	roles := map[console.Role][]string{}
+	v.Map(func(name string, v strictyaml.Value) {
+		if !slices.Contains(console.Roles, console.Role(name)) {
+			v.Problem("the role %q does not exist: there are viewer, approver and admin", name)
+		}
+		var names []string
+		strictyaml.Strings(&names)(v)
+		roles[console.Role(name)] = names
+		r.note("console.oidc.roles."+name, "["+strings.Join(names, ", ")+"]", v)
+	})
+	r.config.Console.OIDC.Roles = roles
+}

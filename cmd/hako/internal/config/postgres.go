@@ -1,0 +1,84 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/strictyaml"
+)
+
+// Postgres is how the store is used where it is a PostgreSQL database.
+type Postgres struct {
+	// Password is where the user's password comes from; zero means from the URL or libpq's environment variables.
+	Password         credential.Source
+	Connections      int
+	StatementTimeout time.Duration
+	// Dir is a directory of this machine, for what may be lost.
+	Dir string
+}
+
+func (p *Postgres) table() []setting {
+	return []setting{
+		{key: "postgres.connections", value: &p.Connections, fallback: "10"},
+		{key: "postgres.statementTimeout", value: &p.StatementTimeout, fallback: "10s"},
+		{key: "postgres.dir", value: &p.Dir, path: true},
+	}
+}
+
+// checkStore tells the URL of another database, or a misspelt one, from a directory, which would be made.
+func checkStore(text string) error {
+	scheme, _, ok := strings.Cut(text, ":")
+	if ok && len(scheme) > 1 && !store.IsURL(text) && !strings.ContainsAny(scheme, `./\`) { // C: is a drive
+		return errors.New("must be a directory or the URL of a PostgreSQL database: postgres://USER@HOST:PORT/DATABASE") // the text may hold a password
+	}
+	return nil
+}
+
+// postgresPassword reads where the database's password comes from.
+func (r reader) postgresPassword(v strictyaml.Value) {
+	password := &r.config.Postgres.Password
+	r.source(password)(v)
+	if err := password.Check(); err != nil {
+		v.Problem("%v", err)
+	}
+	r.note("postgres.password", password.String(), v)
+}
+
+// auditKey reads where the key of an audit log comes from that replicas share.
+func (r reader) auditKey(v strictyaml.Value) {
+	key := &r.config.Audit.Key
+	r.source(key)(v)
+	if err := key.Check(); err != nil {
+		v.Problem("%v", err)
+	}
+	r.note("audit.key", key.String(), v)
+}
+
+// OpenStore opens the store as it is configured; the caller closes it.
+func (c *Config) OpenStore(ctx context.Context, logger *slog.Logger) (*store.Store, error) {
+	o := &store.Options{
+		Dir: c.StateDir(), Connections: c.Postgres.Connections, StatementTimeout: c.Postgres.StatementTimeout, Logger: logger,
+	}
+	if !c.Postgres.Password.IsZero() {
+		o.Password = c.Postgres.Password.Read
+	}
+	return store.OpenWith(ctx, c.Store, o)
+}
+
+// StateDir is the directory on this machine for the host's state: the store itself, or, where that is a PostgreSQL database, one whose
+// contents may be lost.
+func (c *Config) StateDir() string {
+	switch {
+	case !store.IsURL(c.Store):
+		return c.Store
+	case c.Postgres.Dir != "":
+		return c.Postgres.Dir
+	}
+	return filepath.Join(c.Cache, "store")
+}
