@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -37,21 +36,18 @@ Whoever can write to hako's store is an operator and may answer any of them.`,
 }
 
 // withDesk calls do with the desk for approvals of the configuration's store.
-func (a *app) withDesk(cmd *cobra.Command, do func(*config.Config, *approval.Desk) error) (err error) {
+func (a *app) withDesk(cmd *cobra.Command, do func(*config.Config, *approval.Desk) error) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(cmd.Context(), c.Store)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	desk, err := approval.New(cmd.Context(), s, nil)
-	if err != nil {
-		return err
-	}
-	return do(c, desk)
+	return a.withStore(cmd.Context(), c, func(s *store.Store) error {
+		desk, err := approval.New(cmd.Context(), s, nil)
+		if err != nil {
+			return err
+		}
+		return do(c, desk)
+	})
 }
 
 func (a *app) listApprovals(ctx context.Context, desk *approval.Desk, asJSON bool) error {
@@ -92,7 +88,7 @@ hold for longer. It is recorded in the audit log.`,
 			return a.withDesk(cmd, func(c *config.Config, desk *approval.Desk) error {
 				q, err := desk.Question(cmd.Context(), args[0])
 				if err != nil {
-					return fmt.Errorf("%s: %w", args[0], err)
+					return fmt.Errorf("%s: %w: hako approvals lists those that wait", args[0], err)
 				}
 				fmt.Fprintln(a.stderr, q.Text(c.Locale))
 				return a.answer(cmd.Context(), c, desk, q, yes)

@@ -229,7 +229,7 @@ func TestTerminalPromptAgain(t *testing.T) {
 	t.Parallel()
 	typed, keyboard := io.Pipe()
 	screen, person := new(watched), true
-	ask := (&app{stdin: typed, stderr: screen, person: &person}).asker("en")
+	ask := (&app{stdin: typed, stderr: screen, person: &person}).way("en").Ask
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if yes, err := ask(ended, &approval.Question{Tool: "first"}); yes || !errors.Is(err, context.Canceled) {

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,23 +18,6 @@ func (a *app) auditCommand() *cobra.Command {
 	}
 	cmd.AddCommand(a.auditVerifyCommand(), a.auditTailCommand(), a.auditQueryCommand(), a.auditExportCommand())
 	return cmd
-}
-
-// auditPath is the directory of the log: dir as given on the command line, or that of the configuration. There must be a log in it.
-func (a *app) auditPath(cmd *cobra.Command, dir string) (string, error) {
-	if dir != "" {
-		dir = a.path(dir)
-	} else {
-		c, err := a.config(cmd)
-		if err != nil {
-			return "", err
-		}
-		dir = auditDir(c)
-	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no audit log in %s: hako serve and hako call begin one, unless audit.disabled is set", dir)
-	}
-	return dir, nil
 }
 
 // auditFilter are the flags that say which records to read.
@@ -96,14 +76,13 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time such as 2026-01-31, 2026-01-31T15:04:05+09:00 or 24h (ago)", text)
 }
 
-// selection is the directory and the query of a command.
-func (a *app) selection(cmd *cobra.Command, f *auditFilter) (string, *audit.Query, error) {
+// selected calls do with the log and the query of a command.
+func (a *app) selected(cmd *cobra.Command, f *auditFilter, do func(audit.Place, *audit.Query) error) error {
 	q, err := f.query(time.Now())
 	if err != nil {
-		return "", nil, usageError(cmd, err)
+		return usageError(cmd, err)
 	}
-	dir, err := a.auditPath(cmd, f.dir)
-	return dir, q, err
+	return a.withAudit(cmd, f.dir, func(place audit.Place) error { return do(place, q) })
 }
 
 func (a *app) auditExportCommand() *cobra.Command {
@@ -116,20 +95,18 @@ func (a *app) auditExportCommand() *cobra.Command {
 Activity, or as CEF. It may run while hako serves.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, q, err := a.selection(cmd, &filter)
-			if err != nil {
-				return err
-			}
-			q.OwnNotes = true
-			for entry, err := range audit.Read(dir, q) {
-				if err == nil {
-					err = entry.Write(a.stdout, audit.Format(format), thisBuild().Version)
+			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {
+				q.OwnNotes = true
+				for entry, err := range place.Read(cmd.Context(), q) {
+					if err == nil {
+						err = entry.Write(a.stdout, audit.Format(format), thisBuild().Version)
+					}
+					if err != nil {
+						return err
+					}
 				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 	filter.add(cmd)

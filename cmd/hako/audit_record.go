@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/store"
 )
 
 // deed is what an operator does, for the audit log.
@@ -33,18 +34,45 @@ func (d *deed) event(outcome string, err error) *audit.Event {
 	return e
 }
 
+// ownLog is the audit log as a command opens it, with the store that it lies in, if it does.
+type ownLog struct {
+	*audit.Log
+	store *store.Store // nil: it lies in a directory
+}
+
+// Close closes both.
+func (l *ownLog) Close() error {
+	err := l.Log.Close()
+	if l.store != nil {
+		err = errors.Join(err, l.store.Close())
+	}
+	return err
+}
+
 // openAudit opens the audit log of the configuration; nil with neither log nor error means that it has none. The caller closes it.
-func (a *app) openAudit(c *config.Config) (*audit.Log, error) {
+func (a *app) openAudit(ctx context.Context, c *config.Config) (_ *ownLog, err error) {
 	if c.Audit.Disabled {
 		return nil, nil
 	}
-	return audit.Open(&audit.Options{Dir: auditDir(c), Sync: c.Audit.Sync, Retain: c.Audit.Retain, Logger: a.logger(c, logLevels["warn"])})
+	logger, l := a.logger(c, logLevels["warn"]), new(ownLog)
+	if store.IsURL(c.Store) {
+		if l.store, err = c.OpenStore(ctx, logger); err != nil {
+			return nil, err
+		}
+	}
+	if l.Log, err = openLog(ctx, c, l.store, logger); err != nil && l.store != nil {
+		err = errors.Join(err, l.store.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // audited does what the deed says, with a record before and one of how it ended. What cannot be recorded is not done, unless the
 // configuration prefers that.
 func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() error) (err error) {
-	log, err := a.openAudit(c)
+	log, err := a.openAudit(ctx, c)
 	if err == nil && log != nil {
 		defer func() { err = errors.Join(err, log.Close()) }()
 		err = log.Append(ctx, d.event("begun", nil))
@@ -72,7 +100,7 @@ func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() 
 
 // declined records that somebody was asked for the deed and said no.
 func (a *app) declined(ctx context.Context, c *config.Config, d *deed) error {
-	log, err := a.openAudit(c)
+	log, err := a.openAudit(ctx, c)
 	if err != nil || log == nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // actions are those in the log of a workplace, with their outcomes, oldest first.
 func actions(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	for entry, err := range audit.Read(filepath.Join(dir, "hako.store", "audit"), &audit.Query{Type: audit.TypeOperator}) {
+	for entry, err := range audit.Dir(filepath.Join(dir, "hako.store", "audit")).Read(t.Context(), &audit.Query{Type: audit.TypeOperator}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestServeIsRecorded(t *testing.T) {
 			t.Errorf("%s is missing: %q", want, got)
 		}
 	}
-	start := must(audit.Last(filepath.Join(dir, "hako.store", "audit"), &audit.Query{Action: "serve.start"}, 1))
+	start := must(audit.Dir(filepath.Join(dir, "hako.store", "audit")).Last(t.Context(), &audit.Query{Action: "serve.start"}, 1))
 	if d := start[0].Detail; d["version"] == "" || !strings.HasPrefix(d["configuration"], "sha256:") {
 		t.Errorf("%v", d)
 	}

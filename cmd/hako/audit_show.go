@@ -27,11 +27,9 @@ func (a *app) auditTailCommand() *cobra.Command {
 			if count < 0 {
 				return usageError(cmd, fmt.Errorf("-n %d is no number of records", count))
 			}
-			dir, q, err := a.selection(cmd, &filter)
-			if err != nil {
-				return err
-			}
-			return a.tail(cmd, dir, q, &filter, count, follow)
+			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {
+				return a.tail(cmd, place, q, &filter, count, follow)
+			})
 		},
 	}
 	filter.add(cmd)
@@ -46,13 +44,13 @@ func (f *auditFilter) addShow(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.utc, "utc", false, "show times in UTC instead of the local zone")
 }
 
-func (a *app) tail(cmd *cobra.Command, dir string, q *audit.Query, f *auditFilter, count int, follow bool) error {
+func (a *app) tail(cmd *cobra.Command, place audit.Place, q *audit.Query, f *auditFilter, count int, follow bool) error {
 	q.OwnNotes = f.kind != ""
-	end, err := audit.Last(dir, new(audit.Query{OwnNotes: true}), 1)
+	end, err := place.Last(cmd.Context(), new(audit.Query{OwnNotes: true}), 1)
 	if err != nil {
 		return err
 	}
-	last, err := audit.Last(dir, q, count)
+	last, err := place.Last(cmd.Context(), q, count)
 	if err != nil {
 		return err
 	}
@@ -69,7 +67,7 @@ func (a *app) tail(cmd *cobra.Command, dir string, q *audit.Query, f *auditFilte
 	for _, entry := range slices.Concat(end, last) {
 		after = max(after, entry.Seq)
 	}
-	for entry, err := range audit.Follow(cmd.Context(), dir, q, after) {
+	for entry, err := range place.Follow(cmd.Context(), q, after) {
 		if err == nil {
 			err = show(entry)
 		}
@@ -91,21 +89,19 @@ it ("log/checkpoint").`,
   hako audit query --type operator --since 2026-01-01 --utc`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, q, err := a.selection(cmd, &filter)
-			if err != nil {
-				return err
-			}
-			q.OwnNotes = filter.kind != ""
-			show := a.shower(&filter)
-			for entry, err := range audit.Read(dir, q) {
-				if err == nil {
-					err = show(entry)
+			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {
+				q.OwnNotes = filter.kind != ""
+				show := a.shower(&filter)
+				for entry, err := range place.Read(cmd.Context(), q) {
+					if err == nil {
+						err = show(entry)
+					}
+					if err != nil {
+						return err
+					}
 				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 	filter.add(cmd)

@@ -32,23 +32,21 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 			if err != nil {
 				return usageError(cmd, err)
 			}
-			dir, err := a.auditPath(cmd, strings.Join(args, ""))
-			if err != nil {
+			return a.withAudit(cmd, strings.Join(args, ""), func(place audit.Place) error {
+				report, err := place.Verify(cmd.Context(), expectation)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					err = a.printJSON(newVerification(place.String(), report))
+				} else {
+					err = a.printReport(place.String(), report)
+				}
+				if err == nil && !report.OK() {
+					err = &exitError{code: exitFailed}
+				}
 				return err
-			}
-			report, err := audit.Verify(dir, expectation)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = a.printJSON(newVerification(dir, report))
-			} else {
-				err = a.printReport(dir, report)
-			}
-			if err == nil && !report.OK() {
-				err = &exitError{code: exitFailed}
-			}
-			return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "a copy of audit.pub, the key that must have signed the log (default the one beside it)")

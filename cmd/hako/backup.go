@@ -7,21 +7,29 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/backup"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup DIR",
-		Short: "Copy hako's own database and those of plugins into a new directory, also while hako serves",
-		Long: `Copy hako's own database and those of plugins into the new directory DIR, also while hako serves. Each copy is of one moment and has
-been checked. DIR appears when it is complete. The key of the credentials is not in it: keep a copy of that elsewhere.`,
+		Short: "Copy hako's databases, those of plugins and the audit log into a new directory, also while hako serves",
+		Long: `Copy hako's own database, those of plugins and the audit log into the new directory DIR, also while hako serves. Each copy of a database
+is of one moment and has been checked. DIR appears when it is complete. The audit log's key is in it, so keep it as you keep the log; the key
+of the credentials is not: keep a copy of that elsewhere.
+
+Where the store is a PostgreSQL database, that is what holds the state: use pg_dump.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.config(cmd)
 			if err != nil {
+				return err
+			}
+			if err := inDirectory(c); err != nil {
 				return err
 			}
 			var files []backup.File
@@ -40,37 +48,60 @@ been checked. DIR appears when it is complete. The key of the credentials is not
 func (a *app) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore DIR",
-		Short: "Put the databases of a backup in place",
-		Long: `Put the databases of the backup DIR where hako keeps them. hako must not run, and there must be no databases yet: move the old
-directory (store in hako.yaml) away first. The key of the credentials is not in a backup: put it back too.`,
+		Short: "Put the databases and the audit log of a backup in place",
+		Long: `Put the databases and the audit log of the backup DIR where hako keeps them. hako must not run, and there must be neither yet: move the
+old directory (store in hako.yaml) away first. The key of the credentials is not in a backup: put it back too. The audit log records that it was
+restored.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.config(cmd)
 			if err != nil {
 				return err
 			}
-			var files []backup.File
-			err = a.audited(cmd.Context(), c, &deed{action: "backup.restore", detail: map[string]string{"dir": a.path(args[0])}}, func() error {
-				files, err = backup.Restore(cmd.Context(), a.path(args[0]), c.Store)
+			if err := inDirectory(c); err != nil {
 				return err
-			})
+			}
+			files, err := backup.Restore(cmd.Context(), a.path(args[0]), c.Store)
 			if err != nil {
 				return err
+			}
+			// The log to record it in has only now come back.
+			restored := &deed{action: "backup.restore", detail: map[string]string{"dir": a.path(args[0])}}
+			if err := a.audited(cmd.Context(), c, restored, func() error { return nil }); err != nil {
+				return fmt.Errorf("the backup is in place: %w", err)
 			}
 			return a.printDatabases("Restored", files, c.Store)
 		},
 	}
 }
 
+// inDirectory reports that the state is not in a directory.
+func inDirectory(c *config.Config) error {
+	if !store.IsURL(c.Store) {
+		return nil
+	}
+	return fmt.Errorf("hako's state is in the database %s: copy that with pg_dump --format=custom, put it back with pg_restore, and keep "+
+		"audit.key and secrets.key elsewhere (docs/store.md)", store.Redacted(c.Store))
+}
+
 func (a *app) printDatabases(done string, files []backup.File, dir string) error {
-	var total int64
+	var total, log int64
+	databases := 0
 	for _, file := range files {
 		total += file.Bytes
+		if file.Audit() {
+			log += file.Bytes
+			continue
+		}
+		databases++
 		if _, err := fmt.Fprintf(a.stdout, "%-40s %10s\n", printable(whose(file.Path)), strictyaml.FormatSize(file.Bytes)); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s %d databases, %s: %s\n", done, len(files), strictyaml.FormatSize(total), dir)
+	if databases < len(files) {
+		fmt.Fprintf(a.stdout, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
 	return err
 }
 

@@ -20,7 +20,7 @@ func TestBackup(t *testing.T) {
 		}
 		defer db.Close() // as while hako serves
 	}
-	invoke(t, dir, "backup", "saved").want(t, exitOK, "plugin notes  ", "plugin notes, tenant Acme ", "Wrote 2 databases, ", "saved")
+	invoke(t, dir, "backup", "saved").want(t, exitOK, "plugin notes  ", "plugin notes, tenant Acme ", "audit log  ", "Wrote 2 databases, ", "saved")
 	invoke(t, dir, "backup", "saved").want(t, exitUsage, "name a new directory")
 	invoke(t, dir, "restore", "saved").want(t, exitUsage, "stop hako and move it away first")
 	if err := os.Rename(filepath.Join(dir, "hako.store"), filepath.Join(dir, "old")); err != nil {
@@ -30,5 +30,7 @@ func TestBackup(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "hako.store", "plugins", "notes", "%41cme.db")); err != nil {
 		t.Error(err)
 	}
+	invoke(t, dir, "audit", "verify").want(t, exitOK, "The log is as it was written")
+	invoke(t, dir, "audit", "tail").want(t, exitOK, "backup.create", "backup.restore")
 	invoke(t, dir, "restore", "old").want(t, exitUsage, "old is no backup")
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
@@ -142,7 +141,7 @@ func (a *app) call(cmd *cobra.Command, tenant, tool string, input json.RawMessag
 			Caller:   pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant, User: userName(), Operator: true},
 			Request:  abi.Request{Method: abi.CallTool, Name: tool, Arguments: input},
 			Progress: progress.show,
-			Way:      approval.Way{Ask: a.asker(c.Locale)},
+			Way:      a.way(c.Locale),
 		})
 		return callError(h, err)
 	})

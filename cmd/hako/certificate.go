@@ -11,12 +11,12 @@ import (
 // certificate serves the certificate of two files, and reads them again when one has changed: certificates are renewed while the
 // server runs. It is safe for concurrent use.
 type certificate struct {
-	cert, key string
-
 	// mu guards what follows.
-	mu     sync.Mutex
-	loaded *tls.Certificate
-	stamp  [2]time.Time
+	mu sync.Mutex
+	// cert and key are the files.
+	cert, key string
+	loaded    *tls.Certificate
+	stamp     [2]time.Time
 }
 
 // newCertificate returns the certificate of the two files, or nil where none are named. It is an error if they are not a pair, or
@@ -49,6 +49,13 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.loaded, c.stamp = &loaded, stamp
 	}
 	return c.loaded, nil
+}
+
+// take has c serve the certificate of other, which nobody else uses.
+func (c *certificate) take(other *certificate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cert, c.key, c.loaded, c.stamp = other.cert, other.key, other.loaded, other.stamp
 }
 
 func modified(path string) time.Time {

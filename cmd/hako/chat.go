@@ -29,10 +29,13 @@ type chatFlags struct {
 	verbose                     bool
 	// fleeting says that nothing is kept.
 	fleeting bool
+	// files go along with the first message.
+	files []string
 }
 
 func (f *chatFlags) add(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.conversation, "conversation", "", "go on with this conversation (/history lists them)")
+	cmd.Flags().StringArrayVar(&f.files, "file", nil, "send a file along with the first message; may be given several times")
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show the arguments of tool calls")
 	cmd.Flags().String("locale", "en", "the language of messages, and of answers where yours is unclear: en, ja")
 	config.Flag(cmd.Flags(), "locale", "locale")
@@ -64,12 +67,17 @@ Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
 	}
 	cmd.Flags().StringVar(&flags.model, "model", "", "ask this model first (its name in llm.models)")
 	flags.add(a, cmd)
+	cmd.AddCommand(a.chatFeedbackCommand())
 	return cmd
 }
 
 // chat opens all that a conversation needs, and talks until the input ends.
 func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) (err error) {
 	if err := checkTenant(c, flags.tenant); err != nil {
+		return err
+	}
+	files, err := a.chatFiles(flags.files)
+	if err != nil {
 		return err
 	}
 	if a.interactive() {
@@ -96,7 +104,12 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) (err 
 	}
 	defer func() { err = closing(h, err) }()
 	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) (err error) {
-		s := &chatSession{app: a, host: h, flags: flags, locale: c.Locale, currency: c.LLM.Currency, model: &choice{chain: models}}
+		if !g.store.Shared() { // there replicas see to it
+			if err := chat.Forget(ctx, g.store, c.Chat.Retain); err != nil {
+				return err
+			}
+		}
+		s := &chatSession{app: a, host: h, flags: flags, files: files, locale: c.Locale, currency: c.LLM.Currency, model: &choice{chain: models}}
 		if s.engine, err = newEngine(ctx, c, s.model, h, g.store, nil, logger); err != nil {
 			return err
 		}
@@ -128,11 +141,12 @@ func newModels(c *config.Config, logger *slog.Logger, observe func(llm.Completio
 }
 
 // newEngine makes what answers people, with the tools of h. The caller closes it. observe may be nil.
-func newEngine(ctx context.Context, c *config.Config, p windowed, h *host.Host, s *store.Store, observe func(chat.Record), logger *slog.Logger) (*chat.Engine, error) {
+func newEngine(ctx context.Context, c *config.Config, p windowed, h *host.Host, s *store.Store, watched *observation, logger *slog.Logger) (*chat.Engine, error) {
 	options := &chat.Options{
 		Provider: p, Store: s, System: c.Chat.System, Locale: c.Locale, Limits: c.Chat.Limits, Budgets: c.Chat.Budgets, Currency: c.LLM.Currency,
-		Retain: c.Chat.Retain, Observe: observe, Logger: logger,
+		Logger: logger,
 	}
+	watched.chat(options)
 	options.Limits.Window = p.Window()
 	if c.Chat.Zone != "" {
 		var err error
@@ -208,7 +222,7 @@ func (s *chatSession) pipe(ctx context.Context) error {
 		return fmt.Errorf("read the message: %w", err)
 	}
 	answer, err := s.engine.Turn(ctx, &chat.Turn{
-		Conversation: s.conversation, Caller: s.caller(), Text: strings.TrimSpace(string(text)), Locale: s.locale, Surface: pipeSurface{s},
+		Conversation: s.conversation, Caller: s.caller(), Text: strings.TrimSpace(string(text)), Files: s.takeFiles(), Locale: s.locale, Surface: pipeSurface{s},
 	})
 	if err != nil {
 		return s.failure(err)

@@ -34,7 +34,7 @@ var chatEnglish = chatWords{
 	goOn:    "Go on with: hako chat --conversation ",
 	noTools: "There are no tools: it is a plain chat.\n", model: "%s is asked first.\n", models: "Asked in this order: %s\n", begun: "A new conversation: %s\n",
 	deleted: "Deleted: %s\n", nothing: "There is nothing yet.\n", unknown: "There is no conversation %s of yours.\n",
-	usage: "this conversation: %d tokens, %s %s\ntoday: %d tokens, %s %s\n",
+	usage: "this conversation: %d tokens%s\ntoday: %d tokens%s\n",
 }
 
 var chatJapanese = chatWords{
@@ -52,7 +52,7 @@ var chatJapanese = chatWords{
 	goOn:    "続きから始めるには: hako chat --conversation ",
 	noTools: "ツールはありません（通常のチャットです）。\n", model: "最初に %s を使います。\n", models: "使う順番: %s\n", begun: "新しい会話: %s\n",
 	deleted: "削除しました: %s\n", nothing: "まだ何もありません。\n", unknown: "あなたの会話 %s はありません。\n",
-	usage: "この会話: %d トークン、%s %s\n本日: %d トークン、%s %s\n",
+	usage: "この会話: %d トークン%s\n本日: %d トークン%s\n",
 }
 
 func (s *chatSession) words() *chatWords {
@@ -200,7 +200,14 @@ func (s *chatSession) usage(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	amount := func(u chat.Use) string { return fmt.Sprintf("%.4f", u.Cost) }
-	s.say(s.words().usage, here.Tokens, amount(here), s.currency, today.Tokens, amount(today), s.currency)
+	s.say(s.words().usage, here.Tokens, price(here, s.currency), today.Tokens, price(today, s.currency))
 	return nil
+}
+
+// price is what a use has cost, in brackets, and nothing where the configuration has no prices.
+func price(u chat.Use, currency string) string {
+	if u.Cost == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.4f %s)", u.Cost, currency)
 }

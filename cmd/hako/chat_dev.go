@@ -22,9 +22,15 @@ import (
 //go:embed chat_dev.yaml
 var devScript string
 
-// devPolicy asks before anything leaves for another service.
+// devPolicy asks before anything leaves for another service. In Slack one of the leads has to agree to messages.
 const devPolicy = `version: 1
 rules:
+  - name: leads agree to messages
+    action: ask
+    tools: [send_slack_dm]
+    doors: [slack]
+    approvers: [leads]
+    reason: {en: it writes to somebody, ja: 人にメッセージを送ります}
   - name: ask before writing elsewhere
     action: ask
     tools: [write_rows_to_google_sheet, send_slack_dm]
@@ -45,17 +51,9 @@ whole way of a conversation, with a policy that asks before something is written
   echo 東京の天気は？ | hako dev chat`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text := devScript
-			if path != "" {
-				data, err := os.ReadFile(a.path(path))
-				if err != nil {
-					return err
-				}
-				text = string(data)
-			}
-			steps, err := modelscript.Parse([]byte(strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser).Replace(text)))
+			steps, err := a.devSteps(cmd, path)
 			if err != nil {
-				return usageError(cmd, err)
+				return err
 			}
 			return a.devChat(cmd, steps, flags)
 		},
@@ -65,9 +63,33 @@ whole way of a conversation, with a policy that asks before something is written
 	return cmd
 }
 
-// devChat talks with a model that follows the script. What it needs is in a directory that is removed at the end.
-func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatFlags) (err error) {
-	dir, err := os.MkdirTemp("", "hako-chat-")
+// devSteps reads what the model answers, from a file if path names one.
+func (a *app) devSteps(cmd *cobra.Command, path string) (*modelscript.Script, error) {
+	text := devScript
+	if path != "" {
+		data, err := os.ReadFile(a.path(path))
+		if err != nil {
+			return nil, err
+		}
+		text = string(data)
+	}
+	steps, err := modelscript.Parse([]byte(strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser).Replace(text)))
+	if err != nil {
+		return nil, usageError(cmd, err)
+	}
+	return steps, nil
+}
+
+// devChat talks with a model that follows the script.
+func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatFlags) error {
+	flags.fleeting = true
+	return a.onFakes(cmd, steps, "", func(c *config.Config, _ *fakes.Fakes, _ string) error { return a.chat(cmd.Context(), c, flags) })
+}
+
+// onFakes calls use with the stand-ins, whose models follow the script, and a configuration for them, to which more is added. URL in it stands
+// for theirs. What they need is in a directory that is removed at the end.
+func (a *app) onFakes(cmd *cobra.Command, steps *modelscript.Script, more string, use func(c *config.Config, f *fakes.Fakes, url string) error) (err error) {
+	dir, err := os.MkdirTemp("", "hako-dev-")
 	if err != nil {
 		return err
 	}
@@ -88,21 +110,29 @@ func (a *app) devChat(cmd *cobra.Command, steps *modelscript.Script, flags chatF
 		err = errors.Join(err, server.Close())
 		<-served
 	}()
-	c, err := a.devChatConfig(cmd, f, dir, "http://"+listener.Addr().String())
+	url := "http://" + listener.Addr().String()
+	c, err := a.devConfig(cmd, f, dir, url, strings.ReplaceAll(more, "URL", url))
 	if err != nil {
 		return err
 	}
-	flags.fleeting = true
-	return a.chat(cmd.Context(), c, flags)
+	return use(c, f, url)
 }
 
-// devChatConfig is a configuration for the stand-ins at url, with the files that it names in dir.
-func (a *app) devChatConfig(cmd *cobra.Command, f *fakes.Fakes, dir, url string) (*config.Config, error) {
-	if _, err := f.WriteConfig(dir, url); err != nil {
+// devConfig is a configuration for the stand-ins at url, with the files that it names in dir.
+func (a *app) devConfig(cmd *cobra.Command, f *fakes.Fakes, dir, url, more string) (*config.Config, error) {
+	text, err := f.WriteConfig(dir, url)
+	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "hako.policy.yaml"), []byte(devPolicy), 0o600); err != nil {
+	for name, content := range map[string]string{"hako.yaml": text + more, "hako.policy.yaml": devPolicy, "slack-app.token": fakes.SlackAppToken} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	c, err := config.Load(config.Source{Dir: a.dir, File: filepath.Join(dir, "hako.yaml"), Flags: cmd.Flags()})
+	if err != nil {
 		return nil, err
 	}
-	return config.Load(config.Source{Dir: a.dir, File: filepath.Join(dir, "hako.yaml"), Flags: cmd.Flags()})
+	c.Mock = false // recordings would come before the stand-ins
+	return c, nil
 }

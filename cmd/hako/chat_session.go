@@ -24,7 +24,9 @@ type chatSession struct {
 	locale, currency string
 
 	conversation string
-	input        *lines
+	// files are still to be sent.
+	files []chat.File
+	input *lines
 	// interrupted says that Ctrl-C came last: once more ends the session.
 	interrupted bool
 }
@@ -113,10 +115,11 @@ func (s *chatSession) turn(ctx context.Context, text string, signals <-chan os.S
 	defer cancel()
 	surface := newChatSurface(s)
 	done := make(chan error, 1)
+	message := &chat.Turn{
+		Conversation: s.conversation, Caller: s.caller(), Text: text, Files: s.takeFiles(), Locale: s.locale, Surface: surface,
+	}
 	go func() {
-		_, err := s.engine.Turn(running, &chat.Turn{
-			Conversation: s.conversation, Caller: s.caller(), Text: text, Locale: s.locale, Surface: surface,
-		})
+		_, err := s.engine.Turn(running, message)
 		done <- err
 	}()
 	for {

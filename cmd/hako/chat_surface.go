@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/elicitation"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -118,7 +119,7 @@ func (t *chatSurface) Way(call chat.ToolCall) approval.Way {
 	if t.session.flags.verbose {
 		t.line(dim, "  "+call.Name+" "+printable(string(call.Arguments)))
 	}
-	return approval.Way{Ask: t.ask}
+	return approval.Way{Ask: t.ask, Fill: t.fill}
 }
 
 // ask asks one question after the other.
@@ -130,6 +131,18 @@ func (t *chatSurface) ask(ctx context.Context, q *approval.Question) (bool, erro
 	}
 	t.close()
 	return askLine(ctx, t.session.app.stderr, q, t.session.locale, t.session.input.fresh)
+}
+
+// fill puts one question of a server's after the other.
+func (t *chatSurface) fill(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if err := ctx.Err(); err != nil {
+		return elicitation.Answer{}, err
+	}
+	t.close()
+	t.session.input.drop() // what was typed before the question is no answer to it
+	return fillLines(ctx, t.session.app.stderr, q, t.session.locale, t.session.input.next)
 }
 
 // pipeSurface shows what tools do, if that is wanted, and asks nobody.

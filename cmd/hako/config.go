@@ -43,13 +43,16 @@ func (a *app) checkConfig(v *view) error {
 	if err != nil {
 		return err
 	}
+	if err := checkConsole(v.config); err != nil {
+		return err
+	}
 	if _, err := upstreamSpecs(v.config); err != nil {
 		return err
 	}
 	if _, err := policy.OpenLive(v.config.Policy); err != nil {
 		return err
 	}
-	door, err := newDoor(v.config, v.host, auth, false, nil)
+	door, err := newDoor(v.config, v.host, auth, nil, false, nil)
 	if err != nil {
 		return err
 	}
@@ -60,6 +63,9 @@ func (a *app) checkConfig(v *view) error {
 		if note := remedy(p); note != "" {
 			fmt.Fprintln(a.stderr, note)
 		}
+	}
+	for _, note := range v.unused() {
+		fmt.Fprintln(a.stderr, "warning: "+note)
 	}
 	if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {
 		return &exitError{code: exitUsage}
@@ -107,9 +113,12 @@ func (a *app) printConfig(v *view) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", e.Key, value, e.Origin)
 	}
 	fmt.Fprintf(table, "\n# What the plugins in service may do\n")
-	for _, g := range grantsOf(v.plugins) {
-		fmt.Fprintf(table, "%s\n", g.Plugin)
-		for _, line := range g.lines() {
+	for _, p := range v.plugins {
+		if p.Serving == "" {
+			continue
+		}
+		fmt.Fprintf(table, "%s\n", p.Name)
+		for _, line := range p.Grants.Explain(v.config.Locale) {
 			fmt.Fprintf(table, "  %s\n", line)
 		}
 	}

@@ -30,6 +30,16 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
+// TestConfigCheckNames holds that names in the configuration that nothing has are told.
+func TestConfigCheckNames(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "shipped: {mounts: {nothing: .}}\nplugin: {porbe: {limits: {time: 1s}}}\ntenants: {acme: {plugin: {prob: {config: {a: 1}}}}}\n")
+	for _, command := range [][]string{{"config", "check"}, {"doctor"}} {
+		invoke(t, dir, command...).want(t, exitOK, "plugin.porbe sets nothing: no plugin has this name: did you mean probe?",
+			"shipped.mounts.nothing sets nothing: no mount has this name", "tenants.acme.plugin.prob sets nothing")
+	}
+}
+
 func TestConfigShow(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "http:\n  address: 127.0.0.1:9999\n")

@@ -144,7 +144,7 @@ func systemBrowser(url string) error {
 
 // connectByPasting takes the code from standard input.
 func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant, name string) (*credential.Status, error) {
-	consent, err := b.Consent(tenant, name, "")
+	consent, err := b.Consent(ctx, tenant, name, "")
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
@@ -43,14 +42,14 @@ func invokeBrowsing(t *testing.T, dir string, browse func(url string) error, arg
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, browse: browse}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	code := a.run(ctx, append([]string{"--directory", dir}, args...))
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
 func visit(url string) error {
-	response, err := http.Get(url)
+	response, err := httpClient.Get(url)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func TestConnectWithoutBrowser(t *testing.T) {
 	if !strings.Contains(url, "redirect_uri=urn%3Aietf%3Awg%3Aoauth%3A2.0%3Aoob") {
 		t.Fatalf("the URL is %s", url)
 	}
-	response, err := http.Get(url)
+	response, err := httpClient.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (a *app) devCommand() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
-	cmd.AddCommand(a.devFakesCommand(), a.devChatCommand())
+	cmd.AddCommand(a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
 	return cmd
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Commands in the documents are run, so that they work when people paste them. What is run are the fenced blocks marked "sh" in
-// README*.md, docs/*.md and docs/plugins/*.md: all blocks of one document, in their order, as one script in an empty directory, with
+// README*.md and all below docs: all blocks of one document, in their order, as one script in an empty directory, with
 // this hako in PATH, recordings instead of the network, and no module proxy. Not run are blocks marked "sh skip", those with a command
 // of notHere, and blocks of other kinds ("console" for transcripts).
 
@@ -52,7 +52,7 @@ func TestDocuments(t *testing.T) {
 	}
 	bin := wrapper(t)
 	readmes := must(filepath.Glob("../../README*.md"))
-	documents := slices.Concat(readmes, must(filepath.Glob("../../docs/*.md")), must(filepath.Glob("../../docs/plugins/*.md")))
+	documents := slices.Concat(readmes, must(filepath.Glob("../../docs/*.md")), must(filepath.Glob("../../docs/*/*.md")))
 	for _, path := range documents {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -98,16 +100,17 @@ func machine(s confine.Support, uid int, processLimit string) []finding {
 func (a *app) installation(cmd *cobra.Command) []finding {
 	c, err := a.config(cmd)
 	if err != nil {
-		return []finding{{levelError, "configuration", err.Error(), "mend it; hako config shows what is in force"}}
+		return []finding{{levelError, "configuration", strings.TrimPrefix(err.Error(), "configuration: "), "mend it; hako config shows what is in force"}}
 	}
 	file := c.File
 	if file == "" {
 		file = "the built-in demonstration, because there is no " + config.FileName
 	}
 	findings := []finding{{levelOK, "configuration", file, ""}, policyFile(c)}
-	for _, dir := range []struct{ name, path string }{{"cache", c.Cache}, {"store", c.Store}} {
-		findings = append(findings, directory(dir.name, dir.path))
-	}
+	findings = append(findings, secretsFound(cmd.Context(), c)...)
+	findings = append(findings, proxyFindings(c, os.LookupEnv)...)
+	findings = append(findings, directory("cache", c.Cache))
+	findings = append(findings, a.storeFindings(cmd.Context(), c)...)
 	return append(findings, a.pluginFindings(cmd.Context(), c)...)
 }
 
@@ -161,11 +164,24 @@ func directory(name, path string) finding {
 // pluginFindings says which plugins are in service, and why others are not.
 func (a *app) pluginFindings(ctx context.Context, c *config.Config) []finding {
 	findings := []finding{memory(c.MemoryBudget)}
-	h, err := a.hostFor(ctx, c, nil)
+	err := a.withShared(ctx, c, func(s *store.Store) error {
+		h, err := a.hostFor(ctx, c, func(o *host.Options) { o.ConsentStore = s })
+		if err != nil {
+			return err
+		}
+		findings = append(findings, pluginStates(h)...)
+		for _, note := range (&view{config: c, plugins: h.Plugins()}).unused() {
+			findings = append(findings, finding{levelWarning, "configuration", note, "correct the name, or take the setting out"})
+		}
+		return h.Close()
+	})
 	if err != nil {
-		return append(findings, finding{levelError, "plugins", err.Error(), ""})
+		findings = append(findings, finding{levelError, "plugins", err.Error(), ""})
 	}
-	defer func() { _ = h.Close() }()
+	return findings
+}
+
+func pluginStates(h *host.Host) (findings []finding) {
 	active := 0
 	for _, p := range h.Plugins() {
 		level := levelWarning
@@ -176,7 +192,11 @@ func (a *app) pluginFindings(ctx context.Context, c *config.Config) []finding {
 		case host.Broken, host.Conflict:
 			level = levelError
 		}
-		findings = append(findings, finding{level, "plugin " + pluginTitle(p), string(p.State), p.Reason})
+		f := finding{level, "plugin " + pluginTitle(p), string(p.State), p.Reason}
+		if p.State == host.Broken {
+			f.Message, f.Remedy = "broken: "+p.Reason, "put a working file in its place, or take it away"
+		}
+		findings = append(findings, f)
 	}
 	return append(findings, finding{levelOK, "plugins", fmt.Sprintf("%d in service", active), ""})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/broker/exec/confine"
 )
 
@@ -35,6 +36,13 @@ func TestDoctorFinds(t *testing.T) {
 		"policy":        {func(dir string) { put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("rulez: []")) }, "error    policy: "},
 		"plugin":        {func(dir string) { put(t, filepath.Join(dir, "plugins", "bad.wasm"), []byte("no wasm")) }, "error    plugin "},
 		"store":         {func(dir string) { put(t, filepath.Join(dir, "hako.store"), []byte("a file")) }, "error    store: "},
+		"secret": {func(dir string) {
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("credentials: {kot: {token: {file: missing}}}"))
+		}, "error    secret credentials.kot.token: the file " + os.TempDir()},
+		"token of Slack": {func(dir string) {
+			put(t, filepath.Join(dir, "token"), []byte("xapp-1"))
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("slack: {workspaces: [{name: w, botToken: {file: token}, signingSecret: {file: token}}]}"))
+		}, "error    secret slack.workspaces[0].botToken: botToken begins with xoxb-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,6 +50,20 @@ func TestDoctorFinds(t *testing.T) {
 			test.spoil(dir)
 			invoke(t, dir, "doctor").want(t, exitFailed, test.want, "->")
 		})
+	}
+}
+
+func TestDoctorProxy(t *testing.T) {
+	t.Parallel()
+	environ := func(name string) (string, bool) {
+		return map[string]string{"http_proxy": "http://aki:secret@proxy"}[name], true
+	}
+	found := proxyFindings(&config.Config{}, environ)
+	if len(found) != 1 || !strings.Contains(found[0].Message, "http_proxy") || strings.Contains(found[0].Message, "secret") {
+		t.Errorf("found %v", found)
+	}
+	if found := proxyFindings(&config.Config{Proxy: "http://proxy"}, environ); len(found) != 0 {
+		t.Errorf("with outbound.proxy: %v", found)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/broker/exec/judge"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
@@ -27,9 +27,12 @@ type government struct {
 	policy *policy.Live
 	desk   *approval.Desk
 	quotas *quota.Limiter
+	book   *quota.Book
 	audit  *audit.Log // nil: not recorded
 	store  *store.Store
-	logger *slog.Logger
+	// databases are those of plugins, in the store; nil: they are files.
+	databases *sqlbroker.Place
+	logger    *slog.Logger
 
 	config *config.Config
 	stop   chan struct{}
@@ -37,9 +40,6 @@ type government struct {
 	// stamp is what the policy file was like at the last look. It is tend's.
 	stamp string
 }
-
-// auditDir is where the audit log lies.
-func auditDir(c *config.Config) string { return filepath.Join(c.Store, "audit") }
 
 // govern opens the policy, the desk for approvals, the quotas and the audit log; the caller closes them.
 func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *government, err error) {
@@ -52,19 +52,25 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 	if g.policy, err = policy.OpenLive(c.Policy); err != nil {
 		return nil, err
 	}
-	if g.store, err = store.Open(ctx, c.Store); err != nil {
+	if g.store, err = c.OpenStore(ctx, logger); err != nil {
 		return nil, err
 	}
-	book, err := quota.NewBook(ctx, g.store)
-	if err != nil {
+	if g.databases, err = pluginDatabases(ctx, g.store); err != nil {
 		return nil, err
 	}
-	g.quotas = quota.New(g.policy.Policy().Quotas, &quota.Options{Ledger: book, Logger: logger})
+	if g.book, err = quota.NewBook(ctx, g.store); err != nil {
+		return nil, err
+	}
+	limits := &quota.Options{Ledger: g.book, Now: g.store.Time, Logger: logger}
+	if g.store.Shared() {
+		limits.Pool = g.book
+	}
+	g.quotas = quota.New(g.policy.Policy().Quotas, limits)
 	if g.desk, err = openDesk(ctx, c, g.store, g.policy.Policy); err != nil {
 		return nil, err
 	}
 	if !c.Audit.Disabled {
-		g.audit, err = audit.Open(&audit.Options{Dir: auditDir(c), Sync: c.Audit.Sync, Retain: c.Audit.Retain, Logger: logger})
+		g.audit, err = openLog(ctx, c, g.store, logger)
 		if err != nil && !c.Audit.Optional {
 			return nil, fmt.Errorf("%w: set audit.disabled to run without it", err)
 		}
@@ -95,6 +101,10 @@ func (g *government) apply(o *host.Options) {
 	if g.audit != nil {
 		o.Governance.Audit = g.audit
 	}
+	o.Databases = g.databases
+	if g.store.Shared() {
+		o.ConsentStore = g.store
+	}
 	o.CommandRules = func() []judge.Rule { return g.policy.Policy().Commands }
 }
 
@@ -114,8 +124,8 @@ func (g *government) waits(q *approval.Question) {
 const (
 	// policyPoll is how often the policy file is looked at.
 	policyPoll = 500 * time.Millisecond
-	// quotaFlush is how often used quotas are written to the store.
-	quotaFlush = 10 * time.Second
+	// quotaFlush is how often used quotas are written to the store, and shares of them are given back to other replicas.
+	quotaFlush = 2 * time.Second
 )
 
 // tend takes up changes of the policy, and keeps what was used of quotas.
@@ -183,7 +193,7 @@ func (g *government) close() error {
 	g.done.Wait()
 	var err error
 	if g.quotas != nil {
-		g.quotas.Flush()
+		g.quotas.Close()
 	}
 	if g.audit != nil {
 		err = g.audit.Close()

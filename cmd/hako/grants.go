@@ -1,14 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // pluginGrants is what one plugin in service may do.
@@ -84,62 +79,4 @@ func newPluginGrants(plugin string, grants grant.Grants) pluginGrants {
 		g.Exec = &execGrant{exec.Programs, exec.Env, exec.Ports, exec.Unconfined}
 	}
 	return g
-}
-
-// lines says the grants for people, one per line.
-func (g pluginGrants) lines() []string {
-	var lines []string
-	for _, h := range g.HTTP {
-		line := fmt.Sprintf("http %s: %s %s", h.Name, strings.Join(h.Methods, ", "), h.URL)
-		if len(h.Paths) > 0 {
-			line += ", paths " + strings.Join(h.Paths, ", ")
-		}
-		if h.Private {
-			line += ", private addresses too"
-		}
-		if h.Credential != "" {
-			line += ", with the credential " + h.Credential
-		}
-		lines = append(lines, line)
-	}
-	for _, m := range g.Mounts {
-		line := fmt.Sprintf("files /%s: %s, %s", m.Name, m.Path, m.Access)
-		if len(m.Deny) > 0 {
-			line += ", but " + strings.Join(m.Deny, ", ")
-		}
-		if m.Quota > 0 {
-			line += ", at most " + strictyaml.FormatSize(m.Quota)
-		}
-		lines = append(lines, line)
-	}
-	if g.SQL != nil {
-		lines = append(lines, fmt.Sprintf("sql: a database of its own for each tenant, at most %s", strictyaml.FormatSize(g.SQL.Quota)))
-	}
-	if g.Exec != nil {
-		lines = append(lines, g.Exec.line())
-	}
-	if len(lines) == 0 {
-		return []string{"nothing outside of its sandbox"}
-	}
-	return lines
-}
-
-func (g *execGrant) line() string {
-	line := "commands: " + strings.Join(g.Programs, ", ")
-	if slices.Contains(g.Programs, manifest.AnyProgram) {
-		line = "commands: every program that is installed"
-	}
-	line += ", in these folders (without their quotas; not in those that hide a part)"
-	if len(g.Env) > 0 {
-		line += ", with the variables " + strings.Join(g.Env, ", ")
-	}
-	if len(g.Ports) == 0 {
-		line += ", no network"
-	} else {
-		line += fmt.Sprintf(", network: TCP ports %v of any host, and UDP", g.Ports)
-	}
-	if g.Unconfined {
-		line += ", also where the kernel cannot hold them"
-	}
-	return line
 }

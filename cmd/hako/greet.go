@@ -12,9 +12,13 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// greet tells the person who started the server where it is, what it offers and what to try next.
-func (a *app) greet(c *config.Config, url string, plugins []host.Status) {
-	fmt.Fprintf(a.stderr, "\nhako %s serves MCP at %s\n\n", thisBuild().Version, url)
+// greet tells the person who started the server where it and its console are, what it offers and what to try next.
+func (a *app) greet(c *config.Config, url, console string, plugins []host.Status) {
+	fmt.Fprintf(a.stderr, "\nhako %s serves MCP at %s\n", thisBuild().Version, url)
+	if console != "" {
+		fmt.Fprintf(a.stderr, "The console is at %s\n", console)
+	}
+	fmt.Fprintln(a.stderr)
 	a.printPlugins(plugins)
 	fmt.Fprintf(a.stderr, "\nNext:\n")
 	for _, line := range next(c, url, plugins) {

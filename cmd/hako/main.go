@@ -9,6 +9,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // for systems without a time zone database: Windows, an image with nothing else in it
+
+	_ "golang.org/x/crypto/x509roots/fallback" // for systems without certificates
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
 )

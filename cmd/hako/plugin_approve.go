@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/grant"
@@ -68,70 +65,37 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if p.Manifest == nil {
 		return fmt.Errorf("%s cannot be approved: %s", p.Path, p.Reason)
 	}
-	file, err := grant.Load(v.config.Consents)
+	file, err := loadConsents(ctx, v.config, v.store)
 	if err != nil {
 		return err
 	}
-	consent, before := newConsent(p, file)
-	if err := a.settle(consent, v.config.Consents, flags); err != nil {
+	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, userName())
+	choices := proposal.Choices()
+	if err := a.choose(&choices, flags); err != nil {
 		return err
 	}
-	if err := flags.exec.settle(consent); err != nil {
+	flags.exec.choose(&choices)
+	if err := proposal.Settle(choices); err != nil {
 		return err
 	}
-	grants, err := grant.Resolve(p.Manifest, consent, v.config.Plugin[p.Name].Config)
+	grants, err := proposal.Grants(v.config.Plugin[p.Name].Config)
 	if err != nil {
 		return err
 	}
 	if err := checkExec(p.Name, grants.Exec); err != nil {
 		return err
 	}
-	for i, mount := range grants.Mounts {
-		if !filepath.IsAbs(mount.Path) {
-			grants.Mounts[i].Path = filepath.Join(filepath.Dir(v.config.Consents), mount.Path)
-		}
+	movable(&proposal.Consent, choices, v.config.Consents, flags)
+	a.present(v, p, proposal, grants)
+	done := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: approvalDetail(p.Version, grants)}
+	if !flags.yes && !a.agrees("Approve?") {
+		return &exitError{exitFailed, errors.Join(errors.New("not approved: answer y, or give --yes where nobody can answer"), a.declined(ctx, v.config, done))}
 	}
-	a.present(v, p, before, grants)
-	done := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: map[string]string{"version": p.Version}}
-	if !flags.yes && !a.confirm() {
-		return &exitError{exitFailed, errors.Join(errors.New("not approved"), a.declined(ctx, v.config, done))}
-	}
-	if err := a.audited(ctx, v.config, done, func() error { return file.Approve(ctx, *consent) }); err != nil {
+	if err := a.audited(ctx, v.config, done, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
 		return err
 	}
+	fmt.Fprintf(a.stdout, "Approved; recorded in %s\n", file)
 	return a.approved(ctx, v, p)
-}
-
-// newConsent is a consent to p with what an earlier one settled, and that earlier one, or nil.
-func newConsent(p *host.Status, file *grant.File) (consent, before *grant.Consent) {
-	consent = &grant.Consent{
-		Name: p.Name, Version: p.Version, Digest: p.Digest, Asked: p.Manifest.Permissions, ApprovedBy: userName(),
-		Mounts: map[string]grant.Mount{}, HTTP: map[string]grant.HTTPMapping{},
-	}
-	consents := file.Consents()
-	i := slices.IndexFunc(consents, func(c grant.Consent) bool { return c.Name == p.Name })
-	if i < 0 {
-		return consent, nil
-	}
-	before = &consents[i]
-	consent.Note = before.Note
-	if p.Manifest.Permissions.Exec != nil {
-		consent.Exec = before.Exec
-	}
-	for _, asked := range p.Manifest.Permissions.Files {
-		if mount, ok := before.Mounts[asked.Mount]; ok {
-			consent.Mounts[asked.Mount] = mount
-		}
-	}
-	for _, asked := range p.Manifest.Permissions.HTTP {
-		if mapping, ok := before.HTTP[asked.Name]; ok {
-			if asked.Credential == "" {
-				mapping.Credential = ""
-			}
-			consent.HTTP[asked.Name] = mapping
-		}
-	}
-	return consent, before
 }
 
 func userName() string {
@@ -141,24 +105,24 @@ func userName() string {
 	return "hako plugin approve"
 }
 
-// settle puts the folders and addresses of the flags into the consent.
-func (a *app) settle(c *grant.Consent, consents string, flags approveFlags) error {
-	if flags.note != "" {
-		c.Note = flags.note
-	}
+// approvalDetail is what the audit log keeps of a yes.
+func approvalDetail(version string, grants grant.Grants) map[string]string {
+	return map[string]string{"version": version, "gets": strings.Join(grants.Explain("en"), "\n")}
+}
+
+// choose puts the folders and addresses of the flags into the choices.
+func (a *app) choose(c *grant.Choices, flags approveFlags) error {
+	c.Note = cmp.Or(flags.note, c.Note)
 	for _, text := range flags.mounts {
-		name, dir, ok := strings.Cut(text, "=")
-		if !ok || dir == "" {
-			return fmt.Errorf("--mount %q: write it as NAME=DIR, or NAME=DIR:ro to allow reading only", text)
+		name, dir, readOnly, err := parseMount(text)
+		if err != nil {
+			return err
 		}
-		dir, readOnly := strings.CutSuffix(dir, ":ro")
-		path, err := a.mountPath(dir, consents)
+		path, err := a.folder(dir)
 		if err != nil {
 			return fmt.Errorf("--mount %s: %w", name, err)
 		}
-		mount := c.Mounts[name]
-		mount.Name, mount.Path, mount.Write = name, path, !readOnly && asksToWrite(c.Asked, name)
-		c.Mounts[name] = mount
+		c.Mounts[name] = grant.MountChoice{Dir: path, ReadOnly: readOnly}
 	}
 	for _, text := range flags.http {
 		name, url, ok := strings.Cut(text, "=")
@@ -186,32 +150,47 @@ func (a *app) settle(c *grant.Consent, consents string, flags approveFlags) erro
 	return nil
 }
 
-func asksToWrite(asked manifest.Permissions, mount string) bool {
-	return slices.ContainsFunc(asked.Files, func(p manifest.FilePermission) bool { return p.Mount == mount && p.Write })
+func parseMount(text string) (name, dir string, readOnly bool, err error) {
+	name, dir, ok := strings.Cut(text, "=")
+	if !ok || dir == "" {
+		return "", "", false, fmt.Errorf("--mount %q: write it as NAME=DIR, or NAME=DIR:ro to allow reading only", text)
+	}
+	dir, readOnly = strings.CutSuffix(dir, ":ro")
+	return name, dir, readOnly, nil
 }
 
-// mountPath is the folder as the consents file records it: relative to that file where it lies below it and was given as a relative
-// path, so that the two can be moved together.
-func (a *app) mountPath(dir, consents string) (string, error) {
+// folder is the whole path of a folder that was given at the command line, and of the one that a link leads to, so that what is approved is what is shown.
+func (a *app) folder(dir string) (string, error) {
 	path, err := filepath.Abs(a.path(dir))
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, nil
+	}
+	return path, nil // Settle says what is wrong with it
+}
+
+// movable writes the folders of the flags as they were given: relative to the consents file where they lie below it and were given as relative
+// paths, so that the two can be moved together.
+func movable(c *grant.Consent, choices grant.Choices, consents string, flags approveFlags) {
+	base, err := filepath.EvalSymlinks(filepath.Dir(consents))
 	if err != nil {
-		return "", fmt.Errorf("%w: make the folder, or name another", err)
+		base = filepath.Dir(consents)
 	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", path)
+	for _, text := range flags.mounts {
+		name, dir, _, _ := parseMount(text) // which choose has parsed
+		mount := c.Mounts[name]
+		mount.Path = choices.Mounts[name].Dir
+		if relative, err := filepath.Rel(base, mount.Path); err == nil && !filepath.IsAbs(dir) && filepath.IsLocal(relative) {
+			mount.Path = filepath.ToSlash(relative)
+		}
+		c.Mounts[name] = mount
 	}
-	if relative, err := filepath.Rel(filepath.Dir(consents), path); err == nil && !filepath.IsAbs(dir) && filepath.IsLocal(relative) {
-		return filepath.ToSlash(relative), nil
-	}
-	return path, nil
 }
 
 // present shows what there is to say yes to.
-func (a *app) present(v *view, p *host.Status, before *grant.Consent, grants grant.Grants) {
+func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants grant.Grants) {
 	locale := v.config.Locale
 	m := p.Manifest
 	fmt.Fprintf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
@@ -219,12 +198,12 @@ func (a *app) present(v *view, p *host.Status, before *grant.Consent, grants gra
 	for _, line := range grant.Explain(m.Permissions, locale) {
 		fmt.Fprintf(a.stdout, "  - %s\n", line)
 	}
-	if before != nil && before.RevokedAt.IsZero() {
-		a.presentChanges(before, m, locale)
+	if proposal.Updates() {
+		a.presentChanges(proposal.Before, m, locale)
 	}
 	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
 		fmt.Fprintf(a.stdout, "\nWith your yes it gets\n")
-		for _, line := range newPluginGrants(m.Name, grants).lines() {
+		for _, line := range grants.Explain(locale) {
 			fmt.Fprintf(a.stdout, "  - %s\n", line)
 		}
 	}
@@ -243,23 +222,8 @@ func (a *app) presentChanges(before *grant.Consent, m *manifest.Manifest, locale
 	}
 }
 
-// confirm asks for the yes. Whatever is no clear yes is a no.
-func (a *app) confirm() bool {
-	fmt.Fprint(a.stdout, "Approve? [y/N] ")
-	answer, err := bufio.NewReader(io.LimitReader(a.stdin, 100)).ReadString('\n')
-	if err != nil {
-		fmt.Fprintln(a.stdout)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true
-	}
-	return false
-}
-
 // approved says what has become of the plugin and what comes next.
 func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
-	fmt.Fprintf(a.stdout, "Approved; recorded in %s\n", v.config.Consents)
 	if err := v.host.Load(ctx); err != nil {
 		return err
 	}
@@ -272,8 +236,20 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 	if now.State != host.Active {
 		return fmt.Errorf("plugin %s is still not in service: it is %s: %s", now.Name, now.State, now.Reason)
 	}
-	if len(now.Tools) > 0 {
+	if wanted := credentialsWanted(v.host, now.Name); len(wanted) > 0 {
+		fmt.Fprintf(a.stdout, "Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n", strings.Join(wanted, " or credentials."), config.FileName)
+	} else if len(now.Tools) > 0 {
 		fmt.Fprintf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], folders(v.config))
+	}
+	return nil
+}
+
+// credentialsWanted are those that the plugin asks for, if callers without a tenant have none of them.
+func credentialsWanted(h *host.Host, plugin string) []string {
+	for _, t := range h.Catalog().View().Tools {
+		if t.Source.Name == plugin && !h.Usable("", t.Source) {
+			return t.Source.Credentials
+		}
 	}
 	return nil
 }

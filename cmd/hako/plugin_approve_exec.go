@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/spf13/pflag"
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/manifest"
 )
 
 // execFlags are the flags of "plugin approve" for commands.
@@ -27,37 +24,22 @@ func (f *execFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.unconfined, "unconfined", false, "run commands also where the kernel cannot hold them to their folders")
 }
 
-// settle puts the flags into the consent. What none of them names stays as it was, at first what the plugin asks for.
-func (f *execFlags) settle(c *grant.Consent) error {
-	if asked := c.Asked.Exec; asked != nil && len(c.Exec.Programs) == 0 && asked.Programs[0] != manifest.AnyProgram {
-		c.Exec.Programs = asked.Programs
+// choose puts the flags into the choices. What none of them names stays as it was.
+func (f *execFlags) choose(c *grant.Choices) {
+	if len(f.programs)+len(f.env)+len(f.ports) == 0 && !f.flags.Changed("unconfined") {
+		return
 	}
-	if len(f.programs) > 0 {
-		c.Exec.Programs = f.programs
+	if c.Exec == nil {
+		c.Exec = &grant.ExecChoice{}
 	}
-	if len(f.env) > 0 {
-		c.Exec.Env = named(f.env)
+	for _, list := range []struct{ flag, choice *[]string }{{&f.programs, &c.Exec.Programs}, {&f.env, &c.Exec.Env}, {&f.ports, &c.Exec.Ports}} {
+		if len(*list.flag) > 0 {
+			*list.choice = *list.flag
+		}
 	}
 	if f.flags.Changed("unconfined") {
 		c.Exec.Unconfined = f.unconfined
 	}
-	if len(f.ports) == 0 {
-		return nil
-	}
-	c.Exec.Ports = nil
-	for _, text := range named(f.ports) {
-		port, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || port == 0 {
-			return fmt.Errorf("--port %q: write a number from 1 to 65535", text)
-		}
-		c.Exec.Ports = append(c.Exec.Ports, uint16(port))
-	}
-	return nil
-}
-
-// named are the elements of a list that are not empty.
-func named(list []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
 }
 
 // checkExec says what keeps commands from running on this machine.

@@ -28,22 +28,32 @@ func consent(t *testing.T, dir string) grant.Consent {
 	return consents[0]
 }
 
+// realPath is the path without symbolic links, which some systems have above their temporary directories.
+func realPath(t *testing.T, path string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
 func TestApproveShows(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "", asking(filesAndHTTP)...)
-	work := t.TempDir()
+	work := realPath(t, t.TempDir())
 	o := invokeWith(t, dir, "y\n", "plugin", "approve", "probe", "--mount", "workspace="+work+":ro")
 	o.want(t, exitOK, "Plugin probe 1.0.0: Helps to test.", "sha256:", "tool probe_echo",
 		"may send GET to https://api.example.com/v1/, because: Looks things up.",
 		"may read, change and delete the files", "because: Keeps notes.",
-		"http api: GET https://api.example.com/v1/", "files /workspace: "+work+", read-only",
+		"http api: may send GET to https://api.example.com/v1/", "files /workspace: may read what is in "+work,
 		"Approve? [y/N]", "Approved; recorded in "+filepath.Join(dir, "hako.consents.yaml"), "Next: hako call probe_")
 	if c := consent(t, dir); c.Mounts["workspace"].Path != work || c.Mounts["workspace"].Write || c.ApprovedBy == "" {
 		t.Errorf("got %+v", c)
 	}
 	put(t, filepath.Join(work, "note.txt"), []byte("a note"))
 	invoke(t, dir, "call", "probe_read", `{"text":"note.txt"}`).want(t, exitOK, "a note")
-	invoke(t, dir, "config", "show").want(t, exitOK, "files /workspace: "+work+", read-only")
+	invoke(t, dir, "config", "show").want(t, exitOK, "files /workspace: may read what is in "+work)
 }
 
 func TestApproveInJapanese(t *testing.T) {
@@ -77,7 +87,7 @@ func TestApproveMaps(t *testing.T) {
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=notes", "--http", "api=http://localhost:9/v1/",
 		"--private", "api", "--note", "for the tests").want(t, exitOK, "http://localhost:9/v1/, private addresses too",
-		"files /workspace: "+filepath.Join(dir, "notes")+", read-write")
+		"files /workspace: may read, change and delete what is in "+realPath(t, filepath.Join(dir, "notes")))
 	c := consent(t, dir)
 	if m := c.Mounts["workspace"]; m.Path != "notes" || !m.Write {
 		t.Errorf("the mount is %+v", m)
@@ -85,10 +95,23 @@ func TestApproveMaps(t *testing.T) {
 	if c.HTTP["api"] != (grant.HTTPMapping{URL: "http://localhost:9/v1/", Private: true}) || c.Note != "for the tests" {
 		t.Errorf("got %+v", c)
 	}
-	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, filepath.Join(dir, "notes")+", read-write")
-	whole := filepath.Join(dir, "notes")
+	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "may read, change and delete what is in "+filepath.Join(dir, "notes"))
+	whole := realPath(t, filepath.Join(dir, "notes"))
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace="+whole).want(t, exitOK)
 	if m := consent(t, dir).Mounts["workspace"]; m.Path != whole {
+		t.Errorf("the mount is %+v", m)
+	}
+}
+
+// TestApproveLink: a link is followed before the yes, so that what is shown is what is given, also when the link leads elsewhere later.
+func TestApproveLink(t *testing.T) {
+	t.Parallel()
+	dir, work := workplace(t, "", asking(filesAndHTTP)...), realPath(t, t.TempDir())
+	if err := os.Symlink(work, filepath.Join(dir, "link")); err != nil {
+		t.Skip("this machine does not allow symbolic links")
+	}
+	invoke(t, dir, "plugin", "approve", "probe", "-y", "--mount", "workspace=link").want(t, exitOK, "may read, change and delete what is in "+work)
+	if m := consent(t, dir).Mounts["workspace"]; m.Path != work {
 		t.Errorf("the mount is %+v", m)
 	}
 }
@@ -120,7 +143,8 @@ func TestApproveCredentials(t *testing.T) {
 	invoke(t, dir, "plugin", "inspect", "probe").want(t, exitOK, "sends your credential example along", "a database of its own, up to 5MiB for each tenant")
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--credential", "api").want(t, exitUsage, "NAME=CREDENTIAL")
 	invoke(t, dir, "plugin", "approve", "probe", "-y", "--credential", "api=sandbox").want(t, exitOK,
-		"sends your credential example along", "http api: GET, HEAD https://api.example.com/v1/, with the credential sandbox", "sql: a database of its own for each tenant, at most 5MiB")
+		"sends your credential example along", "http api: may send GET, HEAD to https://api.example.com/v1/, with the credential sandbox", "sql: a database of its own for each tenant, at most 5MiB",
+		"Next: set credentials.sandbox in hako.yaml")
 	if c := consent(t, dir); c.HTTP["api"].Credential != "sandbox" || c.Asked.HTTP[0].Credential != "example" || c.Asked.SQL == nil {
 		t.Errorf("got %+v", c)
 	}

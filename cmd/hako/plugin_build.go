@@ -93,16 +93,24 @@ func (a *app) writePlugin(path string, wasm []byte, sections map[string][]byte) 
 	if err != nil {
 		return err
 	}
+	if err := placeFile(path, wasm); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s (%s)\n", path, size(len(wasm)))
+	return err
+}
+
+// placeFile writes a file that is there as a whole or not at all, so that a host that watches its folder never sees a part of it.
+func placeFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	temp := path + ".new"
-	if err := os.WriteFile(temp, wasm, 0o644); err != nil {
+	if err := os.WriteFile(temp, content, 0o644); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, path); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s (%s)\n", path, size(len(wasm)))
-	return err
+	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 func (a *app) pluginInspectCommand() *cobra.Command {
@@ -70,16 +69,24 @@ func readPlugin(file string, maxSize int64) (m *manifest.Manifest, module *manif
 	if wasm, err = manifest.ReadFile(file, maxSize); err != nil {
 		return nil, nil, nil, err
 	}
-	if module, err = manifest.Read(wasm); err != nil {
-		return nil, nil, nil, err
+	m, module, err = parsePlugin(wasm)
+	return m, module, wasm, err
+}
+
+// parsePlugin reads a plugin with its manifest inside.
+func parsePlugin(wasm []byte) (*manifest.Manifest, *manifest.Module, error) {
+	module, err := manifest.Read(wasm)
+	if err != nil {
+		return nil, nil, err
 	}
 	if module.Manifest == nil {
-		return nil, nil, nil, errNoManifest
+		return nil, nil, errNoManifest
 	}
-	if m, err = module.ParseManifest(); err != nil {
-		return nil, nil, nil, fmt.Errorf("manifest:\n%w", err)
+	m, err := module.ParseManifest()
+	if err != nil {
+		return nil, nil, fmt.Errorf("manifest:\n%w", err)
 	}
-	return m, module, wasm, nil
+	return m, module, nil
 }
 
 var errNoManifest = errors.New("it has no manifest: put NAME.yaml beside NAME.wasm, or pack it with hako plugin pack")
@@ -95,6 +102,9 @@ type inspection struct {
 	Config      []configKey       `json:"config"`
 	Limits      map[string]string `json:"limits"`
 	Offers      []string          `json:"offers"`
+
+	// given are the grants in plain words.
+	given []string
 }
 
 type configKey struct {
@@ -116,9 +126,10 @@ func (v *view) inspect(p *host.Status) (*inspection, error) {
 		License:      m.License,
 		Permissions:  grant.Explain(m.Permissions, locale),
 		Grants:       newPluginGrants(p.Name, p.Grants),
+		given:        p.Grants.Explain(locale),
 		Offers:       offers(m),
 		Config:       []configKey{},
-		Limits:       limitTexts(v.config.Plugin[p.Name].Limits.Or(v.config.Limits).Or(m.Limits).Or(manifest.DefaultLimits)),
+		Limits:       v.config.Plugin[p.Name].Limits.Or(v.config.Limits).Or(m.Limits).Or(manifest.DefaultLimits).Texts(),
 	}
 	imports, err := v.imports(p)
 	if err != nil {
@@ -169,15 +180,6 @@ func offers(m *manifest.Manifest) []string {
 	return list
 }
 
-// limitTexts are limits as one writes them in the configuration.
-func limitTexts(l manifest.Limits) map[string]string {
-	return map[string]string{
-		"time": l.Time.String(), "cpu": fmt.Sprint(l.CPU), "memory": strictyaml.FormatSize(l.Memory), "input": strictyaml.FormatSize(l.Input),
-		"output": strictyaml.FormatSize(l.Output), "log": strictyaml.FormatSize(l.Log), "concurrency": fmt.Sprint(l.Concurrency),
-		"queue": fmt.Sprint(l.Queue), "queueWait": l.QueueWait.String(), "rate": fmt.Sprint(l.Rate), "openFiles": fmt.Sprint(l.OpenFiles),
-	}
-}
-
 // write writes the inspection for people.
 func (r *inspection) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -197,7 +199,7 @@ func (r *inspection) write(out io.Writer) error {
 	row("imports", r.Imports...)
 	row("asks for", r.Permissions...)
 	if r.Serving != "" {
-		row("may do", r.Grants.lines()...)
+		row("may do", r.given...)
 	}
 	var keys, limits []string
 	for _, k := range r.Config {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -101,20 +99,22 @@ func newPlugin(dir, name string) error {
 // scaffoldFiles are the files of a new plugin, by slash-separated path.
 func scaffoldFiles(s scaffold) (map[string][]byte, error) {
 	files := map[string][]byte{"manifest.schema.json": []byte(manifest.JSONSchema())}
-	filled, err := template.ParseFS(templates, "template/go/*.tmpl")
+	const dir = "template/go"
+	entries, err := templates.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range filled.Templates() {
-		var b bytes.Buffer
-		if err := t.Execute(&b, s); err != nil {
+	fill := strings.NewReplacer("{{.Name}}", s.Name, "{{.Tool}}", s.Tool, "{{.Version}}", s.Version, "{{.Go}}", s.Go)
+	for _, entry := range entries {
+		text, err := templates.ReadFile(dir + "/" + entry.Name())
+		if err != nil {
 			return nil, err
 		}
-		name := strings.TrimSuffix(t.Name(), ".tmpl")
+		name := strings.TrimSuffix(entry.Name(), ".tmpl")
 		if name == "gitignore" {
 			name = ".gitignore"
 		}
-		files[name] = b.Bytes()
+		files[name] = []byte(fill.Replace(string(text)))
 	}
 	return files, vendorPDK(files, s)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/store"
 )
 
 func (a *app) pluginRevokeCommand() *cobra.Command {
@@ -23,17 +23,19 @@ consents file, marked, so that new versions wait too.`,
 			if err != nil {
 				return err
 			}
-			file, err := grant.Load(c.Consents)
-			if err != nil {
+			return a.withShared(cmd.Context(), c, func(s *store.Store) error {
+				file, err := loadConsents(cmd.Context(), c, s)
+				if err != nil {
+					return err
+				}
+				done := &deed{action: "plugin.revoke", target: audit.Target{Plugin: args[0]}}
+				err = a.audited(cmd.Context(), c, done, func() error { return file.Revoke(cmd.Context(), args[0], userName()) })
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(a.stdout, "Revoked; recorded in %s\n", file)
 				return err
-			}
-			done := &deed{action: "plugin.revoke", target: audit.Target{Plugin: args[0]}}
-			err = a.audited(cmd.Context(), c, done, func() error { return file.Revoke(cmd.Context(), args[0], userName()) })
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.stdout, "Revoked; recorded in %s\n", c.Consents)
-			return err
+			})
 		},
 	}
 }

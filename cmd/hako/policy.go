@@ -42,7 +42,7 @@ func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) erro
 }
 
 // doors are where calls can come in.
-var doors = []string{pipeline.DoorHTTP, pipeline.DoorStdio, pipeline.DoorTerminal, policy.DoorSlack}
+var doors = []string{pipeline.DoorHTTP, pipeline.DoorStdio, pipeline.DoorTerminal, policy.DoorSlack, pipeline.DoorAgent, pipeline.DoorConsole}
 
 // callerFlags describe a caller.
 type callerFlags struct {
@@ -53,7 +53,7 @@ type callerFlags struct {
 func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.user, "as", "", "the user who calls")
-	flags.StringVar(&f.door, "door", pipeline.DoorHTTP, "where the call comes in: mcp-http, mcp-stdio, terminal or slack")
+	flags.StringVar(&f.door, "door", pipeline.DoorHTTP, "where the call comes in: mcp-http, mcp-stdio, terminal, slack, agent or console")
 	flags.StringVar(&f.token, "token", "", "the name of the token that the caller has; its user and tenant apply")
 	flags.StringArrayVar(&f.groups, "group", nil, "a group that the door knows the user to be in, besides those of the policy; may be given several times")
 	a.tenantFlag(cmd, &f.tenant)

@@ -53,10 +53,10 @@ func progressText(report abi.Progress) string {
 }
 
 // printable is text from a guest without what would move a terminal's cursor or do worse (control characters but newline and
-// tab).
+// tab), or show it in another order than it is.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 		return r

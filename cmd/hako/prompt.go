@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -11,25 +12,34 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/elicitation"
 )
 
-// asker asks the person at the terminal. It is nil where there is none.
-func (a *app) asker(locale string) func(context.Context, *approval.Question) (bool, error) {
+// way is how the person at the terminal is asked. It is none where there is nobody.
+func (a *app) way(locale string) (way approval.Way) {
 	if !a.interactive() {
-		return nil
+		return way
 	}
 	var mu sync.Mutex // one question at a time
 	var typed *lines
-	return func(ctx context.Context, q *approval.Question) (bool, error) {
+	begin := func() (end func()) {
 		mu.Lock()
-		defer mu.Unlock()
 		if typed == nil {
 			typed = newLines(a.stdin)
 		} else {
 			typed.drop() // it was for an earlier question, which has ended
 		}
+		return mu.Unlock
+	}
+	way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
+		defer begin()()
 		return askLine(ctx, a.stderr, q, locale, typed.next)
 	}
+	way.Fill = func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
+		defer begin()()
+		return fillLines(ctx, a.stderr, q, locale, typed.next)
+	}
+	return way
 }
 
 // askLine asks the question on out, and reads the answer from next.
@@ -50,6 +60,20 @@ func askLine(ctx context.Context, out io.Writer, q *approval.Question, locale st
 func saysYes(line string) bool {
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes", "はい":
+		return true
+	}
+	return false
+}
+
+// agrees asks for a yes. Whatever is no clear yes is a no.
+func (a *app) agrees(question string) bool {
+	fmt.Fprint(a.stdout, question+" [y/N] ")
+	answer, err := bufio.NewReader(io.LimitReader(a.stdin, 100)).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(a.stdout)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
 		return true
 	}
 	return false

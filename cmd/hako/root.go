@@ -25,6 +25,9 @@ type app struct {
 	// signals are Ctrl-C and orders to stop, for what takes them itself. Nil means the process's.
 	signals <-chan os.Signal
 
+	// hangups are orders to read the configuration again. Nil means the process's.
+	hangups <-chan os.Signal
+
 	// browse opens a page in a browser. Nil means the system's.
 	browse func(url string) error
 
@@ -34,6 +37,7 @@ type app struct {
 
 // command returns the root command with all others below it.
 func (a *app) command() *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "hako",
 		Short: "Offer sandboxed Wasm tools to MCP clients",
@@ -42,11 +46,18 @@ func (a *app) command() *cobra.Command {
 Start with:  hako serve        and point an MCP client at the URL it prints
         or:  hako tools        to see what is there
         or:  hako plugin new   to write a tool of your own`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
-		RunE:          group,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.ArbitraryArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkDirectory() },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if version {
+				return a.printVersion()
+			}
+			return group(cmd, args)
+		},
 	}
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for hako") // cobra's own comes with text/template
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -60,9 +71,17 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	config.Flag(flags, "log-level", "log.level")
 	root.AddCommand(
 		a.serveCommand(), a.chatCommand(), a.callCommand(), a.toolsCommand(), a.upstreamsCommand(), a.pluginCommand(), a.configCommand(), a.mcpConfigCommand(),
-		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.slackCommand(), a.auditCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
+		a.tokenCommand(), a.connectCommand(), a.secretsCommand(), a.policyCommand(), a.approvalsCommand(), a.slackCommand(), a.agentCommand(), a.auditCommand(), a.consoleCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.devCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// checkDirectory holds that --directory is there, so that a misspelt one is not made.
+func (a *app) checkDirectory() error {
+	if info, err := os.Stat(a.path("")); a.dir != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("--directory %s is no directory: make it, or name another", a.dir)
+	}
+	return nil
 }
 
 // flagError adds the flag that was probably meant.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,11 +34,17 @@ var servesAt = regexp.MustCompile(`serves MCP at (\S+)\n|msg=serving url=(\S+)`)
 // serve starts "hako serve" in dir on a free port and waits until it listens.
 func serve(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
+	return serveWith(t, nil, dir, args...)
+}
+
+// serveWith is serve with orders to read the configuration again.
+func serveWith(t *testing.T, hangups <-chan os.Signal, dir string, args ...string) *served {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{stderr: new(watched)}
 	done := make(chan int, 1)
 	go func() {
-		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: s.stderr}
+		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: s.stderr, hangups: hangups}
 		done <- a.run(ctx, append([]string{"-C", dir, "serve", "--http", "127.0.0.1:0"}, args...))
 	}()
 	s.stop = func() int {
@@ -59,6 +67,9 @@ func serve(t *testing.T, dir string, args ...string) *served {
 // base is the address without the path of MCP.
 func (s *served) base() string { return strings.TrimSuffix(s.url, "/mcp") }
 
+// httpClient has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var httpClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 func get(t *testing.T, url string, header http.Header) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -66,7 +77,7 @@ func get(t *testing.T, url string, header http.Header) (int, string) {
 		t.Fatal(err)
 	}
 	request.Header = header
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +108,7 @@ func (s *served) rpc(t *testing.T, token, method, name, params string) (status i
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +203,7 @@ func TestMetricsAreLoopbackOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Host = "attacker.example"
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,6 +269,32 @@ func TestServeStdio(t *testing.T) {
 	}
 	if text := stderr.String(); strings.Contains(text, "serves MCP at") {
 		t.Errorf("HTTP is on without --http:\n%s", text)
+	}
+}
+
+// TestServeStdioClientLeaves by closing what it reads from: hako ends in good order all the same.
+func TestServeStdioClientLeaves(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	stderr := new(watched)
+	process := exec.CommandContext(t.Context(), program(t), "-C", dir, "serve", "--stdio")
+	process.Env = append(os.Environ(), asProgram+"=1")
+	process.Stderr = stderr
+	client, answers := must(process.StdinPipe()), must(process.StdoutPipe())
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if lines := bufio.NewScanner(answers); !lines.Scan() {
+		t.Fatalf("no answer\n%s", stderr)
+	}
+	answers.Close()
+	fmt.Fprintln(client, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	if err := process.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+	if got := actions(t, dir); !slices.Contains(got, "serve.stop: ok") {
+		t.Errorf("serve.stop is missing: %q", got)
 	}
 }
 
@@ -366,6 +403,17 @@ func TestShellWord(t *testing.T) {
 	for text, want := range map[string]string{"/srv/plugins": "/srv/plugins", "my plugins": "'my plugins'", "it's": `'it'\''s'`} {
 		if got := shellWord(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestListenError: what keeps from listening is said with what to do.
+func TestListenError(t *testing.T) {
+	t.Parallel()
+	for errno, want := range map[syscall.Errno]string{syscall.EACCES: "choose a higher one", syscall.EADDRNOTAVAIL: "no network interface", syscall.EMFILE: syscall.EMFILE.Error()} {
+		err := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", errno)}
+		if got := listenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) || !strings.Contains(got.Error(), want) {
+			t.Errorf("%v: %v", errno, got)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/trace"
 )
 
 //go:embed default.yaml
@@ -28,7 +29,7 @@ var shippedFiles embed.FS
 
 // config reads the configuration for cmd, and reports what in it has no effect.
 func (a *app) config(cmd *cobra.Command) (*config.Config, error) {
-	c, err := config.Load(config.Source{Dir: a.dir, File: a.file, Default: defaultConfig, Flags: cmd.Flags()})
+	c, err := config.Load(a.source(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +37,11 @@ func (a *app) config(cmd *cobra.Command) (*config.Config, error) {
 		fmt.Fprintf(a.stderr, "hako: %s\n", warning)
 	}
 	return c, nil
+}
+
+// source is where the configuration for cmd comes from.
+func (a *app) source(cmd *cobra.Command) config.Source {
+	return config.Source{Dir: a.dir, File: a.file, Default: defaultConfig, Flags: cmd.Flags()}
 }
 
 // path is a path from the command line, as --directory has it.
@@ -52,9 +58,9 @@ var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.Lev
 func (a *app) logger(c *config.Config, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(a.stderr, options))
+		return slog.New(trace.Handler(slog.NewJSONHandler(a.stderr, options)))
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, options))
+	return slog.New(trace.Handler(slog.NewTextHandler(a.stderr, options)))
 }
 
 // hostOptions are what c says of the host.
@@ -65,7 +71,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Consents:      c.Consents,
 		Updates:       grant.UpdateRule(c.Updates),
 		CacheDir:      c.Cache,
-		DataDir:       c.Store,
+		DataDir:       c.StateDir(),
 		Settings:      c.Plugin,
 		Tenants:       c.Tenants,
 		Proxy:         c.ProxyURL(),

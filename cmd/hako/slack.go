@@ -8,13 +8,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/slackbot"
 )
@@ -76,72 +78,153 @@ func slackURL(base, workspace string) (string, error) {
 	return u.JoinPath("slack", workspace).String(), nil
 }
 
-// slackDoor is the bot with its engine. A nil slackDoor does nothing.
+// slackDoor is the bot with its engine.
 type slackDoor struct {
-	bot    *slackbot.Bot
-	engine *chat.Engine
+	bot         *slackbot.Bot
+	closeEngine func() error
 }
 
 // newSlackDoor makes the bot of the configured workspaces; nil if there are none. The caller closes it.
-func newSlackDoor(ctx context.Context, c *config.Config, h *host.Host, g *government, numbers *metrics.Metrics, logger *slog.Logger) (*slackDoor, error) {
+func newSlackDoor(ctx context.Context, c *config.Config, h *host.Host, g *government, watched *observation, logger *slog.Logger) (*slackDoor, error) {
 	if len(c.Slack) == 0 {
 		return nil, nil
 	}
 	if len(c.LLM.Models) == 0 {
 		return nil, errors.New("configuration: slack.workspaces needs a model to talk with: name one in llm.models")
 	}
-	models, err := newModels(c, logger, numbers.ModelAsked)
+	models, err := newModels(c, logger, watched.numbers.ModelAsked)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := newEngine(ctx, c, models, h, g.store, numbers.TurnEnded, logger)
+	engine, err := newEngine(ctx, c, models, h, g.store, watched, logger)
 	if err != nil {
 		return nil, err
 	}
 	bot, err := slackbot.New(ctx, &slackbot.Options{
-		Workspaces: c.Slack, Engine: engine, Store: g.store, Desk: g.desk, Tools: toolsOf(h), Usage: slackUsage(c, engine), Locale: c.Locale,
-		Proxy: c.ProxyURL(), Observer: numbers, Logger: logger,
+		Workspaces: c.Slack, Engine: engine, Store: g.store, Desk: g.desk, Tools: toolsOf(h), Usage: slackUsage(c, engine), Rate: engine.Rate, Locale: c.Locale,
+		Proxy: c.ProxyURL(), Tracer: watched.tracer, Observer: watched.numbers, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("configuration: %w", err), engine.Close())
 	}
-	return &slackDoor{bot, engine}, nil
+	return &slackDoor{bot, sync.OnceValue(engine.Close)}, nil
 }
 
 // slackUsage says what somebody has used today.
 func slackUsage(c *config.Config, engine *chat.Engine) func(context.Context, pipeline.Caller) (string, error) {
 	return func(ctx context.Context, caller pipeline.Caller) (string, error) {
 		today, err := engine.Today(ctx, caller)
-		format := "Used today: %d tokens, %.4f %s."
+		format := "Used today: %d tokens%s."
 		if strings.HasPrefix(caller.Locale, "ja") {
-			format = "本日の利用量: %d トークン、%.4f %s。"
+			format = "本日の使用量: %d トークン%s。"
 		}
-		return fmt.Sprintf(format, today.Tokens, today.Cost, c.LLM.Currency), err
+		return fmt.Sprintf(format, today.Tokens, price(today, c.LLM.Currency)), err
+	}
+}
+
+// run answers until ctx ends, or until the turns under way are answered once the bot is retired.
+func (d *slackDoor) run(ctx context.Context) error {
+	return errors.Join(d.bot.Run(ctx), d.close())
+}
+
+// close waits for the turns under way. It may be called twice.
+func (d *slackDoor) close() error { return d.closeEngine() }
+
+// slackDoors are the door of the configuration in force, if there is one, and those before it that finish what they have begun. A nil
+// slackDoors does nothing.
+type slackDoors struct {
+	// make makes a door of a configuration; nil if that has none.
+	make func(context.Context, *config.Config) (*slackDoor, error)
+	now  atomic.Pointer[slackDoor]
+
+	// mu guards what follows.
+	mu sync.Mutex
+	// start runs a door; nil while run does not. waiting are doors that do not run.
+	start   func(*slackDoor)
+	waiting []*slackDoor
+}
+
+// newSlackDoors makes the door of the configuration. The caller closes it.
+func newSlackDoors(ctx context.Context, c *config.Config, make func(context.Context, *config.Config) (*slackDoor, error)) (*slackDoors, error) {
+	door, err := make(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	d := &slackDoors{make: make}
+	d.change(door)
+	return d, nil
+}
+
+// change has door, if not nil, take the place of the one there, which finishes what it has begun.
+func (d *slackDoors) change(door *slackDoor) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case door == nil:
+	case d.start == nil:
+		d.waiting = append(d.waiting, door)
+	default:
+		d.start(door)
+	}
+	before := d.now.Swap(door)
+	switch {
+	case before == nil:
+	case door == nil:
+		before.bot.Retire(nil)
+	default:
+		before.bot.Retire(door.bot)
 	}
 }
 
 // run answers until ctx ends.
-func (d *slackDoor) run(ctx context.Context) error {
+func (d *slackDoors) run(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	return d.bot.Run(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	d.mu.Lock()
+	d.start = func(door *slackDoor) { group.Go(func() error { return door.run(ctx) }) }
+	for _, door := range d.waiting {
+		d.start(door)
+	}
+	d.waiting = nil
+	d.mu.Unlock()
+	<-ctx.Done()
+	d.mu.Lock()
+	d.start = nil
+	d.mu.Unlock()
+	return group.Wait()
 }
 
 // handle puts the bot's requests over HTTP in front of the others.
-func (d *slackDoor) handle(others http.Handler) http.Handler {
+func (d *slackDoors) handle(others http.Handler) http.Handler {
 	if d == nil {
 		return others
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/slack/", d.bot.Handler())
+	mux.HandleFunc("/slack/", func(w http.ResponseWriter, r *http.Request) {
+		door := d.now.Load()
+		if door == nil {
+			others.ServeHTTP(w, r)
+			return
+		}
+		door.bot.Handler().ServeHTTP(w, r)
+	})
 	mux.Handle("/", others)
 	return mux
 }
 
-func (d *slackDoor) close() error {
+// close closes what never ran.
+func (d *slackDoors) close() error {
 	if d == nil {
 		return nil
 	}
-	return d.engine.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var err error
+	for _, door := range d.waiting {
+		err = errors.Join(err, door.close())
+	}
+	d.waiting = nil
+	return err
 }

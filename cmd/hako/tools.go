@@ -155,6 +155,9 @@ func hint(h *host.Host, name string) string {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	for _, plugin := range h.Plugins() {
+		if plugin.Name == name && plugin.Manifest != nil {
+			return "that is a plugin: it offers " + strings.Join(offers(plugin.Manifest), ", ")
+		}
 		if plugin.State == host.Broken || plugin.State == host.Conflict {
 			return fmt.Sprintf("hako tools lists those there are; %s is not usable (%s)", plugin.Path, plugin.Reason)
 		}

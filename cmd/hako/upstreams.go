@@ -175,10 +175,6 @@ const upstreamWait = 5 * time.Second
 
 // connectUpstreams connects the upstream servers and keeps them as their file has them, until stop is called.
 func (s *service) connectUpstreams(ctx context.Context, c *config.Config, credentials mcpclient.Credentials, numbers *metrics.Metrics) (stop func(), err error) {
-	path := c.UpstreamsFile()
-	if path == "" {
-		return func() {}, nil
-	}
 	specs, err := upstreamSpecs(c)
 	if err != nil {
 		return nil, err
@@ -191,20 +187,43 @@ func (s *service) connectUpstreams(ctx context.Context, c *config.Config, creden
 	if err := u.Apply(specs); err != nil {
 		return nil, errors.Join(fmt.Errorf("configuration: %w", err), u.Close())
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	wait, done := context.WithTimeout(ctx, upstreamWait)
 	defer done()
 	if err := u.Ready(wait); err != nil && ctx.Err() == nil {
 		s.logger.Info("the doors open before all upstream servers are connected", "err", err)
 	}
+	s.upstreams = &upstreamFollower{upstreams: u, ctx: ctx, stop: func() {}}
+	s.upstreams.follow(c)
+	return s.upstreams.close, nil
+}
+
+// upstreamFollower keeps the upstream servers as their file has them.
+type upstreamFollower struct {
+	upstreams *mcpclient.Upstreams
+	// ctx is that of hako serve.
+	ctx context.Context
+	// stop ends the following. Those who change it do not do so at once.
+	stop func()
+}
+
+// follow follows the file that c names, in the place of another one.
+func (f *upstreamFollower) follow(c *config.Config) {
+	f.stop()
+	f.stop = func() {}
+	path := c.UpstreamsFile()
+	if path == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
 	following := make(chan struct{})
 	go func() {
 		defer close(following)
-		u.Follow(ctx, path, c.Dir)
+		f.upstreams.Follow(ctx, path, c.Dir)
 	}()
-	return func() {
-		cancel()
-		<-following
-		_ = u.Close() // which cannot fail
-	}, nil
+	f.stop = func() { cancel(); <-following }
+}
+
+func (f *upstreamFollower) close() {
+	f.stop()
+	_ = f.upstreams.Close() // which cannot fail
 }

@@ -24,6 +24,10 @@ type build struct {
 	ABI int `json:"abi"`
 }
 
+func (b build) String() string {
+	return fmt.Sprintf("hako %s (guest ABI %d, %s, %s)", b.Version, b.ABI, b.Go, b.System)
+}
+
 func thisBuild() build {
 	b := build{Version: version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, ABI: abi.Version}
 	info, ok := debug.ReadBuildInfo()
@@ -51,16 +55,19 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			b := thisBuild()
 			if asJSON {
-				return a.printJSON(b)
+				return a.printJSON(thisBuild())
 			}
-			_, err := fmt.Fprintf(a.stdout, "hako %s (guest ABI %d, %s, %s)\n", b.Version, b.ABI, b.Go, b.System)
-			return err
+			return a.printVersion()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func (a *app) printVersion() error {
+	_, err := fmt.Fprintln(a.stdout, thisBuild())
+	return err
 }
 
 // printJSON writes v to standard output.

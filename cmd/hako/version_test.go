@@ -8,7 +8,9 @@ import (
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	invoke(t, t.TempDir(), "version").want(t, exitOK, "hako "+thisBuild().Version, "guest ABI 1", runtime.GOOS)
+	for _, way := range []string{"version", "--version", "-v"} {
+		invoke(t, t.TempDir(), way).want(t, exitOK, "hako "+thisBuild().Version, "guest ABI 1", runtime.GOOS)
+	}
 	var b build
 	if err := json.Unmarshal([]byte(invoke(t, t.TempDir(), "version", "--json").stdout), &b); err != nil {
 		t.Fatal(err)

@@ -53,12 +53,14 @@ func checkHTTP(c *config.Config) (*mcpserver.Auth, *certificate, error) {
 // listen opens the addresses of the configuration. What comes in waits until serve is called.
 //
 // MCP is at mcpserver.Path, health at /healthz and /readyz. Metrics are at an address of their own where one is configured, else
-// beside MCP if that is on loopback: they tell which tools there are and how much they are used.
+// beside MCP if that is on loopback, and nowhere if metrics is nil: they tell which tools there are and how much they are used.
 func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, state func() []string, logger *slog.Logger) (*web, error) {
 	w := &web{http: c.HTTP, state: state}
 	main, private := w.health(), w.health()
 	main.Handle("/", mcp)
-	private.Handle("GET /metrics", metrics)
+	if metrics != nil {
+		private.Handle("GET /metrics", metrics)
+	}
 	listener, err := w.add("http.address", c.HTTP.Address, main, logger)
 	if err != nil {
 		return nil, err
@@ -72,6 +74,7 @@ func listen(c *config.Config, cert *certificate, mcp, metrics http.Handler, stat
 		if _, err := w.add("metrics.address", c.MetricsAddress, private, logger); err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
+	case metrics == nil:
 	case isLoopback(listener.Addr().String()):
 		main.Handle("GET /metrics", loopbackOnly(metrics))
 	default:
@@ -177,6 +180,12 @@ const wsaAddressInUse = syscall.Errno(10048)
 
 // listenError says who has the address, as far as that can be found out, and what to do.
 func listenError(key, address string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%w: ports below 1024 take a privilege (CAP_NET_BIND_SERVICE): give it, or choose a higher one", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: no network interface of this machine has it: choose one that has, or 127.0.0.1", err)
+	}
 	if !errors.Is(err, syscall.EADDRINUSE) && !(runtime.GOOS == "windows" && errors.Is(err, wsaAddressInUse)) {
 		return err
 	}

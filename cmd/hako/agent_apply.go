@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/mcpclient"
+)
+
+// applyFlags are the flags of "agent apply".
+type applyFlags struct{ dryRun, yes, adopt bool }
+
+func (a *app) agentApplyCommand() *cobra.Command {
+	var flags applyFlags
+	cmd := &cobra.Command{
+		Use:   "apply [AGENT]...",
+		Short: "Give agents the tools",
+		Long: `Give agents the tools that the policy lets them call, as custom tools: what would change is shown, and after your yes each agent that
+differs gets a new version. Without an AGENT it is those of agent.agents in hako.yaml.
+
+Only custom tools change that hako put there, which it notes in the agent's metadata (hako_tools_1 and so on). Built-in toolsets, MCP
+servers and custom tools of yours stay. Sessions that have begun keep the version that they began with.
+
+Exit codes: 0 done, or nothing to do; 1 not agreed to, or another failure; 2 usage, or configuration.`,
+		Example: `  hako agent apply --dry-run
+  hako agent apply agent_011CZkZ --yes`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withPlugins(cmd, func(v *view) error {
+				if len(args) == 0 {
+					args = v.config.Agent.Agents
+				}
+				if len(args) == 0 {
+					return usageError(cmd, errors.New("no agent is named: give its ID, or name it in agent.agents of hako.yaml"))
+				}
+				return a.withUpstreams(cmd.Context(), v.config, v.host.Catalog(), everyUpstream, func(servers []mcpclient.Status) error {
+					return a.applyTools(cmd.Context(), v, down(servers), args, flags)
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&flags.adopt, "adopt", false, "make custom tools hako's that are named like its tools, and that it did not put there")
+	cmd.Flags().String("locale", "en", "the language of descriptions: en, ja")
+	config.Flag(cmd.Flags(), "locale", "locale")
+	return cmd
+}
+
+// down names the upstream servers whose tools are not known.
+func down(servers []mcpclient.Status) (names []string) {
+	for _, s := range servers {
+		if s.State == mcpclient.Down {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// applyTools gives agents the tools. Those of servers that are down are not known.
+func (a *app) applyTools(ctx context.Context, v *view, down, agents []string, flags applyFlags) error {
+	definitions, err := a.definitions(v)
+	if err != nil {
+		return err
+	}
+	publisher, err := agent.NewPublisher(v.config.Agent, v.config.ProxyURL())
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	plans, err := a.planAll(ctx, publisher, agents, definitions, flags.adopt)
+	if err != nil {
+		return err
+	}
+	removes := func(p *agent.Plan) bool {
+		return slices.ContainsFunc(p.Changes, func(c agent.Change) bool { return c.New == nil })
+	}
+	switch {
+	case flags.dryRun || len(plans) == 0:
+		return nil
+	case len(down) > 0 && slices.ContainsFunc(plans, removes):
+		return &exitError{exitFailed, fmt.Errorf("nothing was changed: the tools of %s are not known, and would be taken away: mend or remove that server (hako upstreams)", strings.Join(down, ", "))}
+	case !flags.yes && !a.agrees("Apply?"):
+		return &exitError{exitFailed, errors.New("nothing was changed")}
+	}
+	for _, plan := range plans {
+		if err := a.publish(ctx, v.config, publisher, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planAll shows what changes in each agent, and returns the plans in which something does.
+func (a *app) planAll(ctx context.Context, publisher *agent.Publisher, agents []string, definitions []agent.Definition, adopt bool) (plans []*agent.Plan, err error) {
+	for _, id := range agents {
+		plan, err := publisher.Plan(ctx, id, definitions, adopt)
+		if err != nil {
+			return nil, agentFailure(err)
+		}
+		a.showPlan(plan)
+		if !plan.Empty() {
+			plans = append(plans, plan)
+		}
+	}
+	return plans, nil
+}
+
+// agentFailure is a failure of the API, which is none of the command line's.
+func agentFailure(err error) error {
+	var e *agent.Error
+	if errors.As(err, &e) && e.Kind != agent.Auth && e.Kind != agent.Gone || errors.Is(err, agent.ErrChanged) {
+		return &exitError{exitFailed, err}
+	}
+	return err
+}
+
+func (a *app) showPlan(p *agent.Plan) {
+	fmt.Fprintf(a.stdout, "Agent %s (%s), version %d\n", p.Agent, printable(p.Name), p.Version)
+	for _, c := range p.Changes {
+		fmt.Fprintf(a.stdout, "  %s\n", printable(c.Text()))
+		if c.New != nil && (c.Old == nil || c.Old.Description != c.New.Description) {
+			fmt.Fprintf(a.stdout, "      %s\n", printable(summary(c.New.Description)))
+		}
+	}
+	switch {
+	case p.Empty():
+		fmt.Fprintln(a.stdout, "  has the tools as they are")
+	case len(p.Changes) == 0:
+		fmt.Fprintln(a.stdout, "  has the tools as they are; hako notes in its metadata that they are its own")
+	}
+	if len(p.Kept) > 0 {
+		fmt.Fprintf(a.stdout, "  stays as it is: %s\n", printable(strings.Join(p.Kept, ", ")))
+	}
+}
+
+// publish makes a new version of an agent, which is recorded.
+func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Publisher, plan *agent.Plan) error {
+	var changes []string
+	for _, change := range plan.Changes {
+		changes = append(changes, change.Text())
+	}
+	done := &deed{
+		action: "agent.apply", target: audit.Target{Name: plan.Agent},
+		detail: map[string]string{"before": fmt.Sprint(plan.Version), "changes": strings.Join(changes, "\n")},
+	}
+	var version int64
+	err := a.audited(ctx, c, done, func() (err error) {
+		version, err = publisher.Apply(ctx, plan)
+		return err
+	})
+	if err != nil {
+		return agentFailure(fmt.Errorf("agent %s: %w", plan.Agent, err))
+	}
+	fmt.Fprintf(a.stdout, "Agent %s has version %d now. Sessions that begin from now on have its tools.\n", plan.Agent, version)
+	return nil
+}

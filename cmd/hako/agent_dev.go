@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/fakes/managedagents"
+)
+
+func (a *app) devAgentCommand() *cobra.Command {
+	path := ""
+	cmd := &cobra.Command{
+		Use:   "agent TEXT",
+		Short: "Give a task to a stand-in for a managed agent, without any account",
+		Long: `Give a task to a stand-in for a managed agent, which follows a script: give it the shipped tools as "hako agent apply" does, and answer its
+calls as "hako agent run" does, on the stand-ins of "hako dev fakes". That is the whole way of a session, with a policy that asks before
+something is written. What happens is printed. Nothing leaves the machine, and nothing is kept.
+
+--script takes another script: docs/fakes.md describes them.`,
+		Example: `  hako dev agent 東京の天気は？`,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			steps, err := a.devSteps(cmd, path)
+			if err != nil {
+				return err
+			}
+			return a.onFakes(cmd, steps, "", func(c *config.Config, f *fakes.Fakes, _ string) error {
+				f.ManagedAgents.Script = steps
+				return a.devAgent(cmd.Context(), c, f.ManagedAgents, args[0])
+			})
+		},
+	}
+	cmd.Flags().StringVar(&path, "script", "", "what the agent does, in YAML")
+	return cmd
+}
+
+// devAgent gives the stand-in its tools, and runs one session of it until its agent has nothing more to say.
+func (a *app) devAgent(ctx context.Context, c *config.Config, fake *managedagents.Server, text string) error {
+	if err := a.devApply(ctx, c); err != nil {
+		return err
+	}
+	session := fake.NewSession()
+	c.Agent.Agents, c.Agent.Sessions = nil, []string{session}
+	if c.Origin("log.level") == config.OriginDefault {
+		c.LogLevel = "error"
+	}
+	if err := fake.Tell(session, text); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	flags := serveFlags{source: config.Source{File: c.File}}
+	flags.read = flags.source.Digest()
+	group.Go(func() error { return a.runAgent(ctx, c, flags) })
+	group.Go(func() error {
+		defer stop()
+		return a.printSession(ctx, fake, session)
+	})
+	return group.Wait()
+}
+
+// devApply gives the stand-in the tools as "hako agent apply" does, and prints which.
+func (a *app) devApply(ctx context.Context, c *config.Config) (err error) {
+	h, err := a.hostFor(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(h, err) }()
+	definitions, err := a.definitions(&view{config: c, host: h})
+	if err != nil {
+		return err
+	}
+	publisher, err := agent.NewPublisher(c.Agent, nil)
+	if err != nil {
+		return err
+	}
+	plan, err := publisher.Plan(ctx, managedagents.DefaultAgent, definitions, false)
+	if err != nil {
+		return err
+	}
+	version, err := publisher.Apply(ctx, plan)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(definitions))
+	for i, d := range definitions {
+		names[i] = d.Name
+	}
+	fmt.Fprintf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent, strings.Join(names, ", "))
+	return nil
+}
+
+// printSession prints what happens in a session until its agent waits for the user.
+func (a *app) printSession(ctx context.Context, fake *managedagents.Server, session string) error {
+	for shown := 0; ; {
+		events, changed := fake.Events(session)
+		for _, e := range events[shown:] {
+			if line := sessionLine(e); line != "" {
+				fmt.Fprintln(a.stdout, line)
+			}
+			if reason, _ := e["stop_reason"].(map[string]any); reason["type"] == "end_turn" {
+				return nil
+			}
+		}
+		shown = len(events)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// maxSessionLine is how much of a result is shown, in characters.
+const maxSessionLine = 200
+
+// sessionLine is an event in a line for people; empty for one that says nothing to them.
+func sessionLine(e managedagents.Event) string {
+	text := ""
+	blocks, _ := e["content"].([]any)
+	for _, b := range blocks {
+		block, _ := b.(map[string]any)
+		part, _ := block["text"].(string)
+		text += part
+	}
+	text = printable(strings.TrimSpace(text))
+	first, _, _ := strings.Cut(text, "\n")
+	if runes := []rune(first); len(runes) > maxSessionLine {
+		first = string(runes[:maxSessionLine-1]) + "…"
+	}
+	switch e["type"] {
+	case "user.message":
+		return "user:    " + text
+	case "agent.message":
+		return "agent:   " + text
+	case "agent.custom_tool_use":
+		input, _ := json.Marshal(e["input"]) // it was read from JSON
+		return fmt.Sprintf("calls:   %s %s", e["name"], input)
+	case "user.custom_tool_result":
+		if e["is_error"] == true {
+			return "failed:  " + first
+		}
+		return "result:  " + first
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/metrics"
+	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/fakes/slack/page"
+	"github.com/hako-run/hako/internal/fakes/slack/play"
+)
+
+// slackWorkspace is the configuration of the bot in the stand-in at URL.
+const slackWorkspace = `
+slack:
+  workspaces:
+    - name: main
+      botToken: {file: slack.token}
+      appToken: {file: slack-app.token}
+      apiUrl: URL/slack/api/
+`
+
+func (a *app) devSlackCommand() *cobra.Command {
+	var address, script, scene string
+	cmd := &cobra.Command{
+		Use:   "slack",
+		Short: "Talk with the bot in a stand-in for Slack, in a browser",
+		Long: `Serve a page that looks and works like Slack, with the bot in it: the same one that "hako serve" connects to Slack, here to a stand-in. A
+model that follows a script answers, with the shipped tools on the stand-ins of "hako dev fakes". Choose at the top of the page who you
+are: what one asks for, another may have to approve. Nothing leaves the machine, and nothing is kept.
+
+--play acts a scene instead, from a file or standard input (-), and prints what people see. --script takes another script for the model:
+docs/fakes.md describes both.`,
+		Example: `  hako dev slack
+  echo 'ken in #general: @hako What is the weather in Tokyo?' | hako dev slack --play -`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !isLoopback(address) {
+				return fmt.Errorf("--address %s is not on this machine alone: give a loopback address", address)
+			}
+			steps, err := a.devSteps(cmd, script)
+			if err != nil {
+				return err
+			}
+			return a.onFakes(cmd, steps, slackWorkspace, func(c *config.Config, f *fakes.Fakes, url string) error {
+				return a.devSlack(cmd.Context(), c, f, func(ctx context.Context) error {
+					if scene != "" {
+						return a.playScene(ctx, f, scene)
+					}
+					return a.servePage(ctx, f, url+"/slack", address)
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8432", "loopback address of the page")
+	cmd.Flags().StringVar(&script, "script", "", "what the model answers, in YAML")
+	cmd.Flags().StringVar(&scene, "play", "", "act the scene in this file, - for standard input, and print what people see")
+	return cmd
+}
+
+// devSlack runs the bot until people, who are there with it, leave.
+func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, people func(context.Context) error) (err error) {
+	logger := a.logger(c, chatLevel(c))
+	g, err := govern(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	h, err := a.hostFor(ctx, c, g.apply)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(h, err) }()
+	door, err := newSlackDoor(ctx, c, h, g, &observation{numbers: metrics.New(thisBuild().Version)}, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, door.close()) }()
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return door.run(ctx) })
+	group.Go(func() error {
+		defer leave()
+		for f.Slack.Connections() == 0 {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		return people(ctx)
+	})
+	return group.Wait()
+}
+
+// servePage serves the page until ctx ends.
+func (a *app) servePage(ctx context.Context, f *fakes.Fakes, slackURL, address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return listenError("--address", address, err)
+	}
+	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
+	server := &http.Server{Handler: page.New(o), ReadHeaderTimeout: 10 * time.Second}
+	fmt.Fprintf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n", o.URL("http://"+listener.Addr().String()))
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// playScene acts a scene and prints what people see.
+func (a *app) playScene(ctx context.Context, f *fakes.Fakes, path string) error {
+	in := a.stdin
+	if path != "-" {
+		file, err := os.Open(a.path(path))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = io.Reader(file)
+	}
+	if err := play.Scene(ctx, f.Slack, fakes.SlackBot, "hako", in, a.stdout); err != nil {
+		return &exitError{exitFailed, fmt.Errorf("--play %s: %w", path, err)}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/slackbot"
+)
+
+// secretsFound reads every secret that the configuration names the place of, as serving would at the first use.
+func secretsFound(ctx context.Context, c *config.Config) (findings []finding) {
+	for _, s := range c.Secrets {
+		text, err := s.Source.Read(ctx)
+		if err == nil && strings.HasPrefix(s.Key, "slack.workspaces[") {
+			err = slackbot.CheckToken(s.Key[strings.LastIndex(s.Key, ".")+1:], text)
+		}
+		if err != nil {
+			findings = append(findings, finding{levelError, "secret " + s.Key, err.Error(), "put the secret there, or name another place"})
+		}
+	}
+	if len(findings) == 0 && len(c.Secrets) > 0 {
+		findings = append(findings, finding{levelOK, "secrets", fmt.Sprintf("%d, each where the configuration says", len(c.Secrets)), ""})
+	}
+	return findings
+}
+
+// proxyFindings say that a proxy of the environment plays no part.
+func proxyFindings(c *config.Config, lookup func(string) (string, bool)) []finding {
+	if c.Proxy != "" {
+		return nil
+	}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
+		if value, _ := lookup(name); value != "" {
+			return []finding{{levelWarning, "proxy", "hako does not use the proxy in " + name, "if others can only be reached through it, set outbound.proxy or HAKO_OUTBOUND_PROXY"}}
+		}
+	}
+	return nil
+}

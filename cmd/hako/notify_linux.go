@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// States that a service manager is told of (systemd, sd_notify(3)).
+const (
+	notifyReady    = "READY=1"
+	notifyStopping = "STOPPING=1"
+)
+
+// notifyReloading says that the configuration is being read again, and since when.
+func notifyReloading() string {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond))
+}
+
+// notify tells the service manager of a state, where there is one that wants to know. It does not wait for it.
+func notify(state string) {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" || state == "" {
+		return
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return // it has gone, and with it who wanted to know
+	}
+	defer conn.Close()
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = conn.Write([]byte(state))
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/background"
+	sqlbroker "github.com/hako-run/hako/host/broker/sql"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/host/store"
+)
+
+// pluginDatabases is where the databases of plugins lie if not in files: in a store that replicas share.
+func pluginDatabases(ctx context.Context, s *store.Store) (*sqlbroker.Place, error) {
+	if !s.Shared() {
+		return nil, nil
+	}
+	return sqlbroker.NewPlace(ctx, s)
+}
+
+// renewal is how often it is looked whether credentials are due: several times between that moment and their expiry.
+const renewal = 4 * time.Minute
+
+// renewing is a job that renews credentials.
+func renewing(credentials *credential.Broker) background.Job {
+	return background.Job{Name: "credentials", Every: renewal, Run: credentials.RenewDue}
+}
+
+// renewedByJob are credentials that the host need not watch.
+type renewedByJob struct{ *credential.Broker }
+
+// Watch waits for ctx.
+func (renewedByJob) Watch(ctx context.Context) { <-ctx.Done() }
+
+// replica is what this process has as one of several over a store.
+type replica struct {
+	// sessions are those of MCP clients; nil where no other process sees them.
+	sessions *sessionstore.Store
+	jobs     *background.Runner
+}
+
+// sessionSweep is how often sessions are looked for that have been idle for too long.
+const sessionSweep = time.Minute
+
+// forgetting is how often old things are looked for.
+const forgetting = time.Hour
+
+// retention are the jobs that delete what is too old. inForce returns the configuration.
+func (g *government) retention(inForce func() *config.Config) []background.Job {
+	forget := map[string]func(context.Context) error{
+		"old-approvals": g.desk.Forget, "old-quotas": g.book.Forget, "old-replicas": g.store.ForgetReplicas,
+		"old-conversations": func(ctx context.Context) error { return chat.Forget(ctx, g.store, inForce().Chat.Retain) },
+		"old-slack-events":  func(ctx context.Context) error { return slackbot.Forget(ctx, g.store) },
+	}
+	if g.audit != nil {
+		forget["old-audit-records"] = g.audit.Expire
+	}
+	var jobs []background.Job
+	for name, run := range forget {
+		jobs = append(jobs, background.Job{Name: name, Every: forgetting, Run: run})
+	}
+	return jobs
+}
+
+// join makes this process one of the replicas over its store, with the jobs that one of them does. The caller calls leave.
+func (g *government) join(ctx context.Context, c *config.Config, logger *slog.Logger, jobs ...background.Job) (*replica, error) {
+	r := new(replica)
+	if g.store.Shared() {
+		if err := g.store.Join(ctx, thisBuild().Version); err != nil {
+			return nil, err
+		}
+		var err error
+		if r.sessions, err = sessionstore.New(ctx, g.store); err != nil {
+			return nil, err
+		}
+		idle := c.MCP.Limits.SessionIdle
+		jobs = append(jobs, background.Job{Name: "mcp-sessions", Every: sessionSweep, Run: func(ctx context.Context) error {
+			return r.sessions.Expire(ctx, idle)
+		}})
+	}
+	var err error
+	if r.jobs, err = background.Start(ctx, g.store, logger, jobs...); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return r, nil
+}
+
+// door makes the sessions of MCP clients those of all replicas.
+func (r *replica) door(o *mcpserver.Options) { o.Sessions = r.sessions }
+
+// leave ends the jobs that run here.
+func (r *replica) leave() { r.jobs.Close() }

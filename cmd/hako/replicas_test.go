@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/background"
+	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/slackbot"
+)
+
+// tally counts how often jobs have run, in all processes together.
+type tally struct {
+	mu   sync.Mutex // guards runs
+	runs map[string]int
+	all  chan map[string]int // receives runs when each has run
+}
+
+// count makes jobs that are counted when they have run.
+func (c *tally) count(jobs []background.Job) (counted []background.Job) {
+	for _, j := range jobs {
+		run := j.Run
+		j.Run = func(ctx context.Context) error {
+			err := run(ctx)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.runs[j.Name]++; c.runs[j.Name] == 1 && len(c.runs) == len(jobs) {
+				c.all <- maps.Clone(c.runs)
+			}
+			return err
+		}
+		counted = append(counted, j)
+	}
+	return counted
+}
+
+// old puts something too old into the tables of everything that keeps what it is told only for so long.
+func old(t *testing.T, g *government) {
+	t.Helper()
+	if err := chat.Forget(t.Context(), g.store, 0); err != nil { // makes the tables
+		t.Fatal(err)
+	}
+	if err := slackbot.Forget(t.Context(), g.store); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []time.Time{time.Now().AddDate(-1, 0, 0), time.Now()} { // the last record of a log stays
+		if err := g.audit.Append(t.Context(), &audit.Event{Type: audit.TypeOperator, Time: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := g.store.Update(t.Context(), func(tx *sql.Tx) error {
+		for _, row := range []string{
+			`INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until) VALUES ('old', '', '', '{}', 'expired', '', 1, 0)`,
+			`INSERT INTO chat_conversation (tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
+				VALUES ('', 'old', '', '', '', 1, 1, 1, '', 0, 0, 0, '')`,
+			`INSERT INTO slack_event (id, seen) VALUES ('old', 1)`,
+			`INSERT INTO quota_use (day, owner, nanoseconds) VALUES ('2020-01-01', 'old', 1)`,
+			`INSERT INTO replica (id, host, version, started, seen) VALUES ('old', '', '', 1, 1)`,
+		} {
+			if _, err := tx.ExecContext(t.Context(), row); err != nil {
+				return fmt.Errorf("%s: %w", row, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left counts what is too old and still there.
+func left(t *testing.T, g *government) (n int) {
+	t.Helper()
+	count := `SELECT (SELECT COUNT(*) FROM approval) + (SELECT COUNT(*) FROM chat_conversation) + (SELECT COUNT(*) FROM slack_event) +
+		(SELECT COUNT(*) FROM quota_use) + (SELECT COUNT(*) FROM replica WHERE id = 'old')`
+	if g.store.Shared() {
+		count += fmt.Sprintf(" + (SELECT COUNT(*) FROM audit_record WHERE time < %d)", time.Now().AddDate(0, -6, 0).UnixMilli())
+	}
+	err := g.store.View(t.Context(), func(tx *sql.Tx) error { return tx.QueryRowContext(t.Context(), count).Scan(&n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestRetention: of three processes over a store one deletes what is too old, once.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{
+		"directory":  workplace(t, "chat: {retain: 720h}\n"),
+		"PostgreSQL": overPostgres(t, "chat: {retain: 720h}\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := config.Load(config.Source{Dir: dir, Default: defaultConfig})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Audit.Retain = 24 * time.Hour
+			var processes []*government
+			for range 3 {
+				g, err := govern(t.Context(), c, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = g.close() })
+				processes = append(processes, g)
+			}
+			old(t, processes[0])
+			runs := &tally{runs: map[string]int{}, all: make(chan map[string]int, 1)}
+			var replicas []*replica
+			for _, g := range processes {
+				jobs := runs.count(g.retention(func() *config.Config { return c }))
+				r, err := g.join(t.Context(), c, slog.New(slog.DiscardHandler), jobs...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				replicas = append(replicas, r)
+			}
+			counted := <-runs.all // before one of them leaves, and another one begins anew
+			for _, r := range replicas {
+				r.leave()
+			}
+			if n := left(t, processes[1]); n != 0 {
+				t.Errorf("%d rows are left", n)
+			}
+			for name, n := range counted {
+				if n != 1 {
+					t.Errorf("%s has run %d times", name, n)
+				}
+			}
+		})
+	}
+}

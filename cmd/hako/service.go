@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/mcpserver"
+)
+
+// service is a host with its doors, and all that "hako serve" has beside them. web, slack and console are nil where there is no HTTP.
+type service struct {
+	config *config.Config
+	flags  serveFlags
+	auth   *mcpserver.Auth
+	cert   *certificate
+
+	watched     *observation
+	credentials *credential.Broker
+	government  *government
+	replica     *replica
+	traffic     *console.Traffic
+	host        *host.Host
+	upstreams   *upstreamFollower
+
+	door    *mcpserver.Server
+	web     *web
+	slack   *slackDoors
+	console *consoleDoor
+
+	reloader *reloader
+	// hangups are orders to read the configuration again.
+	hangups <-chan os.Signal
+	level   *slog.LevelVar
+	logger  *slog.Logger
+
+	// closers give back what was opened, in its order.
+	closers []func() error
+}
+
+// atClose has f called by close, before what was opened earlier is closed.
+func (s *service) atClose(f func() error) { s.closers = append(s.closers, f) }
+
+// atEnd is atClose for what cannot fail.
+func (s *service) atEnd(f func()) { s.atClose(func() error { f(); return nil }) }
+
+// close gives everything back, the last thing first.
+func (s *service) close() error {
+	var errs []error
+	for _, f := range slices.Backward(s.closers) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// check finds what is wrong with the configuration before anything is opened.
+func (s *service) check() (err error) {
+	if s.auth, s.cert, err = checkHTTP(s.config); err != nil {
+		return err
+	}
+	return checkConsole(s.config)
+}
+
+// openGovernment opens what calls go through.
+func (s *service) openGovernment(ctx context.Context) (err error) {
+	if s.watched, err = observe(ctx, s.config, s.logger); err != nil {
+		return err
+	}
+	s.atEnd(s.watched.close)
+	if s.credentials, err = newCredentials(s.config, s.logger, s.watched.numbers.CredentialRenewed); err != nil {
+		return err
+	}
+	if s.government, err = govern(ctx, s.config, s.logger); err != nil {
+		return err
+	}
+	s.atClose(s.government.close)
+	if err := s.government.started(); err != nil {
+		return err
+	}
+	s.atEnd(s.government.stopped)
+	s.reloader = newReloader(s.flags, s.config, s.government.record, s.logger)
+	return nil
+}
+
+// openReplica makes this process one of the replicas over its store, which do some jobs one for all.
+func (s *service) openReplica(ctx context.Context) (err error) {
+	jobs := append(s.government.retention(s.reloader.config), renewing(s.credentials))
+	if s.replica, err = s.government.join(ctx, s.config, s.logger, jobs...); err != nil {
+		return err
+	}
+	s.atEnd(s.replica.leave)
+	return nil
+}
+
+// openHost opens the host, with options that change may change.
+func (s *service) openHost(ctx context.Context, a *app, change func(*host.Options)) (err error) {
+	s.host, err = a.openHost(ctx, s.config, s.logger, func(o *host.Options) {
+		o.Credentials, o.Changed = s.credentials, s.government.pluginChanged
+		s.watched.apply(o)
+		s.government.apply(o)
+		if change != nil {
+			change(o)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.atClose(s.host.Close)
+	s.watched.show(s.host, s.credentials, s.government, s.reloader)
+	return nil
+}
+
+// openDoors connects the upstream servers and opens the doors. What comes in waits until untilDone.
+func (s *service) openDoors(ctx context.Context) error {
+	stopUpstreams, err := s.connectUpstreams(ctx, s.config, s.credentials, s.watched.numbers)
+	if err != nil {
+		return err
+	}
+	s.atEnd(stopUpstreams)
+	s.atEnd(s.government.desk.Watch(nil, s.government.waits))
+	warnUnknown(s.config, s.host.Plugins(), s.logger)
+	change := func(o *mcpserver.Options) {
+		s.watched.door(o)
+		s.replica.door(o)
+		o.Now = s.government.store.Time
+	}
+	if s.door, err = newDoor(s.config, s.host, s.auth, change, s.flags.conformance, s.logger); err != nil {
+		return err
+	}
+	s.atEnd(func() { _ = s.door.Close() }) // untilDone has said what is to be said
+	s.watched.showDoor(s.door)
+	s.atEnd(s.government.policy.Watch(s.door.ToolsChanged))
+	if !s.flags.http { // a process that a client has started is for that client
+		return nil
+	}
+	return s.openHTTP(ctx)
+}
+
+// openHTTP opens the doors that are reached over HTTP, and the bot in Slack.
+func (s *service) openHTTP(ctx context.Context) (err error) {
+	s.slack, err = newSlackDoors(ctx, s.config, func(ctx context.Context, c *config.Config) (*slackDoor, error) {
+		return newSlackDoor(ctx, c, s.host, s.government, s.watched, s.logger)
+	})
+	if err != nil {
+		return err
+	}
+	s.atClose(s.slack.close)
+	if s.console, err = s.newConsole(ctx, s.config, s.government, s.credentials, s.traffic); err != nil {
+		return err
+	}
+	handler := s.console.handle(s.config, s.slack.handle(s.door.Handler()))
+	if s.web, err = listen(s.config, s.cert, handler, s.watched.handler(), s.state, s.logger); err != nil {
+		return err
+	}
+	return s.console.listen(s.web, s.config, s.cert, s.logger)
+}
+
+// parts are what of the service takes up another configuration, in the order in which it does.
+func (s *service) parts() []part {
+	list := []part{
+		logPart(s.level), credentialsPart(s.credentials), pluginsPart(s.host, s.logger), upstreamsPart(s.upstreams), approvalsPart(s.government),
+		doorPart(s.door),
+	}
+	if s.cert != nil {
+		list = append(list, tlsPart(s.cert))
+	}
+	if s.console != nil {
+		list = append(list, consolePart(s.console))
+	}
+	if s.slack != nil {
+		list = append(list, slackPart(s.slack))
+	}
+	return list
+}
+
+// state says what an operator should look at, for those who look after the process.
+func (s *service) state() []string { return append(s.government.state(), s.reloader.state()...) }
+
+// newDoor makes the MCP server, with options that change may change. It is an error if the configuration holds what it does not take.
+func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*mcpserver.Options), conformance bool, logger *slog.Logger) (*mcpserver.Server, error) {
+	options := doorOptions(c, auth)
+	options.Conformance, options.Logger = conformance, logger
+	if change != nil {
+		change(options)
+	}
+	door, err := mcpserver.New(h.Catalog(), h, options)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return door, nil
+}
+
+// doorOptions are what c says of the MCP server.
+func doorOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
+	return &mcpserver.Options{
+		Version: thisBuild().Version, Instructions: c.MCP.Instructions, Language: c.Locale,
+		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, Limits: c.MCP.Limits,
+		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, TrustedProxies: c.HTTP.TrustedProxies, Auth: auth,
+	}
+}
+
+// untilDone serves at all doors and watches the plugins until ctx ends or one of the doors does, and then drains.
+func (s *service) untilDone(ctx context.Context, in io.Reader, out io.Writer) error {
+	notify(notifyReady)
+	defer s.reloader.close() // before what it reconfigures
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.host.Watch(ctx) })
+	s.web.serve(group)
+	group.Go(func() error { return s.slack.run(ctx) })
+	group.Go(func() error { return s.console.run(ctx) })
+	group.Go(func() error { return s.reloader.follow(ctx, s.hangups) })
+	if s.flags.stdio {
+		group.Go(func() error {
+			defer stop() // the client has gone
+			return s.door.ServeStdio(ctx, in, out)
+		})
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		s.drain(context.WithoutCancel(ctx))
+		return nil
+	})
+	return group.Wait()
+}
+
+// drain takes no more requests and gives those in flight time to answer.
+func (s *service) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	notify(notifyStopping)
+	s.web.drain()
+	if err := errors.Join(s.door.Shutdown(ctx), s.web.shutdown(ctx)); err != nil {
+		s.logger.Warn("stopped before all calls had answered", "err", err)
+	}
+}
