@@ -29,9 +29,5 @@ func remove(ctx context.Context, in removeArgs) (*pdk.Result, error) {
 	if err := os.Remove(full); err != nil {
 		return nil, explain(rel, err)
 	}
-	text := "Deleted " + rel + "."
-	if japanese(ctx) {
-		text = rel + " を削除しました。"
-	}
-	return pdk.Text(text).WithStructured(removeResult{true, rel}), nil
+	return pdk.Text(say(ctx, "Deleted %s.", "%s を削除しました。", rel)).WithStructured(removeResult{true, rel}), nil
 }

@@ -69,20 +69,13 @@ func (r listResult) text(ctx context.Context, rel string) string {
 		}
 	}
 	if len(r.Entries) == 0 {
-		b.WriteString(phrase(ctx, rel+" is empty.\n", rel+" は空です。\n"))
+		b.WriteString(say(ctx, "%s is empty.\n", "%s は空です。\n", rel))
 	}
 	if r.Truncated {
-		b.WriteString(phrase(ctx, "[there is more: list a directory below, or raise \"limit\"]\n",
+		b.WriteString(say(ctx, "[there is more: list a directory below, or raise \"limit\"]\n",
 			"[続きがあります。下のディレクトリを指定するか \"limit\" を大きくしてください]\n"))
 	}
 	return b.String()
-}
-
-func phrase(ctx context.Context, en, ja string) string {
-	if japanese(ctx) {
-		return ja
-	}
-	return en
 }
 
 // walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read is left out. visit may return

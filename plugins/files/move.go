@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,11 +46,7 @@ func move(ctx context.Context, in moveArgs) (*pdk.Result, error) {
 		}
 		return nil, explain(from, err)
 	}
-	text := fmt.Sprintf("Moved %s to %s.", from, to)
-	if japanese(ctx) {
-		text = fmt.Sprintf("%s を %s に移動しました。", from, to)
-	}
-	return pdk.Text(text).WithStructured(moveResult{true, from, to}), nil
+	return pdk.Text(say(ctx, "Moved %s to %s.", "%s を %s に移動しました。", from, to)).WithStructured(moveResult{true, from, to}), nil
 }
 
 func refuseMove(from, to string, info fs.FileInfo) error {

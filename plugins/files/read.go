@@ -166,10 +166,8 @@ func rest(ctx context.Context, r readResult) string {
 	if r.NextLine > 0 {
 		where = fmt.Sprintf(`"line": %d`, r.NextLine)
 	}
-	if japanese(ctx) {
-		return fmt.Sprintf("[%[2]d バイト中 %[1]d から %[3]d バイト目の手前まで。続きは %[4]s で読めます]", r.Offset, r.Size, r.NextOffset, where)
-	}
-	return fmt.Sprintf("[bytes %[1]d to %[3]d of %[2]d; go on with %[4]s]", r.Offset, r.Size, r.NextOffset, where)
+	return say(ctx, "[bytes %[1]d to %[3]d of %[2]d; go on with %[4]s]", "[%[2]d バイト中 %[1]d から %[3]d バイト目の手前まで。続きは %[4]s で読めます]",
+		r.Offset, r.Size, r.NextOffset, where)
 }
 
 // decoded is text that was in an encoding, and how many bytes it took.

@@ -1,21 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
-// refusal is a failure in two languages, safe to show to a model.
-type refusal struct{ en, ja string }
-
-func (r refusal) Error() string { return r.en }
-
-// refuse formats a refusal; both formats get the same arguments.
-func refuse(en, ja string, args ...any) error {
-	return refusal{fmt.Sprintf(en, args...), fmt.Sprintf(ja, args...)}
+// say formats what a result says in the caller's language; both formats get the same arguments.
+func say(ctx context.Context, en, ja string, args ...any) string {
+	return fmt.Sprintf(locale.Text{"en": en, "ja": ja}.In(pdk.Locale(ctx)), args...)
 }
+
+// refuse formats a failure, safe to show to a model; both formats get the same arguments.
+func refuse(en, ja string, args ...any) error { return locale.Text{"en": en, "ja": ja}.Errorf(args...) }
 
 // explanations say what an error of the mount means. The order is that of the checks.
 var explanations = []struct {
@@ -67,7 +69,7 @@ var explanations = []struct {
 
 // explain turns an error of package os into a refusal that names the path as the caller knows it.
 func explain(path string, err error) error {
-	var already refusal
+	var already *locale.Error
 	if errors.As(err, &already) {
 		return already
 	}

@@ -190,10 +190,10 @@ func (r searchResult) text(ctx context.Context) string {
 		fmt.Fprintf(&b, "%s:%d: %s\n", m.Path, m.Line, m.Text)
 	}
 	if len(r.Matches) == 0 {
-		b.WriteString(phrase(ctx, "No match.\n", "見つかりませんでした。\n"))
+		b.WriteString(say(ctx, "No match.\n", "見つかりませんでした。\n"))
 	}
 	if r.Truncated {
-		b.WriteString(phrase(ctx, "[not everything was searched or shown: narrow \"path\" or \"name\", or raise \"limit\"]\n",
+		b.WriteString(say(ctx, "[not everything was searched or shown: narrow \"path\" or \"name\", or raise \"limit\"]\n",
 			"[すべては検索・表示されていません。\"path\" や \"name\" で絞るか \"limit\" を大きくしてください]\n"))
 	}
 	return b.String()

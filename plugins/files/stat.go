@@ -30,7 +30,7 @@ func stat(ctx context.Context, in statArgs) (*pdk.Result, error) {
 	out := statResult{entry: entry{Path: rel}}
 	info, err := os.Lstat(full)
 	if errors.Is(err, fs.ErrNotExist) {
-		text := phrase(ctx, rel+" does not exist.", rel+" はありません。")
+		text := say(ctx, "%s does not exist.", "%s はありません。", rel)
 		return pdk.Text(text).WithStructured(out), nil
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -54,14 +53,8 @@ func write(ctx context.Context, in writeArgs) (*pdk.Result, error) {
 		return nil, in.explain(rel, err)
 	}
 	out := writeResult{Success: true, Path: rel, Bytes: len(content), Created: !exists}
-	return pdk.Text(written(ctx, out)).WithStructured(out), nil
-}
-
-func written(ctx context.Context, r writeResult) string {
-	if japanese(ctx) {
-		return fmt.Sprintf("%s に %d バイトを書き込みました。", r.Path, r.Bytes)
-	}
-	return fmt.Sprintf("Wrote %d bytes to %s.", r.Bytes, r.Path)
+	text := say(ctx, "Wrote %[2]d bytes to %[1]s.", "%s に %d バイトを書き込みました。", out.Path, out.Bytes)
+	return pdk.Text(text).WithStructured(out), nil
 }
 
 // encoded is the content as bytes.

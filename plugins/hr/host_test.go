@@ -104,6 +104,9 @@ func callAt[In any](ctx context.Context, run tool[In], in In, now time.Time) (an
 	return run(ctx, s, in)
 }
 
+// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // change plans an answer of a stand-in's, changed: what the request gets now, decoded, goes through edit. Requests to the path get
 // it from then on.
 func change(t testing.TB, config settings, plan *fault.Plan, target string, edit func(answer any)) {
@@ -113,7 +116,7 @@ func change(t testing.TB, config settings, plan *fault.Plan, target string, edit
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := web.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

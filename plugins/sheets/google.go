@@ -75,9 +75,9 @@ func (s *spreadsheet) fetch(ctx context.Context, method, address string, query u
 }
 
 // uncertain is a failure after which Google may nevertheless have done what it was asked to.
-type uncertain struct{ *failure }
+type uncertain struct{ error }
 
-func (u *uncertain) Unwrap() error { return u.failure }
+func (u *uncertain) Unwrap() error { return u.error }
 
 // again adds to an uncertain error what follows from it for a request that may be repeated.
 func again(err error) error {
@@ -85,8 +85,8 @@ func again(err error) error {
 	if !errors.As(err, &u) {
 		return err
 	}
-	return fail("%[1]s: try again, and if that does not help, with fewer rows or columns, such as 'Sheet1'!A1:Z500",
-		"%[2]s。もう一度試してください。続くようなら、'シート1'!A1:Z500 のように行や列を減らしてください", u.en, u.ja)
+	return fail("%w: try again, and if that does not help, with fewer rows or columns, such as 'Sheet1'!A1:Z500",
+		"%w。もう一度試してください。続くようなら、'シート1'!A1:Z500 のように行や列を減らしてください", u.error)
 }
 
 // maybeWritten adds to an uncertain error what follows from it for rows that were to be appended.
@@ -95,8 +95,8 @@ func maybeWritten(err error) error {
 	if !errors.As(err, &u) {
 		return err
 	}
-	return fail("%[1]s. The rows may have been written: read the sheet with read_google_sheet before you try again, or they may be in it twice",
-		"%[2]s。行が書き込まれた可能性があります。二重に書かないよう、再試行の前に read_google_sheet でシートを確かめてください", u.en, u.ja)
+	return fail("%w. The rows may have been written: read the sheet with read_google_sheet before you try again, or they may be in it twice",
+		"%w。行が書き込まれた可能性があります。二重に書かないよう、再試行の前に read_google_sheet でシートを確かめてください", u.error)
 }
 
 // unreached explains an error of the host: no answer, or not all of it.

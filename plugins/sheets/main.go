@@ -6,47 +6,16 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 func init() {
-	tool("write_rows_to_google_sheet", write)
-	tool("read_google_sheet", read)
+	pdk.HandleTool("write_rows_to_google_sheet", write)
+	pdk.HandleTool("read_google_sheet", read)
 }
 
 func main() {}
 
-// failure is a text in two languages, safe to show to a model.
-type failure struct{ en, ja string }
-
-func (f *failure) Error() string { return f.en }
-
-// fail formats a failure; both formats get the same arguments.
-func fail(en, ja string, args ...any) *failure {
-	return &failure{fmt.Sprintf(en, args...), fmt.Sprintf(ja, args...)}
-}
-
-// tool registers a handler whose failures are put in the caller's language.
-func tool[In any](name string, handle func(context.Context, In) (*pdk.Result, error)) {
-	pdk.HandleTool(name, func(ctx context.Context, in In) (*pdk.Result, error) {
-		result, err := handle(ctx, in)
-		var f *failure
-		if errors.As(err, &f) {
-			return nil, errors.New(pick(ctx, f.en, f.ja))
-		}
-		return result, err
-	})
-}
-
-// pick returns the text in the caller's language.
-func pick(ctx context.Context, en, ja string) string {
-	if language, _, _ := strings.Cut(pdk.Locale(ctx), "-"); strings.EqualFold(language, "ja") {
-		return ja
-	}
-	return en
-}
+// fail formats a failure, safe to show to a model; both formats get the same arguments.
+func fail(en, ja string, args ...any) error { return locale.Text{"en": en, "ja": ja}.Errorf(args...) }

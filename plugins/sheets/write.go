@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 // writeArguments are those of write_rows_to_google_sheet; the manifest's input schema says what they mean.
@@ -133,9 +134,9 @@ func report(ctx context.Context, mode string, u update) (*pdk.Result, error) {
 		return nil, fail("Google accepted the rows but did not say where they are (no updatedRange): read the sheet before writing again",
 			"Google は受け付けましたが、書き込んだ場所 (updatedRange) を返しませんでした。もう一度書く前にシートを読んで確かめてください")
 	}
-	format := pick(ctx, "Appended %d rows (%d cells) at %s.", "%d 行 (%d セル) を %s に追加しました。")
+	format := locale.Text{"en": "Appended %d rows (%d cells) at %s.", "ja": "%d 行 (%d セル) を %s に追加しました。"}
 	if mode == modeOverwrite {
-		format = pick(ctx, "Wrote %d rows (%d cells) at %s.", "%d 行 (%d セル) を %s に書き込みました。")
+		format = locale.Text{"en": "Wrote %d rows (%d cells) at %s.", "ja": "%d 行 (%d セル) を %s に書き込みました。"}
 	}
-	return pdk.Text(fmt.Sprintf(format, u.Rows, u.Cells, u.Range)).WithStructured(written{mode, u.Range, u.Rows, u.Columns, u.Cells}), nil
+	return pdk.Text(fmt.Sprintf(format.In(pdk.Locale(ctx)), u.Rows, u.Cells, u.Range)).WithStructured(written{mode, u.Range, u.Rows, u.Columns, u.Cells}), nil
 }

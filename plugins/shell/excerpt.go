@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -42,7 +41,7 @@ func (e *excerpt) text(ctx context.Context) (text string, replaced bool) {
 	note := ""
 	if cut := e.cut(); cut > 0 {
 		head, tail = wholeEnd(head), wholeStart(tail)
-		note = fmt.Sprintf(say(ctx, "\n[... %d bytes left out ...]\n", "\n[... %d バイト省略 ...]\n"), e.total-len(head)-len(tail))
+		note = say(ctx, "\n[... %d bytes left out ...]\n", "\n[... %d バイト省略 ...]\n", e.total-len(head)-len(tail))
 	} else {
 		head, tail = append(head[:len(head):len(head)], tail...), nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/locale"
 	"github.com/hako-run/hako/pdk/pdkexec"
 )
 
@@ -158,9 +159,9 @@ func summary(ctx context.Context, exit *pdkexec.Exit, stdout, stderr string) str
 	case exit.Stopped == abi.StoppedOutput:
 		ending = say(ctx, "ended by hako: it wrote too much", "hako が終了させました: 出力が多すぎます")
 	case exit.Signal != "":
-		ending = fmt.Sprintf(say(ctx, "ended by a signal: %s", "シグナルで終了しました: %s"), exit.Signal)
+		ending = say(ctx, "ended by a signal: %s", "シグナルで終了しました: %s", exit.Signal)
 	case exit.Code != 0:
-		ending = fmt.Sprintf(say(ctx, "exit code %d", "終了コード %d"), exit.Code)
+		ending = say(ctx, "exit code %d", "終了コード %d", exit.Code)
 	case b.Len() == 0:
 		ending = say(ctx, "exit code 0, no output", "終了コード 0、出力なし")
 	}
@@ -178,10 +179,7 @@ func newLine(b *strings.Builder) {
 	}
 }
 
-// say chooses the caller's language.
-func say(ctx context.Context, en, ja string) string {
-	if language, _, _ := strings.Cut(pdk.Locale(ctx), "-"); strings.EqualFold(language, "ja") {
-		return ja
-	}
-	return en
+// say formats a text in the caller's language; both formats get the same arguments.
+func say(ctx context.Context, en, ja string, args ...any) string {
+	return fmt.Sprintf(locale.Text{"en": en, "ja": ja}.In(pdk.Locale(ctx)), args...)
 }

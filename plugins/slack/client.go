@@ -66,7 +66,7 @@ func (c *client) open(ctx context.Context, user string) (channel string, err err
 		err = fail("Slack opened the conversation but did not name it (no channel.id)", "Slack の応答に会話の ID (channel.id) がありません")
 	}
 	if u := (*uncertain)(nil); errors.As(err, &u) {
-		return "", fail("%[1]s. Nothing was sent: try again", "%[2]s。メッセージは送られていません。もう一度試してください", u.en, u.ja)
+		return "", fail("%w. Nothing was sent: try again", "%w。メッセージは送られていません。もう一度試してください", u.error)
 	}
 	if err != nil {
 		return "", err
@@ -81,8 +81,8 @@ func (c *client) post(ctx context.Context, channel, text string) (ts string, err
 		err = &uncertain{fail("Slack did not say that the message was posted (no ts)", "Slack の応答に投稿の時刻 (ts) がありません")}
 	}
 	if u := (*uncertain)(nil); errors.As(err, &u) {
-		return "", fail("%[1]s. The message may have been sent: ask the user before sending it again",
-			"%[2]s。メッセージが送られた可能性があります。再送してよいか利用者に確認してください", u.en, u.ja)
+		return "", fail("%w. The message may have been sent: ask the user before sending it again",
+			"%w。メッセージが送られた可能性があります。再送してよいか利用者に確認してください", u.error)
 	}
 	if err != nil {
 		return "", err
@@ -91,7 +91,7 @@ func (c *client) post(ctx context.Context, channel, text string) (ts string, err
 }
 
 // uncertain is a failure after which Slack may nevertheless have done what it was asked to.
-type uncertain struct{ *failure }
+type uncertain struct{ error }
 
 // call calls a method and returns its answer if it says ok.
 func (c *client) call(ctx context.Context, method string, arguments map[string]any) (*answer, error) {

@@ -7,22 +7,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 func init() {
-	pdk.HandleTool("send_slack_dm", func(ctx context.Context, in arguments) (*pdk.Result, error) {
-		result, err := send(ctx, in)
-		var f *failure
-		if errors.As(err, &f) {
-			return nil, errors.New(pick(ctx, f.en, f.ja))
-		}
-		return result, err
-	})
+	pdk.HandleTool("send_slack_dm", send)
 }
 
 func main() {}
@@ -53,7 +46,7 @@ func send(ctx context.Context, in arguments) (*pdk.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf(pick(ctx, "Sent to %s.", "%s に送信しました。"), in.User)
+	text := fmt.Sprintf(locale.Text{"en": "Sent to %s.", "ja": "%s に送信しました。"}.In(pdk.Locale(ctx)), in.User)
 	return pdk.Text(text).WithStructured(sent{in.User, channel, ts}), nil
 }
 
@@ -62,20 +55,5 @@ func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }
 
-// failure is a text in two languages, safe to show to a model.
-type failure struct{ en, ja string }
-
-func (f *failure) Error() string { return f.en }
-
-// fail formats a failure; both formats get the same arguments.
-func fail(en, ja string, args ...any) *failure {
-	return &failure{fmt.Sprintf(en, args...), fmt.Sprintf(ja, args...)}
-}
-
-// pick returns the text in the caller's language.
-func pick(ctx context.Context, en, ja string) string {
-	if language, _, _ := strings.Cut(pdk.Locale(ctx), "-"); strings.EqualFold(language, "ja") {
-		return ja
-	}
-	return en
-}
+// fail formats a failure, safe to show to a model; both formats get the same arguments.
+func fail(en, ja string, args ...any) error { return locale.Text{"en": en, "ja": ja}.Errorf(args...) }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -53,7 +54,7 @@ func serving(t testing.TB) *host.Host {
 		Shipped:  []host.Shipped{{File: "tasks.wasm", Wasm: wasm}},
 		CacheDir: filepath.Join(base, "hako-test", "tasks"),
 		DataDir:  t.TempDir(),
-		Limits:   manifest.Limits{Rate: 1_000_000},
+		Limits:   manifest.Limits{Rate: 1_000_000, Time: 10 * time.Minute}, // in the interpreter, under the race detector, on a busy machine
 	})
 	must(t, err)
 	t.Cleanup(func() {
@@ -74,6 +75,7 @@ func serving(t testing.TB) *host.Host {
 type board struct {
 	t        *testing.T
 	endpoint string
+	http     *http.Client
 }
 
 func newBoard(t *testing.T) *board {
@@ -86,7 +88,7 @@ func newBoard(t *testing.T) *board {
 		s.Close()
 		server.Close()
 	})
-	return &board{t, server.URL + mcpserver.Path}
+	return &board{t, server.URL + mcpserver.Path, server.Client()}
 }
 
 // client is one agent's MCP client.
@@ -98,7 +100,7 @@ type client struct {
 func (b *board) connect(version string, options *mcp.ClientOptions) *client {
 	b.t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options).Connect(b.t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: b.endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		&mcp.StreamableClientTransport{Endpoint: b.endpoint, HTTPClient: b.http}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	must(b.t, err)
 	b.t.Cleanup(func() { session.Close() })
 	return &client{session, b.t}
@@ -253,7 +255,7 @@ func TestSubscriber(t *testing.T) {
 		heard <- r.Params.URI
 	}})
 	must(t, watcher.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "task://task_ui"}))
-	for i := range 100 { // the stream may not stand yet, and what is missed is missed
+	for i := range 1000 { // the stream may not stand yet, and what is missed is missed
 		ask[statusChange](t, ann.call, "update_task_status", args{"task_id": "task_ui", "status": []string{review, inProgress}[i%2]})
 		select {
 		case uri := <-heard:

@@ -2,43 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hako-run/hako/pdk"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
-// language is one that texts are written in.
+// language is one that texts are written in: a BCP 47 tag.
 type language string
 
-const (
-	english  language = "en"
-	japanese language = "ja"
-)
+// languageOf returns the caller's.
+func languageOf(ctx context.Context) language { return language(pdk.Locale(ctx)) }
 
-// languageOf returns the caller's language: Japanese, or else English.
-func languageOf(ctx context.Context) language {
-	if tag, _, _ := strings.Cut(pdk.Locale(ctx), "-"); strings.EqualFold(tag, "ja") {
-		return japanese
-	}
-	return english
-}
+func (l language) pick(en, ja string) string { return locale.Text{"en": en, "ja": ja}.In(string(l)) }
 
-func (l language) pick(en, ja string) string {
-	if l == japanese {
-		return ja
-	}
-	return en
-}
-
-// refusal is a failure that the caller can repair, in two languages.
-type refusal struct{ en, ja string }
-
-func (r refusal) Error() string { return r.en }
-
-func (r refusal) in(l language) string { return l.pick(r.en, r.ja) }
-
-// refuse formats a refusal; both formats get the same arguments.
-func refuse(en, ja string, args ...any) error {
-	return refusal{fmt.Sprintf(en, args...), fmt.Sprintf(ja, args...)}
-}
+// refuse formats a failure that the caller can repair; both formats get the same arguments.
+func refuse(en, ja string, args ...any) error { return locale.Text{"en": en, "ja": ja}.Errorf(args...) }

@@ -12,25 +12,26 @@ import (
 
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 func init() {
-	tool("register_agent", registerAgent)
-	tool("get_agent_profile", getAgentProfile)
-	tool("list_agents", listAgents)
-	tool("create_project", createProject)
-	tool("get_project", getProject)
-	tool("list_projects", listProjects)
-	tool("create_task", createTask)
-	tool("get_task", getTask)
-	tool("list_tasks", listTasks)
-	tool("update_task_status", updateTaskStatus)
-	tool("assign_task", assignTask)
-	tool("save_context", saveContext)
-	tool("get_task_context", getTaskContext)
-	tool("create_handoff", createHandoff)
-	tool("accept_handoff", acceptHandoff)
-	tool("get_pending_handoffs", getPendingHandoffs)
+	pdk.HandleTool("register_agent", registerAgent)
+	pdk.HandleTool("get_agent_profile", getAgentProfile)
+	pdk.HandleTool("list_agents", listAgents)
+	pdk.HandleTool("create_project", createProject)
+	pdk.HandleTool("get_project", getProject)
+	pdk.HandleTool("list_projects", listProjects)
+	pdk.HandleTool("create_task", createTask)
+	pdk.HandleTool("get_task", getTask)
+	pdk.HandleTool("list_tasks", listTasks)
+	pdk.HandleTool("update_task_status", updateTaskStatus)
+	pdk.HandleTool("assign_task", assignTask)
+	pdk.HandleTool("save_context", saveContext)
+	pdk.HandleTool("get_task_context", getTaskContext)
+	pdk.HandleTool("create_handoff", createHandoff)
+	pdk.HandleTool("accept_handoff", acceptHandoff)
+	pdk.HandleTool("get_pending_handoffs", getPendingHandoffs)
 
 	resource(agents, "agent://{id}", "id", agentByID)
 	resource(projects, "project://{id}", "id", projectByID)
@@ -45,28 +46,11 @@ func init() {
 
 func main() {}
 
-// tool registers a handler whose refusals are put in the caller's language.
-func tool[In, Out any](name string, handle func(context.Context, In) (Out, error)) {
-	pdk.HandleTool(name, func(ctx context.Context, in In) (Out, error) {
-		out, err := handle(ctx, in)
-		return out, translated(ctx, err)
-	})
-}
-
-// translated puts a refusal in the caller's language.
-func translated(ctx context.Context, err error) error {
-	var refused refusal
-	if errors.As(err, &refused) {
-		return errors.New(refused.in(languageOf(ctx)))
-	}
-	return err
-}
-
-// asWireError is translated for resources and prompts, whose failures have no place for a text but the protocol's error.
+// asWireError is for resources and prompts, whose refusals have no place for a text but the protocol's error.
 func asWireError(ctx context.Context, err error) error {
-	var refused refusal
+	var refused *locale.Error
 	if errors.As(err, &refused) {
-		return &abi.Error{Code: abi.CodeNotFound, Message: refused.in(languageOf(ctx))}
+		return &abi.Error{Code: abi.CodeNotFound, Message: refused.In(pdk.Locale(ctx))}
 	}
 	return err
 }

@@ -271,7 +271,7 @@ func FuzzQuote(f *testing.F) {
 	f.Add("a\n# b\r\nc\rd")
 	f.Add("\u2028x\n\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		d := &document{language: english}
+		d := &document{language: "en"}
 		d.quote("Label", "ラベル", text)
 		for i, line := range strings.FieldsFunc(d.String(), func(r rune) bool { return r == '\n' || r == '\r' }) {
 			if i > 0 && !strings.HasPrefix(line, ">") {
