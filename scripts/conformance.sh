@@ -37,7 +37,7 @@ END
 (cd "$work" && exec "$hako" serve --conformance --http 127.0.0.1:0) >"$results/hako.log" 2>&1 &
 server=$!
 url=
-for _ in $(seq 300); do
+for _ in $(seq 1200); do
 	url=$(sed -n 's/.* serves MCP at \(http[^ ]*\)$/\1/p' "$results/hako.log")
 	if [ -n "$url" ]; then
 		break

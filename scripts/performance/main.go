@@ -26,6 +26,7 @@ type goal struct {
 var goals = []goal{
 	{"mcp_http_throughput_ratio", "calls a second over MCP HTTP, 64 clients, the worse of both eras: sandboxed tool / same function registered natively", 0.9, true},
 	{"mcp_http_p99_ratio", "the same, 99th percentile of the time of a call", 1.25, false},
+	{"metrics_throughput_ratio", "calls a second over MCP HTTP, 64 clients: metrics on / off", 0.97, true},
 	{"clean_latency_ratio", "a call with 24 KB of JSON in and out on a clean instance / on a reused one", 1.15, false},
 	{"clean_cpu_ratio", "the same, processor time, resets included", 1.5, false},
 	{"fuel_loop_ratio", "a tight loop with fuel / without", 2, false},
@@ -82,7 +83,8 @@ const middle = `
 Where a bar is missed, this is what is in the way. A guest that starts each call from its image allocates anew what a reused one has kept,
 and a reset copies back the pages that the call wrote, 3 to 5 microseconds for a small call. That shows where a call itself takes
 microseconds, and vanishes where it does something. Against the native tool over HTTP, whose own work is some microseconds, a call pays for
-the guest's run and reset and for the checks of the door.
+the guest's run and reset and for the checks of the door. With fuel a Go guest can be faster than without: beside counting, the rewriter takes jumps
+directly that the Go compiler leads through a switch, which saves more than the counting costs.
 
 `
 

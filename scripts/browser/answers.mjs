@@ -1,0 +1,179 @@
+// A day in the life of a host, as answers of the console's API.
+const minute = 60_000
+const ago = milliseconds => new Date(Date.now() - milliseconds).toISOString()
+const digest = letter => `sha256:${letter.repeat(64)}`
+
+/** session is that of somebody with role. */
+export function session(role = 'admin', more = {}) {
+  return {
+    user: { name: 'aki@example.com', role, via: 'token', groups: [], expires: ago(-480 * minute) },
+    csrf: 'c5rf', logins: { token: true, oidc: { name: 'Example SSO' }, link: false }, version: '1.4.0', language: 'en', ...more,
+  }
+}
+
+/** signedOut is nobody's. */
+export const signedOut = { user: null, logins: { token: true, oidc: { name: 'Example SSO' }, link: true }, version: '1.4.0', language: 'en' }
+
+const tools = [
+  ['get_weather', 'Weather forecast', 'weather', { readOnly: true, openWorld: true }, 1840, 12, 38],
+  ['file_read', 'Read a file', 'files', { readOnly: true, openWorld: false }, 920, 4, 2.1],
+  ['file_write', 'Write a file', 'files', { destructive: true, openWorld: false }, 212, 9, 4.8],
+  ['shell_exec', 'Run a command', 'shell', { destructive: true, openWorld: true }, 64, 11, 860],
+  ['list_employees', 'List employees', 'hr', { readOnly: true, openWorld: true }, 51, 0, 420],
+  ['github_create_issue', 'Create an issue', 'github', { destructive: false, openWorld: true }, 17, 1, 640],
+  ['delete_file', 'Delete a file', 'files', { destructive: true, openWorld: false }, 0, 0, null],
+]
+
+const wave = (i, top) => Math.max(0, Math.round(top * (0.55 + 0.3 * Math.sin(i / 17) + 0.15 * Math.sin(i / 3.1))))
+
+function points() {
+  return Array.from({ length: 360 }, (_, i) => {
+    if (i < 20) return [0, 0, null, null, null]
+    const calls = wave(i, 38)
+    const slow = i > 230 && i < 262 ? 5 : 1
+    return [calls, slow > 1 ? Math.round(calls * 0.3) : i % 13 === 0 ? 1 : 0, 2.4 * slow + i % 5 / 4, 31 * slow + i % 11, 78 * slow + i % 23]
+  })
+}
+
+const tool = ([name, title, plugin, hints]) => ({ name, title, description: `${title}.`, plugin, upstream: plugin === 'github', ...hints })
+
+const weatherSchema = {
+  type: 'object', additionalProperties: false, required: ['location', 'days', 'notify'],
+  properties: {
+    location: { type: 'string', description: 'A place in Japan, in Japanese or English.', minLength: 1, maxLength: 100, examples: ['東京'] },
+    days: { type: 'integer', minimum: 1, maximum: 7, default: 3, description: 'How many days to forecast.' },
+    notify: { type: 'boolean', description: 'Tell the channel as well.' },
+    unit: { type: 'string', enum: ['celsius', 'fahrenheit'], default: 'celsius' },
+    threshold: { type: 'number', description: 'Warn above this.' },
+    detailed: { type: 'boolean' },
+    tags: { type: 'array', items: { type: 'string' }, description: 'Labels for the log.' },
+    area: { $ref: '#/$defs/area' },
+    when: { oneOf: [{ type: 'string' }, { type: 'object' }], description: 'A day, or a range.' },
+  },
+  $defs: { area: { type: 'object', required: ['code'], properties: { code: { type: 'string' }, radius: { type: 'number' } }, description: 'Instead of a place.' } },
+}
+
+const asksOfFiles = [
+  'may read, change and delete the files in the folder that you choose as workspace, because: To work on your documents.',
+  'may send GET, HEAD to https://mirror.example.com/, because: To fetch templates.',
+]
+
+const asksOfShell = [
+  'may read, change and delete the files in the folder that you choose as workspace, because: Commands work on these files.',
+  'may run those programs of your machine that you name, on the files in these folders, because: That is its purpose.',
+]
+
+/** chooseShell is the form for a plugin that asks for what somebody has to choose. */
+const chooseShell = {
+  digest: digest('e'), files: [{ name: 'workspace', about: asksOfShell[0], write: true }], exec: { about: asksOfShell[1], programs: [] },
+  http: [{ name: 'packages', about: 'may send GET, HEAD to https://packages.example.com/, because: To fetch what is missing.', url: 'https://packages.example.com/', credential: 'packages', configured: '' }],
+  chosen: { mounts: { workspace: { dir: '', readOnly: false } }, http: { packages: { url: '', private: false, credential: '' } }, exec: { programs: null, env: null, ports: null, unconfined: false } },
+}
+
+const shellGets = ['http packages: may send GET, HEAD to https://packages.example.com/, with the credential packages', 'files /workspace: may read, change and delete what is in /srv/docs',
+  'commands: may run git, ls, in these folders (without their quotas; not in those that hide a part), no network']
+
+const limits = { time: '30s', cpu: '10000', memory: '64MiB', input: '4MiB', output: '4MiB', concurrency: '16', queue: '256', rate: '6000' }
+
+function record(seq, more) {
+  return {
+    seq, replica: '5f2a91c03be7d184', time: ago(seq % 97 * 41_000), type: 'tools/call', who: { user: 'aki@example.com', door: 'mcp-http', session: '1a2b3c4d', address: '10.0.0.7', client: 'Claude 1.2' },
+    plugin: 'weather', name: 'get_weather', outcome: 'ok', durationMs: 12.5 + seq % 60, decision: 'allow', inputBytes: 64, outputBytes: 2048, ...more,
+  }
+}
+
+const failures = [
+  { id: 41, time: ago(2 * minute), tool: 'shell_exec', plugin: 'shell', door: 'slack', user: 'ken', outcome: 'not_allowed', text: 'The policy’s rule "no deletes from chat" denies it.', remedy: 'Call it at a terminal, or change the rule in hako.policy.yaml.', durationMs: 0.4, rule: 'no deletes from chat' },
+  { id: 40, time: ago(6 * minute), tool: 'get_weather', plugin: 'weather', door: 'mcp-http', user: 'aki@example.com', outcome: 'timeout', text: 'It took longer than its time limit of 30s.', remedy: 'Raise plugin.weather.limits.time in hako.yaml, or look at what it waits for.', durationMs: 30_000, traceId: '4bf92f3577b34da6a3ce929d0e0e4736' },
+  { id: 38, time: ago(19 * minute), tool: 'file_write', plugin: 'files', door: 'mcp-stdio', user: '', outcome: 'invalid_arguments', text: 'The arguments do not match the input schema: path is missing.', remedy: 'Correct the arguments and call it again.', durationMs: 0.2 },
+]
+
+/** answers are those of a busy host. */
+export function answers(who = session()) {
+  return {
+    session: who, logout: {}, 'POST login': session(),
+    overview: {
+      plugins: { active: 5, pending: 1, revoked: 0, broken: 1, conflict: 0 }, tools: 23,
+      calls: { perSecond: 3.42, failuresPerSecond: 0.11, lastMinute: 205, failedLastMinute: 7, inFlight: 2, p50Ms: 3.1, p95Ms: 40.2, p99Ms: 88 },
+      approvals: { waiting: 2 }, upstreams: { up: 1, down: 1, connecting: 0, disabled: 0 }, replicas: 3, audit: { on: true, verified: ago(20 * minute), ok: true },
+      problems: [
+        { kind: 'plugin', name: 'files', text: 'Version 0.2.0 asks for more than before. Version 0.1.0 stays in service.', remedy: 'Look at what is new, and approve it.' },
+        { kind: 'upstream', name: 'jira', text: 'connection refused', remedy: 'Start the server, or disable it in the configuration.' },
+      ],
+      build: { version: '1.4.0', go: 'go1.26.8', commit: 'abc' }, started: ago(190 * minute),
+    },
+    series: url => ({
+      hour: { step: 10, from: ago(60 * minute), points: points(), replica: 'web-1 0123456789ab' },
+      day: { step: 600, from: ago(1440 * minute), points: points().slice(0, 144) }, week: { step: 3600, from: ago(10_080 * minute), points: points().slice(0, 168) },
+    })[url.searchParams.get('span') ?? 'hour'],
+    'series/top': { items: tools.map(([name, , plugin, , calls, failures, p95Ms]) => ({ tool: name, plugin, calls, failures, p50Ms: 1, p95Ms, p99Ms: p95Ms, spark: Array.from({ length: 30 }, (_, i) => wave(i * 12 + name.length * 9, calls / 30)) })) },
+    plugins: { items: [
+      { name: 'files', version: '0.2.0', state: 'pending', title: 'Files in folders that you choose', reason: 'it asks for more than version 0.1.0, which was approved', digest: digest('a'), serving: digest('b'), tools: 7, running: 1, waiting: 0 },
+      { name: 'hr', version: '0.1.0', state: 'active', title: 'Employees, attendance and overtime from freee HR, KING OF TIME or SmartHR', reason: '', digest: digest('c'), tools: 3, running: 0, waiting: 0 },
+      { name: '', file: 'notes.wasm', version: '', state: 'broken', title: '', reason: 'notes.wasm is not a WebAssembly module: it begins with "<!do"', digest: digest('d'), tools: 0, running: 0, waiting: 0 },
+      { name: 'shell', version: '0.1.0', state: 'active', title: 'Commands', reason: '', digest: digest('e'), tools: 1, running: 0, waiting: 0 },
+      { name: 'weather', version: '1.2.0', state: 'active', title: 'Weather forecasts of the Japan Meteorological Agency', reason: '', digest: digest('f'), tools: 1, running: 1, waiting: 0 },
+    ] },
+    'plugins/files': {
+      name: 'files', version: '0.2.0', state: 'pending', reason: 'it asks for more than version 0.1.0, which was approved', digest: digest('a'), serving: digest('b'), path: '/srv/hako/plugins/files.wasm',
+      description: 'Files in folders that you choose.', license: 'Apache-2.0', asks: asksOfFiles, gets: ['files /workspace: may read, change and delete what is in /srv/docs'],
+      tools: [{ name: 'file_read', title: 'Read a file', description: 'Reads a text file.' }, { name: 'file_write', title: 'Write a file', description: 'Writes a text file.' }],
+      limits, config: [], consent: { version: '0.1.0', digest: digest('b'), approvedBy: 'aki', approvedAt: ago(90_000 * minute) },
+      ask: { digest: digest('a'), version: digest('9'), asks: asksOfFiles, additions: ['templates: also asks to send GET, HEAD to https://mirror.example.com/'], additionsTo: '0.1.0', gets: ['files /workspace: may read, change and delete what is in /srv/docs', 'http templates: may send GET, HEAD to https://mirror.example.com/'], ready: true },
+      choose: { ...chooseShell, digest: digest('a'), exec: undefined, http: [], chosen: { mounts: { workspace: { dir: '/srv/docs', readOnly: false } }, http: {}, note: '' } },
+    },
+    'plugins/shell': {
+      name: 'shell', version: '0.1.0', state: 'pending', reason: 'it waits for your consent: hako plugin approve shell', digest: digest('e'), serving: '', path: '/srv/hako/plugins/shell.wasm',
+      description: 'Commands on the files of a folder.', license: 'Apache-2.0', asks: asksOfShell, gets: [], tools: [{ name: 'shell_exec', title: 'Run a command', description: 'Runs a command.' }],
+      limits, config: [], choose: chooseShell,
+      ask: { digest: digest('e'), version: '', asks: asksOfShell, gets: [], ready: false, problem: 'plugin shell: mount "workspace" is not mapped to a folder',
+        remedy: 'hako plugin approve shell --mount workspace=DIR --program NAME' },
+    },
+    'plugins/shell/review': { digest: digest('e'), version: digest('8'), asks: asksOfShell, gets: shellGets, ready: true },
+    tools: { items: tools.map(tool) },
+    'tools/get_weather': { ...tool(tools[0]), description: 'The forecast for a place in Japan, by the Japan Meteorological Agency.', inputSchema: weatherSchema, limits: { time: '30s' } },
+    'POST tools/get_weather/call': (_, body) => ({
+      outcome: 'ok', isError: false, durationMs: 38.4, structured: body.arguments,
+      content: [{ type: 'text', text: '東京: 晴れ時々曇り, 17 °C / 9 °C' }, { type: 'image', mimeType: 'image/png', data: pixel }],
+    }),
+    approvals: { items: [
+      question('apr_1', 'shell_exec', 'Run a command', 'Allow Run a command (shell_exec)?\nArguments: {\n  "command": "git push"\n}\nIt may change or delete things.\nAsked by: ken@example.com (mcp-http)\nBecause of the rule "ask before writing": it writes', 4 * minute),
+      { ...question('apr_2', 'file_write', 'Write a file', 'Allow Write a file (file_write)?\nArguments: {\n  "path": "報告/十一月.md"\n}\nAsked by: aki@example.com (slack)', 0.4 * minute), may: false, why: 'Only hr-admins may answer this.' },
+    ] },
+    audit: { items: Array.from({ length: 14 }, (_, i) => record(12_345 - i, [
+      {}, { name: 'file_write', plugin: 'files', decision: 'ask', rule: 'ask before writing', approval: { id: 'apr_0', by: 'yui', answer: 'approved' }, who: { user: 'ken@example.com', door: 'slack' } },
+      { type: 'operator', action: 'plugin.approve', name: '', plugin: 'hr', decision: undefined, durationMs: undefined, who: { user: 'aki', door: 'terminal' }, detail: { version: '0.1.0' } },
+      { name: 'shell_exec', plugin: 'shell', outcome: 'not_allowed', decision: 'deny', rule: 'no deletes from chat', who: { user: 'ken@example.com', door: 'slack' } },
+    ][i % 4])), next: 'older' },
+    'audit/verification': { state: 'done', started: ago(20 * minute), finished: ago(20 * minute), ok: true, records: 12_345, segments: 2, first: 1, last: 12_345, head: `12345:${'ab'.repeat(32)}`, signed: 12_300, problems: [] },
+    'audit/verify': { state: 'running' },
+    errors: { items: failures },
+    configuration: {
+      file: '/etc/hako/hako.yaml', reload: { can: true, pending: ['http.address'] },
+      items: [['approvals.timeout', '5m0s', 'default'], ['audit.retain', '2160h', 'hako.yaml:14'], ['http.address', '0.0.0.0:8420', 'HAKO_HTTP_ADDRESS'], ['limits.time', '30s', 'hako.yaml:22'], ['log.level', 'info', 'default'], ['outbound.proxy', '', 'default']].map(([key, value, origin]) => ({ key, value, origin })),
+    },
+    'configuration/reload': { changed: ['limits.time', 'policy'], needRestart: ['http.address'], unchanged: false },
+    upstreams: { items: [
+      { name: 'github', state: 'up', transport: 'http', prefix: 'github_', protocol: '2025-11-25', server: 'github-mcp-server', version: '0.20.1', tools: 12, prompts: 0, resources: 0, since: ago(180 * minute), omitted: ['tool merge_pr: denied by the list'], restarts: 0 },
+      { name: 'jira', state: 'down', transport: 'stdio', prefix: '', tools: 0, since: ago(8 * minute), error: 'connection refused', retry: ago(-minute), restarts: 4 },
+    ] },
+    credentials: { items: [
+      { name: 'freee', tenant: 'acme', provider: 'freee', state: 'ready', expires: ago(-300 * minute), renewed: ago(60 * minute), facts: { company_id: '1' } },
+      { name: 'google', tenant: '', provider: 'google-service-account', state: 'reconnect', remedy: 'The consent has ended: hako connect google' },
+    ] },
+    replicas: { items: ['web-1', 'web-2', 'web-3'].map((host, i) => ({ id: `${i}123456789abcdef`, host, version: '1.4.0', started: ago(190 * minute), seen: ago(2000), self: i === 0 })) },
+    sessions: { items: [{ user: 'aki@example.com', role: 'admin', via: 'token', address: '10.0.0.7', created: ago(20 * minute), seen: ago(1000), self: true }] },
+  }
+}
+
+function question(id, name, title, text, left) {
+  return { id, tool: name, plugin: name.split('_')[0], title, text, caller: { user: 'ken@example.com', tenant: '', door: 'mcp-http' }, rule: 'ask before writing', reason: 'it writes', destructive: true, approvers: ['hr-admins'], remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
+}
+
+/** call is one of the stream's. */
+export function call(id, more = {}) {
+  return { id, time: ago(0), method: 'tools/call', tool: 'get_weather', plugin: 'weather', door: 'mcp-http', user: 'aki@example.com', tenant: '', outcome: 'ok', failed: false, durationMs: 12.3, inputBytes: 64, outputBytes: 2048, decision: 'allow', ...more }
+}
+
+/** pixel is a small picture. */
+export const pixel = 'iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAGElEQVR4nGNYHedBEmIY1TCqYVTDcNYAAKYnFVEB3t3EAAAAAElFTkSuQmCC'

@@ -1,0 +1,100 @@
+// Chromium for all specs: how it is started, what every page is watched for, and where screenshots go.
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+import { chromium } from 'playwright-core'
+
+/** root is the repository. */
+export const root = path.resolve(import.meta.dirname, '../..')
+
+const shots = path.join(root, 'dist/browser')
+const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync']
+
+/** sizes are the windows that pages are looked at in. */
+export const sizes = { desktop: { width: 1360, height: 900 }, phone: { width: 360, height: 740 } }
+
+/** startChromium starts a browser with a profile of its own. open gives it another, with no cookies, and a page in it. */
+export async function startChromium() {
+  const home = await mkdtemp(path.join(tmpdir(), 'hako-browser-'))
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home },
+  })
+  return {
+    browser,
+    async open(url, { size = 'desktop', language = 'en', theme = 'light', ...more } = {}) {
+      const context = await browser.newContext({ viewport: sizes[size], locale: language, colorScheme: theme, reducedMotion: 'reduce', ...more })
+      context.setDefaultTimeout(60_000) // on a busy machine
+      const page = await context.newPage()
+      watch(page)
+      await page.goto(url)
+      return page
+    },
+    async close() {
+      await browser.close()
+      await rm(home, { recursive: true, force: true })
+    },
+  }
+}
+
+const trouble = new WeakMap()
+
+/** watch collects what no page may do: break its content security policy, throw, or complain in the console. */
+function watch(page) {
+  const seen = []
+  trouble.set(page, seen)
+  page.on('pageerror', error => seen.push(`error: ${error.stack ?? error}`))
+  page.on('dialog', dialog => {
+    seen.push(`dialog: ${dialog.message()}`)
+    dialog.dismiss()
+  })
+  page.on('console', message => {
+    // What the network refuses is the spec's own doing, and shown by the page.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) seen.push(`console: ${message.text()}`)
+  })
+  page.addInitScript(() => {
+    addEventListener('securitypolicyviolation', event => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))
+  })
+}
+
+/** clean fails if the page did what no page may, and closes it. */
+export async function clean(page) {
+  const seen = trouble.get(page)
+  await page.context().close()
+  assert.deepEqual(seen, [])
+}
+
+/** shoot takes a screenshot into dist/browser/NAME.png, in a window as high as the page. */
+export async function shoot(page, name) {
+  await mkdir(shots, { recursive: true })
+  const size = page.viewportSize()
+  const height = await page.evaluate(() => document.documentElement.scrollHeight)
+  await page.setViewportSize({ ...size, height: Math.max(size.height, Math.min(height, 4000)) })
+  await page.screenshot({ path: path.join(shots, `${name}.png`), animations: 'disabled' })
+  await page.setViewportSize(size)
+}
+
+const axeSource = readFile(path.join(import.meta.dirname, 'node_modules/axe-core/axe.min.js'), 'utf8')
+
+/** accessible fails if axe-core finds what keeps somebody from using the page. */
+export async function accessible(page, what) {
+  const source = await axeSource
+  const session = await page.context().newCDPSession(page)
+  // The protocol evaluates outside of the page's content security policy.
+  await session.send('Page.setBypassCSP', { enabled: false })
+  await session.send('Runtime.evaluate', { expression: `${source}; undefined` })
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+    expression: `axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(r.violations))`, awaitPromise: true, returnByValue: true,
+  })
+  assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails))
+  const violations = JSON.parse(result.value).map(v => `${v.impact} ${v.id}: ${v.nodes.map(n => `${n.target.join(' ')} ${n.any[0]?.message ?? ''}`).join('\n  ')}`)
+  assert.deepEqual(violations, [], what)
+}
+
+/** narrow fails if the page has to be scrolled sideways. */
+export async function narrow(page, what) {
+  const [wanted, has] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth])
+  assert.ok(wanted <= has, `${what}: ${wanted} px wide in a window of ${has}`)
+}

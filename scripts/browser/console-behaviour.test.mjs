@@ -1,0 +1,403 @@
+// How the console behaves, over the stand-in: roles, approvals, live calls, forms, a server that goes away, a session that ends, the keyboard.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+
+import { answers, call, session, signedOut } from './answers.mjs'
+import { clean, shoot, startChromium } from './chromium.mjs'
+import { startStandIn } from './stand-in.mjs'
+
+let chromium
+before(async () => { chromium = await startChromium() })
+after(() => chromium.close())
+
+/** opened runs work on a page of a host with other answers, and cleans up. */
+function opened(name, { hash = '', who = session(), more = {}, ...options }, work) {
+  test(name, async () => {
+    const host = await startStandIn({ ...answers(who), ...more })
+    try {
+      const page = await chromium.open(host.url + hash, options)
+      await work(page, host)
+      await clean(page)
+    } finally {
+      await host.stop()
+    }
+  })
+}
+
+describe('logging in and out', () => {
+  let who = signedOut
+  const login = {
+    session: () => who,
+    'POST login': (_, { token }) => {
+      if (token !== 'right') return { status: 401, error: { code: 'unauthenticated', text: 'The token is not known.', remedy: 'Look at console.tokens.' } }
+      return who = session()
+    },
+    'POST logout': () => {
+      who = signedOut
+      return {}
+    },
+  }
+  opened('a wrong token, the right one, out again', { more: login }, async (page, host) => {
+    await page.getByLabel('Token').fill('wrong')
+    assert.match(await page.title(), /Sign in/)
+    await page.keyboard.press('Enter')
+    await page.getByText('The token is not known.').waitFor()
+    await page.getByLabel('Token').fill('right')
+    await page.keyboard.press('Enter')
+    await page.locator('.stat').first().waitFor()
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.getByLabel('Token').waitFor()
+    assert.deepEqual(host.posted.at(-1), { name: 'logout', body: { everywhere: false }, csrf: 'c5rf' })
+  })
+  opened('single sign-on is a link, and says why it failed', { hash: '#login=role', more: { session: signedOut } }, async (page, { url }) => {
+    await page.getByText('none of your groups has a role').waitFor()
+    assert.equal(await page.getByRole('link', { name: 'Continue with Example SSO' }).getAttribute('href'), 'api/oidc/login')
+    assert.equal(new URL(page.url()).hash, '')
+    await page.goto('about:blank')
+    await page.goto(`${url}#login=<b>anything`)
+    await page.getByText('Signing in failed.').waitFor()
+  })
+  let used
+  const link = { session: signedOut, 'POST login': (_, body) => {
+    used = body
+    return session()
+  } }
+  opened('a one-time link is used and leaves the address bar', { hash: '#link=abc123', more: link }, async page => {
+    await page.locator('.stat').first().waitFor()
+    assert.deepEqual(used, { link: 'abc123' })
+    assert.ok(!page.url().includes('abc123'))
+  })
+  let ended = false
+  const ending = { session: () => ended ? signedOut : session(), overview: () => ended ? { status: 401, error: { code: 'unauthenticated', text: 'no' } } : answers().overview }
+  opened('a session that ends leads to the login, and says so', { more: ending }, async page => {
+    await page.locator('.stat').first().waitFor()
+    ended = true
+    await page.getByText('Your session has ended').waitFor()
+  })
+})
+
+describe('roles', () => {
+  opened('a viewer sees what others may do, and why not', { hash: '#/plugins/files', who: session('viewer') }, async (page, host) => {
+    const approve = page.getByRole('button', { name: 'Approve' })
+    await approve.waitFor()
+    assert.equal(await approve.getAttribute('aria-disabled'), 'true')
+    await page.getByText('This needs the role admin.').first().waitFor()
+    await approve.click({ force: true })
+    assert.equal(await page.locator('dialog').count(), 0)
+    await page.goto(`${host.url}#/approvals`)
+    await page.getByText('This needs the role approver.').first().waitFor()
+    await page.goto(`${host.url}#/tools/get_weather`)
+    await page.getByLabel('location').fill('x')
+    await page.keyboard.press('Enter')
+    assert.deepEqual(host.posted, [])
+  })
+  opened('a refusal by the server names the role', {
+    hash: '#/configuration', more: { 'configuration/reload': { status: 403, error: { code: 'forbidden', text: 'no', role: 'admin' } } },
+  }, async page => {
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.getByText('This needs the role admin.').waitFor()
+  })
+})
+
+describe('approvals', () => {
+  const given = []
+  const open = answers().approvals.items
+  const more = { approvals: () => ({ items: open.slice(given.length) }), 'POST approvals/apr_1': (_, body) => {
+    given.push(body)
+    return { answer: body.answer }
+  } }
+  opened('a question is counted, announced, answered with a reason', { more }, async (page, host) => {
+    await page.locator('.count:not([hidden])').waitFor()
+    assert.match(await page.title(), /^\(2\) Overview/)
+    host.send('approvals', { waiting: 3 })
+    await page.locator('[aria-live]').filter({ hasText: '3 questions wait' }).waitFor()
+    assert.match(await page.title(), /^\(3\)/)
+    await page.getByRole('link', { name: /Approvals/ }).first().click()
+    const first = page.locator('.question').first()
+    assert.match(await first.locator('.clock').textContent(), /^\d:\d\d left$/)
+    await first.getByLabel(/Reason/).fill('release day')
+    await first.getByRole('button', { name: 'Allow this call' }).click()
+    await page.locator('.question').nth(1).waitFor({ state: 'detached' })
+    assert.deepEqual(given, [{ answer: 'yes', reason: 'release day' }])
+    await page.getByText('Only hr-admins may answer this.').waitFor()
+  })
+  opened('an answer that comes too late is said to be', {
+    hash: '#/approvals', more: { 'POST approvals/apr_1': { status: 409, error: { code: 'conflict', text: 'It was answered already.' } } },
+  }, async page => {
+    await page.getByRole('button', { name: 'Refuse' }).first().click()
+    await page.getByText('It was answered already.').waitFor()
+  })
+})
+
+describe('plugins', () => {
+  const newer = { ...answers()['plugins/files'].ask, version: 'sha256:newer', additions: ['exec: also asks to run git'] }
+  let times = 0
+  const more = { 'plugins/files/approve': () => times++ === 0 ? { status: 409, error: { code: 'conflict', text: 'changed' }, ask: newer } : answers()['plugins/files'] }
+  opened('approving shows what is new, and shows it anew where it has changed', { hash: '#/plugins/files', more }, async (page, host) => {
+    await page.getByRole('button', { name: 'Approve' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('templates: also asks to send GET, HEAD').waitFor()
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('dialog').getByText('The plugin has changed').waitFor()
+    await page.getByRole('dialog').getByText('exec: also asks to run git').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.deepEqual(host.posted.map(post => post.body.version), [answers()['plugins/files'].ask.version, 'sha256:newer'])
+  })
+  opened('revoking asks first', { hash: '#/plugins/files', more: { 'plugins/files/revoke': {} } }, async (page, host) => {
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Cancel')
+    await page.keyboard.press('Escape')
+    assert.deepEqual(host.posted, [])
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(host.posted[0].name, 'plugins/files/revoke')
+  })
+})
+
+describe('trying a tool', () => {
+  opened('the form says what is wrong, and sends what was meant', { hash: '#/tools/get_weather' }, async (page, host) => {
+    const submit = page.getByRole('button', { name: 'Call', exact: true })
+    await page.getByLabel('location').waitFor()
+    await submit.click()
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-invalid')), 'true')
+    await page.getByLabel('location').fill('東京')
+    await page.getByLabel('days').fill('2.5')
+    await submit.click()
+    await page.getByText('Write a whole number.').waitFor()
+    await page.getByLabel('days').fill('2')
+    await page.getByLabel('notify').check()
+    await page.getByLabel('unit').selectOption('fahrenheit')
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.keyboard.type('a')
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.keyboard.type('b')
+    await page.getByRole('button', { name: 'Remove' }).first().click()
+    await page.getByLabel('code').fill('130000')
+    await page.getByLabel('when').fill('{"from":')
+    await submit.click()
+    await page.getByText('This is not JSON').waitFor()
+    await page.getByLabel('when').fill('{"from": "mon"}')
+    await submit.click()
+    await page.locator('.picture').waitFor()
+    assert.deepEqual(host.posted.at(-1).body.arguments, {
+      location: '東京', days: 2, notify: true, unit: 'fahrenheit', tags: ['b'], area: { code: '130000' }, when: { from: 'mon' },
+    })
+    await page.waitForFunction(() => document.querySelector('.picture').naturalWidth === 16)
+  })
+  opened('the form and JSON are two ways to write the same', { hash: '#/tools/get_weather' }, async (page, host) => {
+    await page.getByLabel('location').fill('大阪')
+    await page.getByRole('button', { name: 'Edit as JSON' }).click()
+    const text = page.getByLabel('Arguments')
+    assert.deepEqual(JSON.parse(await text.inputValue()), { location: '大阪', days: 3, notify: false, unit: 'celsius' })
+    await text.fill('{"location": "京都", "days": 5, "notify": true, "tags": ["x", "y"], "area": {"code": "26"}}')
+    await page.getByRole('button', { name: 'Edit as a form' }).click()
+    assert.equal(await page.getByLabel('location').inputValue(), '京都')
+    await page.getByRole('button', { name: 'Call', exact: true }).click()
+    await page.locator('.result pre').first().waitFor()
+    assert.deepEqual(host.posted.at(-1).body.arguments, { location: '京都', days: 5, notify: true, unit: 'celsius', tags: ['x', 'y'], area: { code: '26' } })
+  })
+  const odd = { type: 'object', required: ['kind', 'note'], properties: {
+    kind: { const: 'odd' }, note: { type: ['string', 'null'] }, place: { type: 'object', required: ['code'], properties: { code: { type: 'string', minLength: 1 }, unit: { enum: ['km', 'mi'], default: 'km' } } },
+    either: { type: 'object', properties: {}, oneOf: [{ required: ['a'] }, { required: ['b'] }] },
+  } }
+  opened('an object that is left alone is left out, whatever its defaults; one that is begun is asked for whole', {
+    hash: '#/tools/get_weather', more: { 'tools/get_weather': { ...answers()['tools/get_weather'], inputSchema: odd } },
+  }, async (page, host) => {
+    const submit = page.getByRole('button', { name: 'Call', exact: true })
+    await page.getByLabel('note').fill('n')
+    await submit.click()
+    await page.locator('.result pre').first().waitFor()
+    assert.deepEqual(host.posted.at(-1).body.arguments, { kind: 'odd', note: 'n' })
+    await page.getByLabel('unit').selectOption('mi')
+    await submit.click()
+    await page.getByText('This is required.').waitFor()
+    await page.getByLabel('code').fill('13')
+    await page.getByLabel('either').fill('{"a": 1}')
+    await submit.click()
+    await page.getByText('"either"').first().waitFor()
+    assert.deepEqual(host.posted.at(-1).body.arguments, { kind: 'odd', note: 'n', place: { code: '13', unit: 'mi' }, either: { a: 1 } })
+  })
+  opened('a call can be canceled', { hash: '#/tools/get_weather', more: { 'POST tools/get_weather/call': () => new Promise(() => {}) } }, async page => {
+    await page.getByLabel('location').fill('東京')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Cancel the call' }).click()
+    await page.getByText('The call was canceled.').waitFor()
+  })
+})
+
+describe('live calls', () => {
+  opened('they appear, can be held, filtered and looked at', { hash: '#/calls' }, async (page, host) => {
+    await page.getByText('Calls appear here as they end.').waitFor()
+    const rows = page.locator('tbody tr')
+    await host.connected()
+    host.send('call', call(1))
+    await rows.nth(0).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    host.send('call', call(2, { tool: 'shell_exec', plugin: 'shell', outcome: 'not_allowed', failed: true }))
+    host.send('dropped', { count: 120 })
+    await page.getByText('Paused. 1 call since. 120 calls were left out').waitFor()
+    assert.equal(await rows.count(), 1)
+    await page.getByRole('button', { name: 'Resume' }).click()
+    assert.equal(await rows.count(), 2)
+    await page.getByLabel('Outcome').selectOption('denied')
+    assert.equal(await rows.count(), 1)
+    await page.getByLabel('Outcome').selectOption('all')
+    await page.getByRole('searchbox').fill('weather')
+    assert.equal(await rows.count(), 1)
+    await rows.first().click()
+    await page.getByRole('dialog').getByText('2 KiB').waitFor()
+    await page.keyboard.press('Escape')
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    await rows.first().click()
+    await page.getByRole('dialog').getByRole('link', { name: 'Figures of the tool' }).click()
+    await page.getByRole('heading', { name: 'get_weather' }).waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 0)
+  })
+  opened('a flood of calls keeps the page light', { hash: '#/calls' }, async (page, host) => {
+    await host.connected()
+    for (let id = 1; id <= 3000; id++) host.send('call', call(id))
+    await page.locator('tbody tr').nth(199).waitFor()
+    assert.equal(await page.locator('tbody tr').count(), 200)
+  })
+})
+
+describe('the audit log', () => {
+  const asked = []
+  const more = { audit: url => {
+    asked.push(Object.fromEntries(url.searchParams))
+    return answers().audit
+  }, 'audit/verification': { state: 'done', finished: new Date().toISOString(), ok: false, records: 9, signed: 8, problems: ['audit-00000001.jsonl:3: the record was changed'] } }
+  opened('a search has its own address, goes back, and shows that the log was changed', { hash: '#/audit?tool=file_write', more }, async page => {
+    await page.getByText('The log has been changed.').waitFor()
+    await page.getByText('audit-00000001.jsonl:3').waitFor()
+    await page.locator('tbody tr').first().waitFor()
+    assert.deepEqual(asked[0], { tool: 'file_write', lang: 'en' })
+    await page.getByLabel('Outcome').selectOption('not_allowed')
+    await page.getByLabel('Text').fill('git push')
+    await page.getByLabel('From').fill('2026-11-20T09:00')
+    await Promise.all([page.waitForResponse(/text=git/), page.getByRole('button', { name: 'Search' }).click()])
+    await Promise.all([page.waitForResponse(/cursor=older/), page.getByRole('button', { name: 'Older records' }).click()])
+    await page.locator('tbody tr').first().waitFor()
+    const { from, ...last } = asked.at(-1)
+    assert.deepEqual(last, { tool: 'file_write', outcome: 'not_allowed', text: 'git push', cursor: 'older', lang: 'en' })
+    assert.ok(!Number.isNaN(Date.parse(from)) && from.endsWith('Z'), from)
+    assert.match(page.url(), /outcome=not_allowed/)
+  })
+})
+
+describe('the configuration', () => {
+  opened('a reload says what is in force and what waits for a restart', { hash: '#/configuration' }, async page => {
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.getByText('In force now:').waitFor()
+    await page.getByText('In force after a restart of hako:').waitFor()
+    await page.getByLabel('Only what is set').check()
+    assert.equal(await page.locator('tbody tr').count(), 3)
+  })
+})
+
+describe('the time that is shown', () => {
+  const asked = []
+  const more = { 'series/top': url => {
+    asked.push(url.searchParams.get('span'))
+    return answers()['series/top']
+  } }
+  opened('a longer one is asked for at once, is of all replicas, and stays for other views', { more }, async (page, host) => {
+    await page.getByText('The calls of this replica alone, web-1 0123456789ab.').waitFor()
+    await page.getByLabel('Time that is shown').selectOption('week')
+    await page.getByText('The calls of this replica alone').waitFor({ state: 'detached' })
+    assert.deepEqual(asked.slice(-1), ['week'])
+    await page.getByRole('heading', { name: 'Calls in an hour' }).waitFor()
+    await shoot(page, 'console-week')
+    await page.locator('.numbers summary').first().click()
+    await page.locator('.numbers').first().locator('tbody tr').nth(167).waitFor()
+    await page.locator('.plot').first().focus()
+    await page.keyboard.press('ArrowLeft')
+    assert.match(await page.locator('.readout').first().textContent(), /^\d\d\/\d\d \d\d:\d\d {2}answered/)
+    await page.evaluate(() => { location.hash = '#/tools' })
+    await page.locator('.tools tbody tr').first().waitFor()
+    assert.equal(await page.getByLabel('Time that is shown').inputValue(), 'week')
+    assert.equal(asked.at(-1), 'week')
+    await page.goto(`${host.url}#/tools/get_weather`)
+    await page.locator('.legend li').first().waitFor()
+  })
+})
+
+describe('language and theme', () => {
+  opened('both can be changed, and stay', {}, async (page, host) => {
+    await page.getByLabel('Language').selectOption('ja')
+    await page.getByRole('heading', { name: '概要' }).waitFor()
+    await page.getByLabel('表示テーマ').selectOption('dark')
+    await page.goto(`${host.url}#/tools`)
+    await page.reload()
+    await page.getByRole('heading', { name: 'ツール' }).waitFor()
+    assert.equal(await page.evaluate(() => document.documentElement.lang), 'ja')
+    assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), 'rgb(16, 18, 22)')
+  })
+})
+
+describe('a server that goes away', () => {
+  test('the page says so, tries again, and goes on', async t => {
+    const host = await startStandIn(answers())
+    const page = await chromium.open(host.url)
+    await page.locator('.stat').first().waitFor()
+    const port = new URL(host.url).port
+    await host.stop()
+    await page.getByText('hako cannot be reached.').waitFor()
+    const again = await startStandIn(answers(), Number(port))
+    t.after(() => again.stop())
+    await page.getByText('hako cannot be reached.').waitFor({ state: 'detached' })
+    await page.evaluate(() => { location.hash = '#/calls' })
+    await page.locator('.calls').waitFor()
+    await again.connected()
+    again.send('call', call(1))
+    await page.locator('tbody tr').first().waitFor()
+    await clean(page)
+  })
+})
+
+describe('the keyboard alone', () => {
+  opened('reaches the content, a view, a row, its dialog, and gets back', {}, async page => {
+    await page.locator('.stat').first().waitFor()
+    await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to content')
+    await page.keyboard.press('Enter')
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'main')
+    await page.locator('nav a', { hasText: 'Audit log' }).focus()
+    await page.keyboard.press('Enter')
+    await page.locator('.audit tbody tr').first().waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), 'H1')
+    let steps = 0
+    while (!await page.evaluate(() => document.activeElement.matches('.opener')) && steps++ < 40) await page.keyboard.press('Tab')
+    assert.ok(steps < 40, 'Tab does not reach the table')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Record 12343' }).waitFor()
+    await page.keyboard.press('Escape')
+    assert.equal(await page.evaluate(() => [...document.querySelectorAll('.opener')].indexOf(document.activeElement)), 2)
+    await page.keyboard.press('Home')
+    assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.opener')].map(row => row.tabIndex).slice(0, 3)), [0, -1, -1])
+    assert.ok(await page.evaluate(() => document.querySelector('.opener') === document.activeElement))
+  })
+  opened('opens and closes the menu of a phone', { size: 'phone' }, async page => {
+    const menu = page.getByRole('button', { name: 'Menu' })
+    await menu.focus()
+    await page.keyboard.press('Enter')
+    await page.locator('nav a', { hasText: 'Tools' }).waitFor()
+    await page.keyboard.press('Escape')
+    assert.equal(await menu.getAttribute('aria-expanded'), 'false')
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Menu')
+  })
+  opened('reads a chart', {}, async page => {
+    const plot = page.locator('.plot').first()
+    await page.locator('.legend li').first().waitFor()
+    await plot.focus()
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('ArrowLeft')
+    assert.match(await page.locator('.readout').first().textContent(), /^\d\d:\d\d:\d\d {2}answered [\d.]+ {2}failed [\d.]+$/)
+    await page.locator('.numbers summary').first().click()
+    await page.locator('.numbers tbody tr').nth(359).waitFor()
+  })
+})

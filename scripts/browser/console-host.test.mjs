@@ -1,0 +1,190 @@
+// The console of a real host, from the login to the audit log, in the order in which somebody meets it.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { after, before, describe, test } from 'node:test'
+
+import { accessible, clean, shoot, startChromium } from './chromium.mjs'
+import { call, startHost, tokens } from './host.mjs'
+
+let chromium
+before(async () => { chromium = await startChromium() })
+after(() => chromium.close())
+
+async function login(host, role, options) {
+  const page = await chromium.open(host.url, options)
+  await page.locator('#token').fill(tokens[role])
+  await page.keyboard.press('Enter')
+  await page.locator('.stat').first().waitFor()
+  return page
+}
+
+const view = (page, name) => page.evaluate(hash => { location.hash = hash }, `#/${name}`)
+
+describe('a host with tokens', () => {
+  let host, admin
+  before(async () => {
+    host = await startHost()
+    admin = await login(host, 'admin')
+  })
+  after(async () => {
+    await clean(admin)
+    await host.stop()
+  })
+
+  test('a wrong token does not get in, and a viewer changes nothing', async () => {
+    const page = await chromium.open(host.url)
+    await page.locator('#token').fill('hako_wrong')
+    await page.keyboard.press('Enter')
+    await page.locator('.problem').waitFor()
+    await page.locator('#token').fill(tokens.viewer)
+    await page.keyboard.press('Enter')
+    await page.locator('.stat').first().waitFor()
+    await view(page, 'plugins/weather')
+    await page.getByText('This needs the role admin.').first().waitFor()
+    const refused = await page.evaluate(async () => {
+      const { csrf } = await (await fetch('api/session')).json()
+      const headers = { 'Content-Type': 'application/json', 'X-Hako-CSRF': csrf }
+      return (await fetch('api/plugins/weather/approve', { method: 'POST', headers, body: '{"digest":"sha256:0","version":"sha256:0"}' })).status
+    })
+    assert.equal(refused, 403)
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.locator('#token').waitFor()
+    assert.equal(await page.evaluate(async () => (await (await fetch('api/session')).json()).user), null)
+    await clean(page)
+  })
+
+  test('a plugin that waits is approved, and its tool called by the form', async () => {
+    await admin.locator('.attention').getByRole('link', { name: 'weather' }).click()
+    await admin.getByRole('button', { name: 'Approve' }).click()
+    const dialog = admin.getByRole('dialog')
+    await dialog.getByText(/http jma: may send GET.* to https:\/\/www\.jma\.go\.jp/).waitFor()
+    await accessible(admin, 'the dialog')
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await admin.locator('.head .badge.good').waitFor()
+    await admin.getByRole('link', { name: 'get_weather' }).click()
+    await admin.getByLabel('location').fill('東京')
+    await admin.getByRole('button', { name: 'Call', exact: true }).click()
+    await admin.locator('.result .badge.good').waitFor()
+    assert.match(await admin.locator('.result').textContent(), /東京/)
+    await shoot(admin, 'host-tool')
+  })
+
+  test('a call waits, is announced, answered, and gets its result', async () => {
+    const approver = await login(host, 'approver')
+    await view(approver, 'approvals')
+    const waiting = call(host.mcp, 'get_weather', { location: '大阪' })
+    const question = approver.locator('.question')
+    await question.waitFor()
+    await approver.waitForFunction(() => document.title.startsWith('(1)'))
+    assert.match(await question.textContent(), /大阪[^]*ask <b>clients<\/b>/)
+    await shoot(approver, 'host-approval')
+    await question.getByRole('button', { name: 'Allow this call' }).click()
+    const result = await waiting
+    assert.ok(!result.isError, JSON.stringify(result))
+    assert.match(result.content[0].text, /大阪/)
+    await question.waitFor({ state: 'detached' })
+    const refused = call(host.mcp, 'get_weather', { location: '京都' })
+    await question.getByRole('button', { name: 'Refuse' }).click()
+    assert.match(JSON.stringify(await refused), /not allowed/)
+    await clean(approver)
+  })
+
+  test('calls appear as they end, are charted, and what fails has a remedy', async () => {
+    await view(admin, 'calls')
+    await admin.locator('.calls tbody tr').nth(1).waitFor()
+    assert.match(await admin.locator('.calls tbody').textContent(), /get_weather/)
+    const before = await admin.locator('.calls tbody tr').count()
+    assert.ok(JSON.stringify(await call(host.mcp, 'get_weather', { place: 1 })).includes('place'))
+    await admin.locator('.calls tbody tr').nth(before).waitFor()
+    await view(admin, 'errors')
+    await admin.locator('.errors tbody tr').filter({ hasText: 'get_weather' }).first().waitFor()
+    await view(admin, 'tools')
+    await admin.locator('.tools tbody tr').first().waitFor()
+    await shoot(admin, 'host-tools')
+    await view(admin, 'overview')
+    await admin.locator('.overview tbody tr').filter({ hasText: 'get_weather' }).waitFor()
+    await shoot(admin, 'host-overview')
+  })
+
+  test('the audit log has it all, and is whole', async () => {
+    await view(admin, 'audit')
+    await admin.getByRole('button', { name: 'Verify now' }).click()
+    await admin.getByText('The log is whole').waitFor()
+    await admin.getByLabel('Text').fill('plugin.approve')
+    await admin.getByRole('button', { name: 'Search' }).click()
+    await admin.locator('.audit tbody tr').filter({ hasText: 'plugin.approve' }).first().waitFor()
+    await admin.getByLabel('Text').fill('')
+    await admin.getByLabel('Tool', { exact: true }).fill('get_weather')
+    await admin.getByRole('button', { name: 'Search' }).click()
+    await admin.locator('.audit tbody tr').filter({ hasText: 'console' }).first().waitFor()
+    await shoot(admin, 'host-audit')
+    await admin.locator('.audit .opener').first().click()
+    await admin.getByRole('dialog').waitFor()
+    await admin.keyboard.press('Escape')
+  })
+
+  test('every other view shows what there is', async () => {
+    for (const name of ['plugins', 'connections', 'configuration']) {
+      await view(admin, name)
+      await admin.locator(`.${name} tbody tr`).first().waitFor()
+      await shoot(admin, `host-${name}`)
+    }
+  })
+
+  test('the configuration is read anew: what is in force, and what is wrong', async () => {
+    const file = path.join(host.cwd, 'hako.yaml')
+    const before = await readFile(file, 'utf8')
+    await view(admin, 'configuration')
+    await writeFile(file, `${before}\nlimits: {time: 20s}\n`)
+    await admin.getByRole('button', { name: 'Reload' }).click()
+    // The host sees by itself that the file has changed, so the button may find nothing left to do.
+    await admin.locator('.notice.good').waitFor()
+    await admin.locator('tbody tr', { hasText: 'limits.time' }).filter({ hasText: '20s' }).waitFor()
+    await writeFile(file, `${before}\nlimitz: {}\n`)
+    await admin.getByRole('button', { name: 'Reload' }).click()
+    await admin.locator('.problem', { hasText: 'limitz' }).waitFor()
+    await shoot(admin, 'host-reload')
+    await writeFile(file, before)
+  })
+
+  test('hako is started again: the page says so, and goes on in the same session', async () => {
+    await view(admin, 'overview')
+    await host.restart(() => admin.getByText('hako cannot be reached').waitFor())
+    await admin.getByText('hako cannot be reached').waitFor({ state: 'detached' })
+    await admin.locator('.stat').first().waitFor()
+    await admin.locator('.overview .empty', { hasText: 'No calls in this time.' }).waitFor()
+    await admin.getByLabel('Time that is shown').selectOption('day')
+    await admin.locator('.overview tbody tr').filter({ hasText: 'get_weather' }).waitFor()
+    await shoot(admin, 'host-day')
+    await admin.getByLabel('Time that is shown').selectOption('hour')
+  })
+
+  test('logging out everywhere ends the session of another browser', async () => {
+    const [one, other] = [await login(host, 'viewer'), await login(host, 'viewer')]
+    await one.getByRole('button', { name: 'Sign out everywhere' }).click()
+    await one.locator('#token').waitFor()
+    await other.getByText('Your session has ended').waitFor()
+    await Promise.all([clean(one), clean(other)])
+  })
+
+  test('a plugin is revoked', async () => {
+    await view(admin, 'plugins/weather')
+    await admin.getByRole('button', { name: 'Revoke' }).click()
+    await admin.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await admin.locator('.head .badge', { hasText: 'revoked' }).waitFor()
+  })
+})
+
+test('without logins, the link that hako printed opens the console once', async t => {
+  const host = await startHost({ configured: false })
+  t.after(() => host.stop())
+  const page = await chromium.open(host.links.at(-1), { language: 'ja' })
+  await page.locator('.stat').first().waitFor()
+  assert.ok(!page.url().includes('link='))
+  await shoot(page, 'host-demonstration')
+  await clean(page)
+  const second = await chromium.open(host.links.at(-1))
+  await second.getByText('This link has been used').waitFor()
+  await clean(second)
+})

@@ -1,0 +1,133 @@
+// Everything that a plugin, a client, a caller or an upstream server can write, written by an enemy: it appears as text and as nothing else.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { answers, call, session } from './answers.mjs'
+import { clean, narrow, startChromium } from './chromium.mjs'
+import { startStandIn } from './stand-in.mjs'
+
+const attack = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload="window.hacked=3"></svg>javascript:window.hacked=4\u202etxt.exe{n}'
+const keep = new Set(['id', 'digest', 'state', 'outcome', 'time', 'type', 'next', 'from', 'asked', 'expires', 'csrf', 'role', 'via', 'kind', 'decision', 'status',
+  'started', 'seen', 'since', 'finished', 'created', 'origin', 'last', 'method', 'mimeType', '$ref'])
+
+/** hostile is the value with every text in it, and its free keys, made an attack. */
+function hostile(value, key) {
+  if (typeof value === 'string') return keep.has(key) ? value : `${attack}${value.slice(0, 3)}`
+  if (Array.isArray(value)) return value.map(entry => hostile(entry, key))
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, hostile(entry, name)]))
+}
+
+/** hostileSchema has attacks where a schema has texts of its author's, and keys that mean something to JavaScript. */
+function hostileSchema() {
+  const properties = Object.fromEntries([
+    [attack, { type: 'string', description: attack, default: attack, examples: [attack] }],
+    ['__proto__', { type: 'string', default: attack }], ['constructor', { type: 'object', properties: { prototype: { type: 'string', default: 'p' } } }],
+    ['choice', { enum: [attack, 1, null, { a: attack }], default: attack }], ['loop', { $ref: '#' }], ['gone', { $ref: '#/$defs/__proto__' }],
+    ['many', { type: 'array', items: { $ref: '#' }, default: [1] }], ['odd', 7], ['pattern', { type: 'string', pattern: '(a+)+$', default: 'a'.repeat(40) }],
+  ])
+  return { type: 'object', properties, required: [attack, 7, null] }
+}
+
+const content = [
+  { type: 'text', text: attack }, { type: 'image', mimeType: 'image/svg+xml', data: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=5"/>').toString('base64') },
+  { type: 'image', mimeType: 'image/png"><script>window.hacked=6</script>', data: 'AAAA' }, { type: 'image', mimeType: 'image/png', data: '"><script>window.hacked=7</script>' },
+  { type: 'resource_link', uri: 'javascript:window.hacked=8', name: attack }, { type: 'resource', resource: { uri: attack, mimeType: 'text/html', text: attack } },
+  { type: 'audio', mimeType: attack, data: attack }, { type: attack, text: attack }, null,
+]
+
+/** bomb is a schema that, followed to five levels, has 50 to the fifth fields. */
+const bomb = { type: 'object', properties: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`p${i}`, { $ref: '#' }])) }
+
+let chromium, host
+before(async () => {
+  chromium = await startChromium()
+  const all = Object.fromEntries(Object.entries(answers(session())).map(([name, value]) => [name, hostile(value)]))
+  const plugin = encodeURIComponent(all.plugins.items[0].name)
+  host = await startStandIn({
+    ...all,
+    [`plugins/${decodeURIComponent(plugin)}`]: all['plugins/files'],
+    [`tools/${all.tools.items[0].name}`]: { ...all['tools/get_weather'], inputSchema: hostileSchema(), outputSchema: hostileSchema() },
+    [`POST tools/${all['tools/get_weather'].name}/call`]: { outcome: attack, isError: true, durationMs: 'soon', content, structured: { [attack]: attack, __proto__: 1 } },
+  })
+})
+after(async () => {
+  await chromium.close()
+  await host.stop()
+})
+
+/** harmless fails if anything of an attack came to life. */
+async function harmless(page, where) {
+  const found = await page.evaluate(() => ({
+    hacked: window.hacked, polluted: {}.polluted,
+    scripts: document.querySelectorAll('body script, body iframe, body object, body embed, body base, body style, body link').length,
+    handlers: [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
+    pictures: [...document.images].filter(image => !image.src.endsWith('/icon.svg') && !image.src.startsWith('data:image/png;base64,')).length,
+    links: [...document.links].filter(link => !['http:', 'https:'].includes(link.protocol) || link.origin !== location.origin).length,
+    hidden: /[\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText),
+  }))
+  assert.deepEqual(found, { hacked: undefined, polluted: undefined, scripts: 0, handlers: 0, pictures: 0, links: 0, hidden: false }, where)
+}
+
+test('hostile texts stay texts, in every view and dialog', async () => {
+  const page = await chromium.open(host.url, { size: 'phone' })
+  await page.locator('.stat').first().waitFor()
+  await host.connected()
+  for (let id = 1; id < 4; id++) host.send('call', hostile(call(id)))
+  for (const view of ['overview', 'calls', 'approvals', 'plugins', 'tools', 'audit', 'errors', 'connections', 'configuration']) {
+    await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
+    await page.locator(`.${view} ${view === 'overview' ? '.stat' : view === 'approvals' ? '.question' : 'tbody tr'}`).first().waitFor()
+    await page.locator('main', { hasText: 'onerror="window.hacked=1"' }).waitFor()
+    await harmless(page, view)
+    await narrow(page, view)
+    if (!['calls', 'audit', 'errors'].includes(view)) continue
+    await page.locator(`.${view} .opener`).first().click()
+    await harmless(page, `a dialog of ${view}`)
+    await page.keyboard.press('Escape')
+  }
+  await clean(page)
+})
+
+test('a hostile plugin can be looked at, and approved', async () => {
+  const page = await chromium.open(`${host.url}#/plugins`)
+  await page.locator('.plugins .opener').first().click()
+  await page.locator('.head .primary').click()
+  assert.match(await page.locator('dialog').textContent(), /onerror="window\.hacked=1"/)
+  await harmless(page, 'the dialog')
+  await page.keyboard.press('Escape')
+  await page.locator('.head button', { hasText: 'Choose what it gets' }).click()
+  assert.match(await page.locator('dialog form').textContent(), /onerror="window\.hacked=1"/)
+  await harmless(page, 'the form')
+  await clean(page)
+})
+
+test('a hostile schema makes a form, and a hostile result is shown', async () => {
+  const page = await chromium.open(`${host.url}#/tools`, { size: 'phone' })
+  await page.locator('.tools .opener').filter({ hasText: '{n}get' }).click()
+  await page.locator('form').waitFor()
+  await harmless(page, 'the form')
+  await page.locator('form .primary').click()
+  await page.locator('.result h3').waitFor()
+  assert.match(await page.locator('.result').textContent(), /<script>window\.hacked=2<\/script>/)
+  await page.waitForFunction(() => [...document.images].every(image => image.complete)) // what would load late has
+  await harmless(page, 'the result')
+  await narrow(page, 'the result')
+  const { arguments: sent } = host.posted.at(-1).body
+  assert.equal(sent[attack], attack)
+  assert.equal(Object.getOwnPropertyDescriptor(sent, '__proto__')?.value, attack)
+  await clean(page)
+})
+
+test('a schema that grows without end makes a form of a size', async t => {
+  const tool = answers()['tools/get_weather']
+  const other = await startStandIn({ ...answers(session()), 'tools/get_weather': { ...tool, inputSchema: bomb } })
+  t.after(() => other.stop())
+  const page = await chromium.open(`${other.url}#/tools/get_weather`)
+  await page.locator('form').waitFor()
+  const fields = await page.locator('form textarea').count()
+  assert.ok(fields > 50 && fields < 700, `${fields} fields`)
+  await page.locator('form .primary').click()
+  await page.locator('.result pre').first().waitFor()
+  assert.deepEqual(other.posted.at(-1).body.arguments, {})
+  await clean(page)
+})

@@ -1,0 +1,85 @@
+// Every view of the console in both languages, both themes, at a desk and on a phone: nothing wider than the window, nothing that axe-core finds,
+// nothing against the content security policy. Screenshots go to dist/browser.
+import { after, before, test } from 'node:test'
+
+import { answers, call, session, signedOut } from './answers.mjs'
+import { accessible, clean, narrow, shoot, sizes, startChromium } from './chromium.mjs'
+import { startStandIn } from './stand-in.mjs'
+
+// Each view with what shows that it is there.
+const views = {
+  overview: '.stat', calls: 'h1', approvals: '.question', plugins: 'tbody tr', 'plugins/files': '.facts', 'plugins/shell': '.facts', tools: 'tbody tr', 'tools/get_weather': 'form',
+  audit: 'tbody tr', errors: 'tbody tr', connections: 'tbody tr', configuration: 'tbody tr',
+}
+
+let chromium, host, stranger
+before(async () => {
+  chromium = await startChromium()
+  host = await startStandIn(answers(session()))
+  stranger = await startStandIn({ session: signedOut })
+})
+after(async () => {
+  await chromium.close()
+  await Promise.all([host.stop(), stranger.stop()])
+})
+
+// axe-core takes its time, so it looks at each theme, size and language once and not at each combination.
+const examined = new Set(['desktop-en-light', 'phone-ja-dark'])
+
+for (const size of Object.keys(sizes)) {
+  for (const [language, theme] of [['en', 'light'], ['ja', 'dark'], ['en', 'dark'], ['ja', 'light']]) {
+    test(`${size}, ${language}, ${theme}`, async () => {
+      const kind = `${size}-${language}-${theme}`
+      const named = name => `console-${name.replace('/', '-')}-${kind}`
+      const login = await chromium.open(stranger.url, { size, language, theme })
+      await login.locator('#token').waitFor()
+      await looked(login, named('login'), examined.has(kind))
+      await clean(login)
+      const page = await chromium.open(host.url, { size, language, theme })
+      for (const [view, shown] of Object.entries(views)) {
+        await page.evaluate(hash => { location.hash = hash }, `#/${view}`)
+        await page.locator(`.${view.split('/')[0]} ${shown}`).first().waitFor()
+        if (view === 'calls') await showCalls(page)
+        await looked(page, named(view), examined.has(kind))
+      }
+      await dialogs(page, named, examined.has(kind))
+      await clean(page)
+    })
+  }
+}
+
+async function looked(page, name, examine) {
+  await narrow(page, name)
+  if (examine) await accessible(page, name)
+  await shoot(page, name)
+}
+
+async function showCalls(page) {
+  await host.connected()
+  for (let id = 1; id <= 12; id++) {
+    host.send('call', call(id, id % 4 === 3 ? { tool: 'shell_exec', plugin: 'shell', user: 'ken@example.com', door: 'slack', outcome: 'not_allowed', failed: true, decision: 'deny', rule: 'no deletes from chat', durationMs: 0.4 } : { durationMs: id * 7.7 }))
+  }
+  await page.locator('.calls tbody tr').nth(11).waitFor()
+}
+
+async function dialogs(page, named, examine) {
+  await page.evaluate(() => { location.hash = '#/plugins/files' })
+  await page.locator('.plugins .head .primary').click()
+  await looked(page, named('approve'), examine)
+  await page.keyboard.press('Escape')
+  await page.evaluate(() => { location.hash = '#/plugins/shell' })
+  await page.locator('.plugins .head h1', { hasText: 'shell' }).waitFor()
+  await page.locator('.plugins .head .primary').click()
+  await page.locator('dialog form').waitFor()
+  await looked(page, named('choose'), examine)
+  await page.keyboard.press('Escape')
+  await page.evaluate(() => { location.hash = '#/audit' })
+  await page.locator('.audit .opener').nth(1).click()
+  await looked(page, named('record'), examine)
+  await page.keyboard.press('Escape')
+  await page.evaluate(() => { location.hash = '#/tools/get_weather' })
+  await page.getByLabel('location').fill('東京')
+  await page.locator('form .primary').click()
+  await page.locator('.result pre').first().waitFor()
+  await looked(page, named('result'), examine)
+}

@@ -1,0 +1,216 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// ledger prints what became of everything, and fails the test where something was lost or done twice.
+func ledger(t *testing.T, l *load, k *killer, project string) {
+	t.Helper()
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\n%d replicas killed and started again, the database %d times; seed %d\n\n", k.kills, k.restarts, *seed)
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	byKind(table, l.book)
+	audited(t, table, l)
+	written(t, table, l, project)
+	renewed(t, table, l)
+	spoken(t, table, l)
+	fmt.Fprintf(table, "sessions that were not found any more\t%d\n", len(l.book.lost))
+	fmt.Fprintf(table, "streams that went on at another connection\t%d\n", l.book.resumed)
+	if len(l.book.lost) > 0 {
+		t.Errorf("%d sessions were lost", len(l.book.lost))
+	}
+	_ = table.Flush()
+	t.Log(text.String())
+}
+
+// maxReasons is how many reasons are told of why calls had no good answer, the most frequent ones.
+const maxReasons = 15
+
+func byKind(table *tabwriter.Writer, b *book) {
+	type count struct{ sent, answered, errors, none int }
+	counts, reasons := map[string]*count{}, map[string]int{}
+	for _, c := range b.calls {
+		if counts[c.kind] == nil {
+			counts[c.kind] = new(count)
+		}
+		n := counts[c.kind]
+		n.sent++
+		switch {
+		case c.answered && !c.failed:
+			n.answered++
+		case c.answered:
+			n.errors++
+			reasons[fmt.Sprintf("%s: %.150s", c.kind, c.text)]++
+		default:
+			n.none++
+			reasons[fmt.Sprintf("%s: %.150s", c.kind, c.text)]++
+		}
+	}
+	fmt.Fprintln(table, "calls\tsent\tanswered\terrors\tno answer")
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		n := counts[kind]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", kind, n.sent, n.answered, n.errors, n.none)
+	}
+	fmt.Fprintln(table)
+	often := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	})
+	for _, reason := range often[:min(len(often), maxReasons)] {
+		fmt.Fprintf(table, "%d\t%s\n", reasons[reason], reason)
+	}
+	fmt.Fprintln(table)
+}
+
+// audited compares the answers with the audit log, which must verify.
+func audited(t *testing.T, table *tabwriter.Writer, l *load) {
+	t.Helper()
+	traces, records := map[string]int{}, 0
+	out := l.world.run("read the audit log", "audit", "query", "--json", "--type", "tools/call")
+	scan := bufio.NewScanner(strings.NewReader(out))
+	scan.Buffer(nil, 1<<20)
+	for scan.Scan() {
+		var record struct {
+			TraceID string `json:"trace_id"`
+			Outcome string `json:"outcome"`
+		}
+		if json.Unmarshal(scan.Bytes(), &record) == nil && record.TraceID != "" {
+			records++
+			traces[record.TraceID]++
+		}
+	}
+	missing := 0
+	for _, c := range l.book.calls {
+		if c.answered && !c.failed && traces[c.trace] == 0 {
+			if missing++; missing <= 3 {
+				t.Errorf("%s at %s, trace %s: answered and not in the audit log: %.200s", c.kind, c.at.Format(time.TimeOnly), c.trace, c.text)
+			}
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d answered calls are not in the audit log", missing)
+	}
+	verified := l.world.run("verify the audit log", "audit", "verify") // which fails if it is not as it was written
+	fmt.Fprintf(table, "records of calls in the audit log\t%d\nanswered calls that are not in it\t%d\n", records, missing)
+	fmt.Fprintf(table, "hako audit verify\t%s\n", strings.SplitN(strings.TrimSpace(verified), "\n", 2)[0])
+}
+
+// written compares what was acknowledged with what the plugin's database has.
+func written(t *testing.T, table *tabwriter.Writer, l *load, project string) {
+	t.Helper()
+	titles, err := l.titles(t.Context(), project)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	acknowledged, lost, twice, unknown := 0, 0, 0, 0
+	sent := map[string]bool{}
+	for _, c := range l.book.calls {
+		if c.title == "" {
+			continue
+		}
+		sent[c.title] = true
+		if c.answered && !c.failed {
+			acknowledged++
+			if titles[c.title] == 0 {
+				lost++
+			}
+		}
+	}
+	for title, n := range titles {
+		if n > 1 {
+			twice++
+		}
+		if !sent[title] {
+			unknown++
+		}
+	}
+	fmt.Fprintf(table, "tasks acknowledged\t%d\ntasks in the database\t%d\nacknowledged and lost\t%d\nwritten twice\t%d\n", acknowledged, len(titles), lost, twice)
+	if lost > 0 || twice > 0 || unknown > 0 || acknowledged == 0 {
+		t.Errorf("tasks: %d acknowledged, %d lost, %d twice, %d never sent", acknowledged, lost, twice, unknown)
+	}
+}
+
+// renewed looks at the uses of refresh tokens, each of which works once.
+func renewed(t *testing.T, table *tabwriter.Writer, l *load) {
+	t.Helper()
+	r := l.world.refresh
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	twice := 0
+	for _, n := range r.uses {
+		if n > 1 {
+			twice++
+		}
+	}
+	fmt.Fprintf(table, "refresh tokens used\t%d\nused twice\t%d\nrefused by the vendor\t%d\n", len(r.uses), twice, r.burnt)
+	if len(r.uses) < 3 {
+		t.Errorf("the credential was renewed %d times only", len(r.uses))
+	}
+	switch {
+	case r.burnt > 0 && l.world.killedAt(r.last):
+		// The vendor's answer, which alone has the next token, died with the replica that waited for it. Nobody can do better.
+		fmt.Fprintf(table, "the last token died with a replica, in the moment that it was given out\n")
+	case twice > 0 || r.burnt > 0:
+		t.Errorf("%d refresh tokens were used twice, %d refused", twice, r.burnt)
+	}
+}
+
+// killedAt reports whether a replica was killed within moments after that time.
+func (w *world) killedAt(at time.Time) bool {
+	for _, r := range w.replicas {
+		r.mu.Lock()
+		close := slices.ContainsFunc(r.killed, func(k time.Time) bool { return k.After(at) && k.Sub(at) < 2*time.Second })
+		r.mu.Unlock()
+		if close {
+			return true
+		}
+	}
+	return false
+}
+
+// spoken looks at the answers in Slack.
+func spoken(t *testing.T, table *tabwriter.Writer, l *load) {
+	t.Helper()
+	messages := l.world.fakes.Slack.Messages()
+	var taken, once, ended, twice, none, repeated int
+	for _, e := range l.events {
+		if e.tries > 1 {
+			repeated++
+		}
+		answers, ends := l.replies(messages, e)
+		switch {
+		case e.taken && answers+ends == 0:
+			none++
+			t.Errorf("%s was taken and never answered", e.word)
+		case answers > 1 || answers > 0 && ends > 0:
+			twice++
+			t.Errorf("%s was answered %d times and ended %d times", e.word, answers, ends)
+		case answers == 1:
+			once++
+		case ends > 0:
+			ended++
+		}
+		if e.taken {
+			taken++
+		}
+	}
+	fmt.Fprintf(table, "Slack events sent\t%d\nsent more than once\t%d\ntaken\t%d\nanswered once\t%d\nended honestly\t%d\nanswered twice\t%d\nlost\t%d\n",
+		len(l.events), repeated, taken, once, ended, twice, none)
+	if once == 0 {
+		t.Error("nothing was answered in Slack")
+	}
+}
