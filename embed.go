@@ -6,5 +6,5 @@ import "embed"
 
 // PDK holds the sources of the Go PDK and their licence, at their paths in this module.
 //
-//go:embed LICENSE pdk/*.go pdk/abi/*.go pdk/internal/nativeexec/*.go pdk/internal/nativesql/*.go pdk/internal/updates/*.go pdk/internal/wire/*.go pdk/pdkexec/*.go pdk/pdkhttp/*.go pdk/pdksql/*.go pdk/pdktest/*.go
+//go:embed LICENSE pdk/*.go pdk/abi/*.go pdk/internal/nativeexec/*.go pdk/internal/nativesql/*.go pdk/internal/updates/*.go pdk/internal/wire/*.go pdk/locale/*.go pdk/pdkexec/*.go pdk/pdkhttp/*.go pdk/pdksql/*.go pdk/pdktest/*.go
 var PDK embed.FS

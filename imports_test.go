@@ -15,12 +15,15 @@ const module = "github.com/hako-run/hako"
 // wrapped says which packages may import a dependency, tests aside: its types stay inside them.
 var wrapped = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/sandbox", "host/broker/file"},
-	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient"},
-	"github.com/coreos/go-oidc":              {"host/mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient", "host/credential"},
+	"github.com/coreos/go-oidc":              {"host/mcpserver", "host/console"},
 	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
 	"github.com/prometheus/client_golang":    {"host/metrics"},
+	"go.opentelemetry.io/otel":               {"host/trace"},
 	"github.com/extism/go-sdk":               {"host/extism"},
+	"github.com/jackc/pgx":                   {"host/store", "internal/postgrestest"},
+	"github.com/riverqueue/river":            {"host/background"},
 	"github.com/ncruces/go-sqlite3":          {"internal/database", "host/store"},
 	"github.com/anthropics/anthropic-sdk-go": {"host/llm", "host/agent"},
 	"github.com/openai/openai-go":            {"host/llm"},
@@ -73,6 +76,9 @@ func forbidden(name, imported string) string {
 	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
 		return "the host does not know its doors"
 	}
+	if imported == "text/template" || imported == "html/template" {
+		return "the linker would keep every method of every type in the program"
+	}
 	if (under(name, "plugins") || under(name, "examples") || under(name, "pdk")) && !isOwn && strings.Contains(strings.Split(imported, "/")[0], ".") {
 		return "guest code needs nothing but the standard library"
 	}
@@ -115,6 +121,7 @@ func TestForbidden(t *testing.T) {
 		{"plugins/weather", module + "/pdk", false},
 		{"plugins/weather", module + "/host", true},
 		{"plugins/weather", "net/http", false},
+		{"cmd/hako", "text/template", true},
 		{"plugins/weather", "golang.org/x/text", true},
 		{"examples/web-search", module + "/internal/fakes/search", true},
 		{"host/pipeline", "github.com/tetratelabs/wazero/api", true},
