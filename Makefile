@@ -7,18 +7,25 @@ export GOFLAGS ?= -buildvcs=false -trimpath
 # Pinned tools; each runs with "go run", so nothing has to be installed.
 STATICCHECK  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ERRORLINT    = github.com/polyfloyd/go-errorlint@v1.8.0
+HELM         = helm.sh/helm/v4/cmd/helm@v4.3.1
+GORELEASER   = github.com/goreleaser/goreleaser/v2@v2.14.3
 GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS      = -s -w -X main.version=$(VERSION)
+# Without gRPC's pages for debugging, whose templates make the linker keep every method of every type.
+TAGS         = grpcnotrace
 
-.PHONY: run build plugins examples test race check clients conformance bench fuzz clean
+IMAGE       ?= hako
+BUILDER     ?= $(firstword $(foreach b,docker podman buildah,$(shell command -v $(b))))
+
+.PHONY: run build plugins examples test race check clients browser conformance bench fuzz postgres image dist deploy chaos scaling soak clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
 
 build: plugins ## bin/hako and dist/plugins/*.wasm
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/hako ./cmd/hako
+	$(GO) build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/hako ./cmd/hako
 
 plugins: ## the shipped plugins, with their manifests inside
 	$(GO) run ./scripts/plugins
@@ -38,6 +45,9 @@ check: ## format, vet, staticcheck, errorlint, govulncheck, tidy, generated file
 clients: build ## the MCP Inspector and the official TypeScript SDK against bin/hako
 	./scripts/clients.sh
 
+browser: build ## the console and the other pages in a headless Chromium; screenshots in dist/browser
+	./scripts/browser.sh
+
 conformance: build ## the official MCP conformance suite, both frozen sets
 	./scripts/conformance.sh
 
@@ -45,6 +55,29 @@ bench: build ## benchmarks; writes bench/results.json and docs/performance.md
 	mkdir -p bench
 	$(GO) test ./host/internal/bench -run TestBench -count=1 -timeout 30m -v -hako.out $(CURDIR)/bench/results.json
 	$(GO) run ./scripts/performance
+
+image: build ## a container image; BUILDER is docker, podman or buildah
+	rm -rf dist/image && mkdir -p dist/image/state && cp bin/hako dist/image/
+	$(BUILDER) build -q -t $(IMAGE) -f deploy/container/Dockerfile dist/image
+
+dist: ## the files of a release, for six platforms, into dist/release
+	$(GO) run $(GORELEASER) release --snapshot --clean
+
+deploy: build ## the Helm chart, the image, the unit and the bundle against the tools that they are for
+	./scripts/deploy.sh $(HELM)
+
+postgres: ## the tests of what uses the store once more, over PostgreSQL
+	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test -count=1 ./host/approval ./host/chat ./host/quota ./host/slackbot
+
+CHAOS_FLAGS ?= -chaos.for 40s
+chaos: build ## three replicas over PostgreSQL behind nginx, killed under load, their clocks moved, and a ledger; CHAOS_FLAGS='-chaos.for 10m -chaos.pooler'
+	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestChaos -count=1 -v -timeout 60m -chaos.hako $(CURDIR)/bin/hako $(CHAOS_FLAGS)
+
+scaling: build ## what one, two and three replicas do in a second; writes bench/scaling.md
+	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestScaling -count=1 -v -timeout 30m -chaos.hako $(CURDIR)/bin/hako -chaos.scaling $(CURDIR)/bench/scaling.md $(SCALING)
+
+soak: build ## half an hour under load; writes bench/soak
+	$(GO) run ./scripts/soak -duration $(or $(DURATION),30m)
 
 fuzz: ## every fuzz target for a short while
 	./scripts/fuzz.sh
