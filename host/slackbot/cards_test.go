@@ -132,6 +132,24 @@ func TestEndedOnce(t *testing.T) {
 	}
 }
 
+// TestEndedByTheNext: a process that dies when all was said, and before Slack took the end, leaves an answer that is whole: the next one ends it
+// as it is.
+func TestEndedByTheNext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Drop: true})
+	w.start(engine(echo), nil)
+	w.connected()
+	w.tell(mention("hello"))
+	w.wait("a warning", func() bool { return strings.Contains(w.log.String(), "a streamed message could not be ended") })
+	w.stop()
+	w.slack.Faults.Clear()
+	w.start(engine(echo), nil)
+	if m := w.answered("You said: hello"); len(w.answers()) != 1 || strings.Contains(m.Text, "interrupted") {
+		t.Errorf("%+v", w.answers())
+	}
+}
+
 // TestEndedLater: an answer whose end Slack did not take is ended when Slack is back, without a restart.
 func TestEndedLater(t *testing.T) {
 	slackbot.LookEvery(t, 50*time.Millisecond)

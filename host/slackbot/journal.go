@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,9 +178,14 @@ func (j *journal) answering(ctx context.Context, m *message, ts, cards string) e
 	return j.mine(ctx, `UPDATE slack_turn SET answer = $1, cards = $2 WHERE id = $3 AND owner = $4`, ts, cards, m.id())
 }
 
-// ending notes that the answer is written, and its message is about to be ended.
-func (j *journal) ending(ctx context.Context, m *message) error {
-	return j.mine(ctx, `UPDATE slack_turn SET state = $1, cards = '' WHERE id = $2 AND owner = $3`, stateEnding, m.id())
+// ending notes that all is said, in the message with that timestamp, which is about to be ended.
+func (j *journal) ending(ctx context.Context, m *message, ts string) error {
+	return j.mine(ctx, `UPDATE slack_turn SET state = $1, answer = $2, cards = '' WHERE id = $3 AND owner = $4`, stateEnding, ts, m.id())
+}
+
+// owns fails unless the turn is still this process's.
+func (j *journal) owns(ctx context.Context, m *message) error {
+	return j.mine(ctx, `UPDATE slack_turn SET state = state WHERE id = $1 AND owner = $2`, m.id())
 }
 
 // ended takes the turn out.
@@ -187,12 +193,17 @@ func (j *journal) ended(ctx context.Context, m *message) error {
 	return j.mine(ctx, `DELETE FROM slack_turn WHERE id = $1 AND owner = $2`, m.id())
 }
 
-// mine changes rows of this process, whose name is the last parameter.
+// mine changes a row of this process, whose name is the last parameter. The error is errTakenOver if the row is not this process's any more.
 func (j *journal) mine(ctx context.Context, query string, args ...any) error {
-	return j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
-		_, err := tx.ExecContext(ctx, query, append(args, me)...)
+	var n int64
+	err := j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) (err error) {
+		n, err = affected(tx.ExecContext(ctx, query, append(slices.Clip(args), me)...))
 		return err
 	})
+	if err == nil && n == 0 {
+		return errTakenOver
+	}
+	return err
 }
 
 // stopTopic is announced when somebody wants a turn to stop.

@@ -108,8 +108,8 @@ func (b *Bot) stop(key, user string) {
 	}
 }
 
-// errTakenOver is why turns are cancelled that another process has taken over, or may have.
-var errTakenOver = errors.New("the store has lost this process's lock")
+// errTakenOver is why a turn ends here without a word: another process has taken it over, or may have.
+var errTakenOver = errors.New("the store has lost this process's lock, and another process ends what was under way")
 
 // abandon cancels what runs, and forgets what waits: other processes take it over.
 func (l *lanes) abandon() {

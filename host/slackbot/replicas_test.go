@@ -2,6 +2,7 @@ package slackbot_test
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
@@ -67,6 +69,62 @@ func TestLostLock(t *testing.T) {
 	if strings.Contains(old.Text, "say more") || strings.Count(old.Text, "interrupted") != 1 || len(w.answers()) != 2 {
 		t.Errorf("%+v", w.answers())
 	}
+}
+
+// takeOver makes turns those of another process, as one does that has seen this one's lock lost, and returns how many.
+func (w *world) takeOver(which string) (n int64) {
+	w.t.Helper()
+	err := w.store.Update(context.Background(), func(tx *sql.Tx) error {
+		result, err := tx.Exec(`UPDATE slack_turn SET owner = 'another' WHERE owner <> 'another'` + which)
+		if err == nil {
+			n, err = result.RowsAffected()
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+	return n
+}
+
+// TestTakenOver: an answer that another process ends, though this one has not noticed yet, is not ended here as well; nor does it go on in
+// another message once it was ended there.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, ended := range []bool{false, true} {
+		w := newWorld(t)
+		w.start(engine(func(_ context.Context, turn *chat.Turn) (*chat.Answer, error) {
+			turn.Surface.Text("I begin")
+			w.wait("the message in the journal", func() bool { return w.takeOver(` AND answer <> ''`) == 1 })
+			if ended {
+				w.slack.Faults.Add(fault.Fault{Path: "/api/chat.appendStream", Body: `{"ok":false,"error":"message_not_in_streaming_state"}`})
+			}
+			turn.Surface.Text(" and end")
+			return &chat.Answer{Text: "I begin and end"}, nil
+		}), nil)
+		w.connected()
+		w.tell(mention("go"))
+		w.wait("the beginning", func() bool { return len(w.answers()) == 1 })
+		w.stop()
+		if all := w.answers(); len(all) != 1 || !all[0].Streaming || strings.Contains(all[0].Text, "and end") == ended {
+			t.Errorf("ended elsewhere %t: %+v", ended, all)
+		}
+	}
+}
+
+// TestTakenOverUnseen: a message that the other process does not know of is ended here, and does not pass for an answer.
+func TestTakenOverUnseen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(engine(func(_ context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		if w.takeOver("") != 1 {
+			t.Error("there is no turn")
+		}
+		return echo(t.Context(), turn)
+	}), nil)
+	w.connected()
+	w.tell(mention("hello"))
+	w.answered("You said: hello\n\nhako was interrupted in the middle")
 }
 
 // TestWorkspaces: two workspaces are two tenants. Somebody with the same ID in the other one is somebody else.

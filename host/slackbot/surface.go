@@ -131,7 +131,7 @@ func (s *surface) send(ctx context.Context) {
 func (s *surface) sendNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
-	s.out.write(ctx, s.take())
+	_ = s.out.write(ctx, s.take()) // what could not be sent comes again
 }
 
 // due is when to send what is gathered, or to end a stream that nothing comes to; not ok if there is nothing to do.
@@ -293,8 +293,9 @@ func (s *surface) halt() {
 	}
 }
 
-// finish says how the turn ended, and reports whether Slack has taken that.
-func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) bool {
+// finish says how the turn ended. It fails if Slack or the journal has not taken that; the error matches errTakenOver if the end is left to
+// another process.
+func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause error) error {
 	if errors.Is(err, errForbidden) {
 		return s.refuse(ctx)
 	}
@@ -302,7 +303,15 @@ func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause er
 		s.answer = answer.Number
 	}
 	s.conclude(answer, err, cause)
-	return s.out.end(ctx, s.take(), err == nil) && s.upload(ctx, answer)
+	if err := s.out.end(ctx, s.take(), err == nil); err != nil {
+		return err
+	}
+	return s.upload(ctx, answer)
+}
+
+// broken is the turn as it stands, for whoever ends it.
+func (s *surface) broken() broken {
+	return broken{message: s.m, answer: s.out.ts, cards: openCards(s.out.cards), ending: s.out.said}
 }
 
 // conclude gathers the last words.
@@ -337,7 +346,7 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 }
 
 // refuse tells somebody who is not on the list, and nobody else.
-func (s *surface) refuse(ctx context.Context) bool {
+func (s *surface) refuse(ctx context.Context) error {
 	api := s.w.account.Load().api
 	var err error
 	if isDM(s.m.Channel) {
@@ -348,13 +357,13 @@ func (s *surface) refuse(ctx context.Context) bool {
 	if err != nil {
 		s.w.logger.Warn("somebody could not be told that they may not use the bot", "err", err)
 	}
-	return true
+	return nil
 }
 
 // upload puts an answer that was too long into the thread as a file.
-func (s *surface) upload(ctx context.Context, answer *chat.Answer) bool {
+func (s *surface) upload(ctx context.Context, answer *chat.Answer) error {
 	if s.left == 0 || answer == nil || answer.Text == "" {
-		return true
+		return nil
 	}
 	_, err := s.w.account.Load().api.UploadFileContext(ctx, slack.UploadFileParameters{
 		Content: answer.Text, Filename: "answer.md", FileSize: len(answer.Text), Channel: s.m.Channel, ThreadTimestamp: s.m.Thread,
@@ -362,5 +371,5 @@ func (s *surface) upload(ctx context.Context, answer *chat.Answer) bool {
 	if err != nil {
 		s.w.logger.Error("a long answer could not be uploaded", "err", err)
 	}
-	return err == nil
+	return err
 }

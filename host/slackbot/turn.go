@@ -67,18 +67,33 @@ func (b *Bot) answer(m *message) {
 		cause = errEnding
 	}
 	s.halt()
-	if errors.Is(cause, errTakenOver) {
-		return
+	if err != nil && cause == nil && !errors.Is(err, errForbidden) {
+		w.logger.Warn("a turn failed", "conversation", m.conversation(), "err", err)
 	}
 	ending, stop := b.forLastWords(ctx)
 	defer stop()
-	if s.finish(ending, answer, err, cause) {
-		err = b.journal.ended(ending, m)
-	} else {
-		b.work.Go(func() { w.endLater(broken{message: m, answer: s.out.ts, cards: openCards(s.out.cards)}) })
+	end := cause
+	if !errors.Is(cause, errTakenOver) {
+		if end = s.finish(ending, answer, err, cause); end == nil {
+			end = b.journal.ended(ending, m)
+		}
 	}
-	if err != nil && cause == nil && !errors.Is(err, errForbidden) {
-		w.logger.Warn("a turn failed", "conversation", m.conversation(), "err", err)
+	switch {
+	case errors.Is(end, errTakenOver):
+		w.leave(ending, s)
+	case end != nil:
+		b.work.Go(func() { w.endLater(s.broken()) })
+	}
+}
+
+// leave leaves a turn to the process that has taken it over, which ends the message that the journal knows. One that it does not know is
+// ended here.
+func (w *workspace) leave(ctx context.Context, s *surface) {
+	if s.out.ts == "" || s.out.plain || s.out.known() {
+		return
+	}
+	if err := w.stopBroken(ctx, s.broken(), w.words(ctx, s.m)); err != nil {
+		w.logger.Warn("an answer that broke off could not be ended", "err", err)
 	}
 }
 
@@ -164,39 +179,66 @@ func (w *workspace) endLater(t broken) {
 	}
 }
 
-// endLost ends an answer that broke off, such as one of a process that died, and reports whether Slack has taken that.
+// endLost ends an answer that broke off, such as one of a process that died, and reports whether that is done, here or by another process.
 func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	m := t.message
-	words := wordsFor(w.locale(ctx, m.User))
-	api := w.account.Load().api
-	err := errNoStream
+	err := w.bot.journal.owns(ctx, m)
+	switch {
+	case errors.Is(err, errTakenOver):
+		return true
+	case err != nil:
+		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
+		return false
+	}
+	words := w.words(ctx, m)
+	err = errNoStream
 	if t.answer != "" {
-		last := []part{{text: "\n\n" + words.lost}}
-		for _, c := range t.cards {
-			last = append(last, part{card: &card{id: c.ID, title: c.Title, status: slack.TaskCardStatusError, output: oneLine(words.stopped)}})
-		}
-		_, _, err = api.StopStreamContext(ctx, m.Channel, t.answer, slack.MsgOptionChunks(chunks(last)...))
+		err = w.stopBroken(ctx, t, words)
 	}
-	if t.ending && slackError(err) == "message_not_in_streaming_state" {
-		err = nil // its end came through
-	}
-	if err != nil {
-		_, _, err = api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
+	switch {
+	case err != nil && !t.ending:
+		_, _, err = w.account.Load().api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
+	case slackError(err) != "":
+		err = nil // it has ended
 	}
 	if err != nil {
 		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
 		return false
 	}
 	w.setStatus(ctx, m, slack.AgentSessionStatusActive)
-	if err := w.bot.journal.ended(ctx, m); err != nil {
-		w.logger.Error("a turn could not be taken out of the journal", "err", err)
+	err = w.bot.journal.ended(ctx, m)
+	if err != nil && !errors.Is(err, errTakenOver) {
+		w.logger.Error("a turn could not be taken out of the journal: it is tried again", "err", err)
+		return false
 	}
 	return true
 }
 
 var errNoStream = errors.New("there is no streamed message")
+
+// stopBroken ends the streamed message of an answer that broke off, and says so in it; one in which all is said is ended as it is.
+func (w *workspace) stopBroken(ctx context.Context, t broken, words *words) error {
+	var last []part
+	if !t.ending {
+		last = append(last, part{text: "\n\n" + words.lost})
+	}
+	for _, c := range t.cards {
+		last = append(last, part{card: &card{id: c.ID, title: c.Title, status: slack.TaskCardStatusError, output: oneLine(words.stopped)}})
+	}
+	var options []slack.MsgOption
+	if len(last) > 0 {
+		options = append(options, slack.MsgOptionChunks(chunks(last)...))
+	}
+	_, _, err := w.account.Load().api.StopStreamContext(ctx, t.message.Channel, t.answer, options...)
+	return err
+}
+
+// words are those in the language of who wrote the message.
+func (w *workspace) words(ctx context.Context, m *message) *words {
+	return wordsFor(w.locale(ctx, m.User))
+}
 
 // setStatus moves the agent's session. Apps without the agent view have none, which does no harm.
 func (w *workspace) setStatus(ctx context.Context, m *message, status string) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -48,8 +49,10 @@ type answerWriter struct {
 	cards []card
 	// below says that people were asked below the message: what is new goes on below that.
 	below bool
-	// noted is what the journal knows of the message.
-	noted string
+	// noted is what the journal knows of the message, notedTS which one that is.
+	noted, notedTS string
+	// said says that the journal knows that all is said.
+	said bool
 }
 
 func (o *answerWriter) api() *slack.Client { return o.surface.w.account.Load().api }
@@ -62,8 +65,8 @@ func (o *answerWriter) next() time.Time {
 	return o.last.Add(streamPause)
 }
 
-// write sends parts, or puts them back.
-func (o *answerWriter) write(ctx context.Context, parts []part) (ok bool) {
+// write sends parts, or puts them back, and fails. The error matches errTakenOver if another process ends the answer.
+func (o *answerWriter) write(ctx context.Context, parts []part) error {
 	defer func() { o.last = time.Now() }()
 	if o.ts != "" && !o.plain && time.Since(o.opened) >= o.surface.w.bot.streamTime {
 		o.roll(ctx)
@@ -79,13 +82,13 @@ func (o *answerWriter) write(ctx context.Context, parts []part) (ok bool) {
 		if err := o.put(ctx, now); err != nil {
 			o.surface.w.logger.Warn("a part of an answer could not be sent: it is tried again", "err", err)
 			o.surface.back(parts)
-			return false
+			return err
 		}
 		if parts = rest; len(rest) > 0 && rest[0].question == nil {
 			o.roll(ctx)
 		}
 	}
-	return true
+	return nil
 }
 
 // unfinished is the beginning of what could become a mention.
@@ -180,6 +183,9 @@ func (o *answerWriter) put(ctx context.Context, parts []part) error {
 			return nil
 		}
 	}
+	if err == nil && o.ts == "" && o.shows { // another process may have ended the message before
+		err = o.surface.w.bot.journal.owns(ctx, o.surface.m)
+	}
 	if err == nil && o.ts == "" && !o.plain {
 		if err = o.open(ctx, parts); slackError(err) != "" {
 			o.surface.w.logger.Info("streaming is refused: the answer is an ordinary message", "err", err)
@@ -244,8 +250,11 @@ func (o *answerWriter) note(ctx context.Context) {
 		o.surface.w.logger.Error("an answer could not be written down", "err", err)
 		return
 	}
-	o.noted = o.ts + string(encoded)
+	o.noted, o.notedTS = o.ts+string(encoded), o.ts
 }
+
+// known reports whether the journal knows of the message.
+func (o *answerWriter) known() bool { return o.notedTS == o.ts }
 
 // openCards are those that are open.
 func openCards(cards []card) []openCard {
@@ -338,34 +347,67 @@ func (o *answerWriter) leave() {
 	o.below = false
 }
 
-// end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It reports whether Slack has
-// taken that.
-func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) bool {
+// errNothing is for an answer of which nothing was shown.
+var errNothing = errors.New("nothing of the answer was shown")
+
+// end writes the last parts and closes the message, with buttons for feedback on an answer that is whole. It fails if Slack or the journal
+// has not taken that.
+func (o *answerWriter) end(ctx context.Context, parts []part, whole bool) error {
 	if o.final = true; o.held != "" {
 		parts = append([]part{{}}, parts...) // which takes what was held back
 	}
-	for try := 0; !o.write(ctx, parts); try++ {
-		if try == endTries {
-			return false
+	for try := 0; ; try++ {
+		err := o.write(ctx, parts)
+		if err == nil {
+			break
+		}
+		if try == endTries || errors.Is(err, errTakenOver) {
+			return err
 		}
 		select {
 		case <-time.After(endPause):
 		case <-ctx.Done():
-			return false
+			return err
 		}
 		parts = o.surface.take()
 	}
 	if o.ts == "" {
 		o.surface.w.setStatus(ctx, o.surface.m, slack.AgentSessionStatusActive)
-		return o.shows
+		if !o.shows {
+			return errNothing
+		}
+		return nil
+	}
+	if err := o.ending(ctx); err != nil {
+		return err
 	}
 	return o.close(ctx, whole)
 }
 
-func (o *answerWriter) close(ctx context.Context, whole bool) bool {
-	if err := o.surface.w.bot.journal.ending(ctx, o.surface.m); err != nil {
-		o.surface.w.logger.Error("an answer could not be written down", "err", err)
+// ending makes sure that the turn is this process's, and notes that all is said, before people see that the answer has ended: of two processes
+// that end it one is then too late. It waits for the store, which may be away, until ctx ends.
+func (o *answerWriter) ending(ctx context.Context) error {
+	j, m := o.surface.w.bot.journal, o.surface.m
+	for {
+		var err error
+		if o.surface.left > 0 { // a file comes after it
+			err = j.owns(ctx, m)
+		} else if err = j.ending(ctx, m, o.ts); err == nil {
+			o.said, o.notedTS = true, o.ts
+		}
+		if err == nil || errors.Is(err, errTakenOver) || errors.Is(err, errClosed) {
+			return err
+		}
+		o.surface.w.logger.Error("the end of an answer could not be written down: it is tried again", "err", err)
+		select {
+		case <-time.After(endPause):
+		case <-ctx.Done():
+			return err
+		}
 	}
+}
+
+func (o *answerWriter) close(ctx context.Context, whole bool) error {
 	var feedback slack.Block
 	if whole && o.surface.answer != 0 && o.surface.w.bot.options.Rate != nil {
 		feedback = o.surface.feedback()
@@ -373,7 +415,7 @@ func (o *answerWriter) close(ctx context.Context, whole bool) bool {
 	if o.plain {
 		err := o.render(ctx, feedback)
 		o.surface.w.setStatus(ctx, o.surface.m, slack.AgentSessionStatusActive)
-		return err == nil
+		return err
 	}
 	var options []slack.MsgOption
 	if feedback != nil {
@@ -383,5 +425,8 @@ func (o *answerWriter) close(ctx context.Context, whole bool) bool {
 	if err != nil {
 		o.surface.w.logger.Warn("a streamed message could not be ended", "err", err)
 	}
-	return err == nil || slackError(err) != ""
+	if slackError(err) != "" {
+		return nil // it has ended
+	}
+	return err
 }
