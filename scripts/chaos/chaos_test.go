@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -24,7 +23,7 @@ var (
 	program = flag.String("chaos.hako", "../../bin/hako", "the program")
 	calm    = flag.Bool("chaos.calm", false, "kill nobody, and move no clock, to compare with")
 	pooler  = flag.Bool("chaos.pooler", false, "put PgBouncer before the database")
-	keep    = flag.Bool("chaos.logs", false, "print the end of each replica's log")
+	logs    = flag.String("chaos.logs", "", "a folder for the replicas' logs, which come into dist/chaos if something is wrong")
 )
 
 const replicas = 3
@@ -81,16 +80,16 @@ func TestChaos(t *testing.T) {
 			t.Error("no clock has moved")
 		}
 	}
-	ledger(t, l, k, project)
-	if *keep || t.Failed() {
-		for _, r := range w.replicas {
-			text, _ := os.ReadFile(r.logFile())
-			t.Logf("replica %d:\n%s", r.number, text[max(0, len(text)-6000):])
-		}
+	found := ledger(t, l, k, project)
+	for _, fault := range found {
+		t.Error(fault)
+	}
+	if *logs != "" || t.Failed() {
+		w.keepLogs(cmp.Or(*logs, "../../dist/chaos"))
 	}
 }
 
-// killer ends replicas and starts them again, and once the database.
+// killer ends replicas and starts them again, and the database: after half of the time, and now and then from there on.
 type killer struct {
 	world           *world
 	chance          *rand.Rand
@@ -104,7 +103,7 @@ func (k *killer) run(ctx context.Context, length time.Duration) {
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Now().After(half) && k.restarts == 0 {
+		if time.Now().After(half) && (k.restarts == 0 || k.chance.IntN(6) == 0) {
 			k.restarts++
 			k.world.database.Kill()
 			time.Sleep(300 * time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
@@ -278,6 +279,21 @@ func (r *replica) start() {
 // logFile is where the process logs.
 func (r *replica) logFile() string {
 	return filepath.Join(r.world.dir, fmt.Sprintf("replica-%d.log", r.number))
+}
+
+// keepLogs copies the replicas' logs into a folder.
+func (w *world) keepLogs(dir string) {
+	w.t.Helper()
+	err := os.MkdirAll(dir, 0o755)
+	for _, r := range w.replicas {
+		text, read := os.ReadFile(r.logFile())
+		err = errors.Join(err, read, os.WriteFile(filepath.Join(dir, filepath.Base(r.logFile())), text, 0o600))
+	}
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.t.Logf("the replicas' logs are in %s", dir)
 }
 
 // kill ends the process without a word.
