@@ -138,6 +138,8 @@ func (e *postgres) name() string {
 	return fmt.Sprintf("postgres://%s:%d/%s", e.config.Host, e.config.Port, e.config.Database)
 }
 
+func (e *postgres) connections() int { return e.options.Connections }
+
 func (e *postgres) begin(ctx context.Context, write bool) (*sql.Tx, error) {
 	if write {
 		return e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})

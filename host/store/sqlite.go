@@ -25,6 +25,8 @@ const (
 	lockPoll = 20 * time.Millisecond
 	// changePoll is how often a change is looked for.
 	changePoll = 200 * time.Millisecond
+	// sqliteConnections are those for transactions.
+	sqliteConnections = 4
 	// busyTime is how long a transaction waits for others: on a slow disk a few processes that start at once take a while.
 	busyTime = 30 * time.Second
 )
@@ -46,9 +48,11 @@ func openSQLite(dir string) (*sqlite, error) {
 	if e.db, err = sql.Open("sqlite3", source(e.name(), busyTime)); err != nil {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
 	}
-	e.db.SetMaxOpenConns(5) // one of them looks for changes
+	e.db.SetMaxOpenConns(sqliteConnections + 1) // one of them looks for changes
 	return e, nil
 }
+
+func (e *sqlite) connections() int { return sqliteConnections }
 
 // makeDir makes the directory, and keeps git from taking what is in it.
 func makeDir(dir string) error {

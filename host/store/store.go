@@ -26,7 +26,7 @@ type Options struct {
 	Dir string
 	// Password returns the password, for each new connection. Nil means the one in the URL, PGPASSWORD or the password file.
 	Password func(context.Context) (string, error)
-	// Connections is the most connections for transactions. Zero means 10. A store has two more: for its locks, and for changes.
+	// Connections is the most connections for transactions, at least 2. Zero means 10. A store has two more: for its locks, and for changes.
 	Connections int
 	// StatementTimeout bounds each statement. A server that does not answer at all is given up 3 seconds later. Zero means 10 s.
 	StatementTimeout time.Duration
@@ -72,6 +72,8 @@ type engine interface {
 	announce(ctx context.Context, tx *sql.Tx, topic string) error
 	// now is the time in a transaction, as all replicas have it.
 	now(ctx context.Context, tx *sql.Tx) (time.Time, error)
+	// connections is Connections.
+	connections() int
 	// name is what errors call the store.
 	name() string
 	close() error
@@ -125,6 +127,7 @@ func (o *Options) withDefaults() *Options {
 	if filled.Connections == 0 {
 		filled.Connections = 10
 	}
+	filled.Connections = max(filled.Connections, 2)
 	if filled.StatementTimeout == 0 {
 		filled.StatementTimeout = 10 * time.Second
 	}
@@ -150,6 +153,9 @@ func (s *Store) Shared() bool {
 	_, shared := s.engine.(*postgres)
 	return shared
 }
+
+// Connections is how many transactions there can be at once; more wait.
+func (s *Store) Connections() int { return s.connections() }
 
 // Where names the store for messages: its directory, or the URL without password and parameters.
 func (s *Store) Where() string { return s.name() }

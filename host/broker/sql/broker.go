@@ -151,7 +151,9 @@ func (b *Broker) start(t *tenant) {
 		b.log.Warn("a plugin's database cannot be opened", "plugin", filepath.Base(b.dir), "tenant", t.name, "err", t.err)
 	}
 	b.mu.Lock()
-	delete(b.open, t.name) // the next call tries again
+	if b.open[t.name] == t { // unless it made room for another meanwhile
+		delete(b.open, t.name) // the next call tries again
+	}
 	b.mu.Unlock()
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host/store"
@@ -27,15 +28,15 @@ var steps = []string{
 	CREATE INDEX plugin_page_version ON plugin_page (database, version)`,
 }
 
-// maxSnapshots bounds what plugins take of the store's connections.
-const maxSnapshots = 8
+// maxSnapshots bounds what plugins take of the store's connections; sparedConnections are never theirs to read with.
+const maxSnapshots, sparedConnections = 8, 2
 
 // NewPlace returns the place for plugins' databases in s. Its error is s's.
 func NewPlace(ctx context.Context, s *store.Store) (*Place, error) {
 	if err := s.Migrate(ctx, "plugin databases", steps...); err != nil {
 		return nil, err
 	}
-	return &Place{store: s, open: make(chan struct{}, maxSnapshots)}, nil
+	return &Place{store: s, open: make(chan struct{}, max(1, min(maxSnapshots, s.Connections()-sparedConnections)))}, nil
 }
 
 // Lock implements database.Place. A lock that was lost with its connection is noticed by Commit, from the version.
@@ -50,12 +51,10 @@ func (p *Place) Commit(ctx context.Context, name string, version, length int64, 
 		if err := advance(ctx, tx, name, version, length); err != nil {
 			return err
 		}
-		for len(pages) > 0 {
-			n := min(len(pages), maxRows)
-			if err := put(ctx, tx, name, version+1, pages[:n]); err != nil {
+		for some := range slices.Chunk(pages, maxRows) {
+			if err := put(ctx, tx, name, version+1, some); err != nil {
 				return err
 			}
-			pages = pages[n:]
 		}
 		return nil
 	})

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/database"
@@ -93,6 +95,67 @@ func TestCommitIsGuarded(t *testing.T) {
 	if err != nil || s.Version() != 2 || len(pages) != 1 || pages[0].Data[0] != 2 {
 		t.Errorf("version %d, %v", s.Version(), err)
 	}
+}
+
+// A commit that met another transaction, and so ran twice, is whole.
+func TestCommitRunsAgain(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.Start(t)
+	p, ctx := newPlace(t, url), t.Context()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	const pages = maxRows + 10 // in two statements, of which the second one meets something, once
+	for _, statement := range []string{
+		"CREATE SEQUENCE attempts",
+		`CREATE FUNCTION meet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('attempts') = 2 THEN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END IF; RETURN NULL; END $$`,
+		"CREATE TRIGGER meet AFTER INSERT ON plugin_page FOR EACH STATEMENT EXECUTE FUNCTION meet()",
+	} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []database.Page
+	for i := range int64(pages) {
+		all = append(all, database.Page{Number: i + 1, Data: bytes.Repeat([]byte{byte(i)}, 4096)})
+	}
+	if err := p.Commit(ctx, "x", 0, pages, all); err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Snapshot(ctx, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if kept, err := s.Read(ctx, 1, pages); err != nil || len(kept) != pages {
+		t.Errorf("%d of %d pages are there, %v", len(kept), pages, err)
+	}
+}
+
+// Who writes has a connection left, however few there are: a reader's snapshot takes one meanwhile.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	s, err := store.OpenWith(t.Context(), postgrestest.Start(t), &store.Options{Dir: t.TempDir(), Connections: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p, err := NewPlace(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New(&grant.SQL{Migrations: []string{item, counter}, Quota: 4 << 20}, Options{Dir: "p", Place: p})
+	defer b.Close()
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			newGuest(t, b, fmt.Sprint(i)).wants("exec", `{"sql":"UPDATE item SET value = value + 1"}`, `"changes":1`)
+		})
+	}
+	wait.Wait()
 }
 
 // A reader sees one version, whatever others commit.
