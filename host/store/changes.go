@@ -30,7 +30,7 @@ func (s *Store) Changes(ctx context.Context, topic string) <-chan struct{} {
 		s.working.Go(func() { s.listen(s.ending, s.bells.ring) })
 	})
 	if started {
-		bell <- struct{}{} // the listener may stand already
+		ring(bell) // the listener may stand already
 	}
 	return bell
 }
@@ -70,10 +70,15 @@ func (b *bells) ring(topic string) {
 			continue
 		}
 		for bell := range waiting {
-			select {
-			case bell <- struct{}{}:
-			default: // it has not taken the last one yet
-			}
+			ring(bell)
 		}
+	}
+}
+
+// ring makes a bell ring, unless whoever has it has not taken the last time yet.
+func ring(bell chan<- struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"testing"
 	"time"
 )
@@ -55,6 +56,32 @@ func TestChanges(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
+}
+
+// Whoever begins to listen in the midst of changes is not held up.
+func TestChangesBeginAmongChanges(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	<-s.Changes(t.Context(), "notes")
+	stop := make(chan struct{})
+	var ringing sync.WaitGroup
+	ringing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				s.bells.ring("")
+			}
+		}
+	})
+	defer ringing.Wait()
+	defer close(stop)
+	for range 20_000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		<-s.Changes(ctx, "notes")
+		cancel()
+	}
 }
 
 // topics counts what somebody waits for.
