@@ -197,12 +197,12 @@ func (s *service) newConsole(ctx context.Context, c *config.Config, g *governmen
 		},
 		Settings:      func(plugin string) host.Settings { return consoleSettings(s.reloader.config(), plugin) },
 		Check:         func(plugin string, g grant.Grants) error { return checkExec(plugin, g.Exec) },
-		AuditOptional: c.Audit.Optional,
+		AuditOptional: func() bool { return s.reloader.config().Audit.Optional },
 		Configuration: func() console.Configuration { return consoleConfiguration(s.reloader.config()) },
 		Reload:        s.reloader.forConsole,
 		Upstreams:     s.upstreamStatus, Credentials: credentials.Status,
 		Problems: func() []console.Problem { return append(g.problems(), s.reloader.problems()...) },
-		Build:    console.Build{Version: b.Version, Go: b.Go, Commit: b.Commit}, Locale: c.Locale, Logger: s.logger,
+		Build:    console.Build{Version: b.Version, Go: b.Go, Commit: b.Commit}, Logger: s.logger,
 	}
 	if g.audit != nil {
 		o.Journal = journal{g.audit, auditPlace(ctx, c, g.store, s.logger)}

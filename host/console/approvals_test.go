@@ -125,6 +125,7 @@ func TestTryTool(t *testing.T) {
 	w.offer("tools", echo, manifest.Tool{Name: "echo", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, manifest.Tool{Name: "forbidden"},
 		manifest.Tool{Name: "danger"})
 	w.offer("large", backend(large), manifest.Tool{Name: "large"})
+	w.offer("wide", backend(wide), manifest.Tool{Name: "wide"})
 	b := w.as(console.Admin)
 	for body, want := range map[string]string{
 		`{"arguments":{"n":1}}`:   `"outcome":"ok","isError":false`,
@@ -150,10 +151,19 @@ func TestTryTool(t *testing.T) {
 	if got := b.post("tools/large/call", `{}`); !strings.Contains(got.body, `"cut":true`) || len(got.body) > 1<<20 {
 		t.Errorf("large: %d bytes", len(got.body))
 	}
+	if got := b.post("tools/wide/call", `{}`); !strings.Contains(got.body, `"cut":true`) || !strings.Contains(got.body, "in short") || strings.Contains(got.body, "structured") {
+		t.Errorf("too much of one and little of the other: %.200s", got.body)
+	}
 	if got := b.post("tools/echo/call", `{"arguments":{"n":`+strings.Repeat("1", 1<<20)+`}}`); got.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("large arguments: %d", got.status)
 	}
 	w.recorded("echo ok admin 203.0.113.7", "forbidden not_allowed admin 203.0.113.7")
+}
+
+// wide answers with more structured content than is shown, and in few words.
+func wide(context.Context, *catalog.Invocation) (*abi.Response, error) {
+	structured := []byte(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
+	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "in short"}}, StructuredContent: structured}, nil
 }
 
 // large answers with more than is shown.

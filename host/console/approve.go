@@ -28,6 +28,7 @@ type ask struct {
 // proposal is a yes that can be given here, with all of what the plugin would get.
 type proposal struct {
 	*grant.Proposal
+	plugin *host.Status
 	grants grant.Grants
 	err    error
 	// unconfined says that err is about the kernel, which cannot hold commands here.
@@ -40,20 +41,44 @@ func waitsForYes(p *host.Status) bool {
 	return p.State == host.Revoked || p.State == host.Pending && strings.Contains(p.Reason, "hako plugin approve ")
 }
 
-func (c *Console) consents() ([]grant.Consent, error) {
+func (c *Console) consents(q *request) ([]grant.Consent, error) {
 	if c.options.Consents == nil {
 		return nil, nil
 	}
-	file, err := c.options.Consents()
+	file, err := c.readConsents(q)
 	if err != nil {
 		return nil, err
 	}
 	return file.Consents(), nil
 }
 
+// readConsents reads the operator's consents. Admins are told why that fails: somebody may have edited them.
+func (c *Console) readConsents(q *request) (Consents, error) {
+	file, err := c.options.Consents()
+	if err != nil && faultOf(err) == nil && q.session.Role.includes(Admin) {
+		return nil, &fault{code: codeUnavailable, text: manifest.Text{
+			"en": "The consents cannot be read: " + err.Error(), "ja": "承認の記録を読み込めません: " + err.Error(),
+		}, remedy: manifest.Text{"en": "Mend the file (consents in hako.yaml).", "ja": "ファイルを修正してください (hako.yaml の consents)。"}}
+	}
+	return file, err
+}
+
+// faultConsents makes of what keeps the consents from being changed what the person can do about it: the file may belong to somebody else, or lie where
+// hako cannot write. command does the same at a terminal.
+func faultConsents(err error, command string) error {
+	if err == nil || faultOf(err) != nil {
+		return err
+	}
+	return &fault{code: codeUnavailable, text: manifest.Text{
+		"en": "The consents cannot be written: " + err.Error(), "ja": "承認の記録を書き込めません: " + err.Error(),
+	}, remedy: manifest.Text{
+		"en": "At a terminal, as somebody who may write them: " + command, "ja": "書き込みのできるユーザーで、端末から実行してください: " + command,
+	}}
+}
+
 // propose makes a proposal for the plugin, with the choices, or with what an earlier yes has settled where they are nil.
 func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *grant.Choices, q *request) *proposal {
-	made := &proposal{Proposal: grant.Propose(consents, p.Manifest, p.Digest, q.session.Name)}
+	made := &proposal{Proposal: grant.Propose(consents, p.Manifest, p.Digest, q.session.Name), plugin: p}
 	if choices != nil {
 		made.err = made.Settle(*choices)
 	}
@@ -121,37 +146,33 @@ func (c *Console) approvable(q *request) (*host.Status, Consents, error) {
 	if p.Manifest == nil {
 		return nil, nil, invalid("the plugin cannot be approved: it is %s: %s", p.State, p.Reason)
 	}
-	file, err := c.options.Consents()
+	file, err := c.readConsents(q)
 	return p, file, err
 }
 
 // approve records the yes to what was shown.
 func (c *Console) approve(q *request) (any, error) {
-	var body struct {
-		Digest, Version string
-		Choices         *grant.Choices
-	}
-	if err := q.decode(&body); err != nil {
-		return nil, err
-	}
-	p, file, err := c.approvable(q)
+	now, err := c.choose(q)
 	if err != nil {
 		return nil, err
 	}
-	now := c.propose(p, file.Consents(), body.Choices, q)
-	switch {
-	case now.err != nil && body.Digest == p.Digest:
-		return nil, faultChoices(now)
-	case body.Digest != p.Digest || body.Version == "" || body.Version != now.version():
-		return nil, &fault{code: codeConflict, ask: now.ask(c, q.language), text: faultChanged.text, remedy: faultChanged.remedy}
+	if now.shown == "" || now.shown != now.version() {
+		return nil, now.changed(c, q)
 	}
+	p := now.plugin
 	d := &deed{action: "plugin.approve", target: audit.Target{Plugin: p.Name, Digest: p.Digest}, detail: map[string]string{
 		"version": p.Version, "gets": strings.Join(now.grants.Explain("en"), "\n"),
 	}}
-	if err := c.audited(q, d, func() error { return file.Approve(q.lasting(), now.Consent) }); err != nil {
+	err = c.audited(q, d, func() error { return now.file.Approve(q.lasting(), now.Consent) })
+	if err := faultConsents(err, now.command()); err != nil {
 		return nil, err
 	}
 	return c.changed(q)
+}
+
+// changed is the refusal of a yes to what has changed since it was shown. It shows it anew.
+func (p *proposal) changed(c *Console, q *request) *fault {
+	return &fault{code: codeConflict, ask: p.ask(c, q.language), text: faultChanged.text, remedy: faultChanged.remedy}
 }
 
 var faultChanged = &fault{code: codeConflict, text: manifest.Text{
@@ -182,7 +203,7 @@ func (c *Console) revoke(q *request) (any, error) {
 	if body.Digest != "" && body.Digest != p.Digest && body.Digest != p.Serving {
 		return nil, faultChanged
 	}
-	file, err := c.options.Consents()
+	file, err := c.readConsents(q)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +213,7 @@ func (c *Console) revoke(q *request) (any, error) {
 		return nil, &fault{code: codeInvalid, text: said("nobody has said yes to %s, so there is nothing to revoke: it is shipped with hako", p.Name),
 			remedy: said("leave shipped plugins out with shipped.enabled, or deny its tools in the policy")}
 	}
-	if err != nil {
+	if err := faultConsents(err, "hako plugin revoke "+p.Name); err != nil {
 		return nil, err
 	}
 	return c.changed(q)

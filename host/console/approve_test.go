@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -210,5 +212,48 @@ func TestPlugins(t *testing.T) {
 	b.get("overview").into(t, &overview)
 	if overview.Plugins["broken"] != 1 || overview.Plugins["pending"] != 1 || len(overview.Problems) != 2 {
 		t.Errorf("overview = %+v", overview)
+	}
+}
+
+// readOnly are consents that this process may not write.
+type readOnly struct{ *grant.File }
+
+func (readOnly) Approve(context.Context, grant.Consent) error {
+	return errors.New("open /etc/hako/hako.consents.yaml: read-only file system")
+}
+
+func (readOnly) Revoke(context.Context, string, string) error {
+	return errors.New("open /etc/hako/hako.consents.yaml: read-only file system")
+}
+
+// TestConsentsCannotBeWritten: the admin is told why, and how it can be done all the same.
+func TestConsentsCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world, o *console.Options) {
+		o.Consents = func() (console.Consents, error) {
+			file, err := grant.Load(w.consents)
+			return readOnly{file}, err
+		}
+	})
+	w.put("asking", asks("1.0.0", "GET"))
+	b := w.as(console.Admin)
+	var p pluginJSON
+	b.get("plugins/asking").into(t, &p)
+	for path, body := range map[string]map[string]string{
+		"approve": {"digest": p.Ask.Digest, "version": p.Ask.Version}, "revoke": {"digest": p.Ask.Digest},
+	} {
+		got := b.post("plugins/asking/"+path, body)
+		for _, want := range []string{"read-only file system", "as somebody who may write them: hako plugin " + path + " asking"} {
+			if got.code() != "unavailable" || !strings.Contains(got.body, want) {
+				t.Errorf("%s: %d %s, want %q", path, got.status, got.body, want)
+			}
+		}
+		w.recorded("plugin." + path + " failed admin")
+	}
+	if err := os.WriteFile(w.consents, []byte("plugins: 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.get("plugins/asking"); got.code() != "unavailable" || !strings.Contains(got.body, "The consents cannot be read: ") {
+		t.Errorf("a file that cannot be understood: %d %s", got.status, got.body)
 	}
 }

@@ -142,7 +142,8 @@ func newSearch(q *request) (*search, error) {
 		return nil, invalid("text is longer than %d bytes", maxSearchText)
 	}
 	if text != "" {
-		s.text = bytes.Trim(lowerJSON(text), `"`)
+		quoted := lowerJSON(text)
+		s.text = quoted[1 : len(quoted)-1]
 	}
 	return s, nil
 }

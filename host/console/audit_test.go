@@ -69,10 +69,11 @@ func TestAuditFilters(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write(3, "first", "aki")
 	w.write(4, `<img src=x>"quoted" 東京`, "mori")
+	w.write(1, "third", `back\slash`)
 	b := w.as(console.Viewer)
 	for query, want := range map[string]int{
-		"user=aki": 3, "user=aki&tool=second": 0, "plugin=p": 7, "outcome=ok&type=tools/call": 7, "type=operator&action=console.login": 2,
-		"type=log/checkpoint": -1, "text=FIRST": 3, "text=" + url.QueryEscape(`"QUOTED" 東`): 4, "text=<IMG": 4, "text=nothing": 0,
+		"user=aki": 3, "user=aki&tool=second": 0, "plugin=p": 8, "outcome=ok&type=tools/call": 8, "type=operator&action=console.login": 2,
+		"type=log/checkpoint": -1, "text=FIRST": 3, "text=" + url.QueryEscape(`"QUOTED" 東`): 4, "text=<IMG": 4, "text=nothing": 0, "text=QUOTED%22": 4, "text=back%22": 0, `text=back\S`: 1,
 		"from=2026-11-20T12:00:02Z&to=2026-11-20T12:00:03Z&user=aki": 1, "from=2026-11-20T21:00:02%2B09:00&user=aki": 1, "text=number&limit=2": 2,
 	} {
 		var page recordsJSON

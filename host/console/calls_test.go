@@ -165,8 +165,8 @@ func TestStreamsAreLimited(t *testing.T) {
 	for range console.MaxStreamsPerPerson {
 		b.watch(server)
 	}
-	if e := b.watch(server); e.status != http.StatusTooManyRequests {
-		t.Errorf("one more: %d", e.status)
+	if got := b.get("calls"); got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many pages of the console are open: 8 of one person") {
+		t.Errorf("one more: %d %s", got.status, got.body)
 	}
 	if e := w.as(console.Admin).watch(server); e.status != http.StatusOK {
 		t.Errorf("somebody else: %d", e.status)

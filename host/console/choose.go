@@ -1,7 +1,6 @@
 package console
 
 import (
-	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 )
@@ -13,6 +12,9 @@ type chooseJSON struct {
 	HTTP   []httpChoice  `json:"http"`
 	Exec   *execChoice   `json:"exec,omitempty"`
 	Chosen grant.Choices `json:"chosen"`
+	// Machines is how many hako runs on, where there are several, and Machine the one of them that looks for folders.
+	Machines int    `json:"machines,omitempty"`
+	Machine  string `json:"machine,omitempty"`
 }
 
 type filesChoice struct {
@@ -37,8 +39,8 @@ type execChoice struct {
 }
 
 // chooses returns the form for a plugin; nil where there is nothing to choose, or nobody could record it.
-func (c *Console) chooses(p *host.Status, made *proposal, language string) *chooseJSON {
-	asked := made.Consent.Asked
+func (c *Console) chooses(q *request, made *proposal) *chooseJSON {
+	asked, p, language := made.Consent.Asked, made.plugin, q.language
 	if c.options.Consents == nil || len(asked.Files)+len(asked.HTTP) == 0 && asked.Exec == nil {
 		return nil
 	}
@@ -58,17 +60,46 @@ func (c *Console) chooses(p *host.Status, made *proposal, language string) *choo
 			form.Exec.Programs = e.Programs
 		}
 	}
+	form.Machines, form.Machine = c.machines(q)
 	return form
+}
+
+// machines is how many machines hako runs on, and the name of this one; 0 where it is the only one, or the store does not say.
+func (c *Console) machines(q *request) (count int, this string) {
+	list, err := c.options.Store.Replicas(q.Context())
+	if err != nil {
+		return 0, "" // the overview says so
+	}
+	names := map[string]bool{}
+	for _, r := range list {
+		names[r.Host] = true
+		if r.ID == c.options.Store.Replica() {
+			this = r.Host
+		}
+	}
+	if len(names) < 2 {
+		return 0, ""
+	}
+	return len(names), this
 }
 
 // maxChoices bounds a request with choices, in bytes.
 const maxChoices = 256 << 10
 
-// review says what the plugin would get with the choices. Nothing is recorded.
-func (c *Console) review(q *request) (any, error) {
+// chosen is what a plugin, as it lies there now, gets with what somebody has chosen.
+type chosen struct {
+	*proposal
+	// shown is the version of what the person was shown; empty if that is still to come.
+	shown string
+	file  Consents
+}
+
+// choose reads what somebody has chosen for the plugin that the request is about. It fails if that is another one than the person has seen, or cannot
+// get what was chosen.
+func (c *Console) choose(q *request) (*chosen, error) {
 	var body struct {
-		Digest  string
-		Choices *grant.Choices
+		Digest, Version string
+		Choices         *grant.Choices
 	}
 	if err := q.decode(&body); err != nil {
 		return nil, err
@@ -80,11 +111,20 @@ func (c *Console) review(q *request) (any, error) {
 	made := c.propose(p, file.Consents(), body.Choices, q)
 	switch {
 	case body.Digest != p.Digest:
-		return nil, faultChanged
+		return nil, made.changed(c, q)
 	case made.err != nil:
 		return nil, faultChoices(made)
 	}
-	return made.ask(c, q.language), nil
+	return &chosen{made, body.Version, file}, nil
+}
+
+// review says what the plugin would get with the choices. Nothing is recorded.
+func (c *Console) review(q *request) (any, error) {
+	now, err := c.choose(q)
+	if err != nil {
+		return nil, err
+	}
+	return now.ask(c, q.language), nil
 }
 
 // faultChoices says what cannot be chosen, and at which field.

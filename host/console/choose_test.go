@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,6 +31,9 @@ type chooseJSON struct {
 	HTTP   []struct{ Name, URL, Configured string }
 	Exec   *struct{ Programs []string }
 	Chosen grant.Choices
+
+	Machines int
+	Machine  string
 }
 
 // choosing is a world with that plugin, an admin, and a folder to choose.
@@ -195,6 +200,36 @@ func TestChooseNothing(t *testing.T) {
 		w.put("asking", strings.Replace(text, "VERSION", "1.0.0", 1))
 		if got := w.as(console.Admin).get("plugins/asking"); got.status != http.StatusOK || strings.Contains(got.body, `"choose"`) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+// TestChooseOnSeveralMachines: where hako runs on several, the form says that folders are looked for on one of them.
+func TestChooseOnSeveralMachines(t *testing.T) {
+	t.Parallel()
+	w, b, _, form := choosing(t, nil)
+	if form.Machines != 0 || form.Machine != "" {
+		t.Errorf("alone: %+v", form)
+	}
+	if err := w.store.Join(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, host := range []string{here, "web-2", "web-3"} {
+		err := w.store.Update(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `INSERT INTO replica SELECT $1, $2, version, started, seen FROM replica WHERE id = $3`, fmt.Sprint("other-", i), host, w.store.Replica())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p struct{ Choose chooseJSON }
+		b.get("plugins/asking").into(t, &p)
+		if want := []int{0, 2, 3}[i]; p.Choose.Machines != want || (p.Choose.Machine == here) != (want > 0) {
+			t.Errorf("beside %s: %d machines, of which this is %q; want %d", host, p.Choose.Machines, p.Choose.Machine, want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 // Path is where the console is, below the address of the server.
 const Path = "/console/"
 
-// Options configures a Console. Host, Store, Desk and Traffic are needed.
+// Options configures a Console. Host, Store, Desk, Traffic and Configuration are needed.
 type Options struct {
 	Host  *host.Host
 	Store *store.Store
@@ -50,8 +50,8 @@ type Options struct {
 
 	// Journal is the audit log. Nil: there is none.
 	Journal Journal
-	// AuditOptional does what cannot be recorded all the same.
-	AuditOptional bool
+	// AuditOptional says whether what cannot be recorded is done all the same. Nil: it is not.
+	AuditOptional func() bool
 
 	// Configuration lists what is in force, as it may be shown.
 	Configuration func() Configuration
@@ -65,8 +65,6 @@ type Options struct {
 	Problems func() []Problem
 
 	Build Build
-	// Locale is the host's, a BCP 47 tag. Empty means "en".
-	Locale string
 	// Now is the clock. Nil means Store's.
 	Now func() time.Time
 	// Logger receives faults. Nil discards them.
@@ -122,17 +120,14 @@ type Console struct {
 // New returns a Console, and makes its tables in the store. It fails with the store's error, or if the options are not usable.
 func New(ctx context.Context, options *Options) (*Console, error) {
 	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: newAttempts(), searches: make(chan struct{}, maxSearches)}
-	if c.options.Host == nil || c.options.Store == nil || c.options.Desk == nil || c.options.Traffic == nil {
-		return nil, errors.New("console: Host, Store, Desk and Traffic are needed")
+	if options.Host == nil || options.Store == nil || options.Desk == nil || options.Traffic == nil || options.Configuration == nil {
+		return nil, errors.New("console: Host, Store, Desk, Traffic and Configuration are needed")
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
 	}
 	if c.now == nil {
 		c.now = options.Store.Time
-	}
-	if c.options.Locale == "" {
-		c.options.Locale = "en"
 	}
 	c.started = c.now()
 	c.background, c.stop = context.WithCancel(context.WithoutCancel(ctx))

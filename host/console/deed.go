@@ -45,7 +45,7 @@ func (c *Console) audited(q *request, d *deed, do func() error) error {
 	}
 	if err := c.options.Journal.Append(q.lasting(), d.event(q, "begun", nil)); err != nil {
 		c.logger.Error("an action in the console cannot be recorded", "action", d.action, "err", err)
-		if !c.options.AuditOptional {
+		if c.options.AuditOptional == nil || !c.options.AuditOptional() {
 			return faultUnrecorded
 		}
 	}

@@ -89,10 +89,10 @@ var (
 func faultRole(has, needed Role) *fault {
 	return &fault{code: codeForbidden, role: needed, text: manifest.Text{
 		"en": fmt.Sprintf("This needs the role %s; yours is %s.", needed, has),
-		"ja": fmt.Sprintf("この操作にはロール %s が必要です（現在のロール: %s）。", needed, has),
+		"ja": fmt.Sprintf("この操作には %s の役割が必要です (現在の役割: %s)。", needed, has),
 	}, remedy: manifest.Text{
 		"en": "Ask somebody who has that role, or have yours changed (console.tokens, console.oidc.roles).",
-		"ja": "そのロールを持つ人に依頼するか、ロールの変更を依頼してください (console.tokens、console.oidc.roles)。",
+		"ja": "その役割を持つ人に依頼するか、役割の変更を依頼してください (console.tokens、console.oidc.roles)。",
 	}}
 }
 

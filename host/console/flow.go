@@ -86,14 +86,15 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 		c.back(w, q, "expired")
 		return nil
 	}
+	succeeded, err := c.attempts.begin(q.address, c.now()) // the cookie proves nothing: anybody can have made one
+	if err != nil {
+		c.back(w, q, "limited")
+		return nil
+	}
 	if q.param("error") != "" || q.param("code") == "" {
 		c.failedLogin(q, nil, errors.New("the provider refused"))
 		c.back(w, q, "denied")
 		return nil
-	}
-	succeeded, err := c.attempts.begin(q.address, c.now())
-	if err != nil {
-		return err
 	}
 	person, err := p.identify(q.Context(), q.param("code"), f, c.now())
 	if err != nil {

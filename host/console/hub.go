@@ -1,8 +1,11 @@
 package console
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/hako-run/hako/host/manifest"
 )
 
 // Reasons for the end of a stream.
@@ -54,7 +57,7 @@ func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
 		}
 	}
 	if len(h.streams) >= maxStreams || own >= maxStreamsPerPerson {
-		return nil, nil, faultLimited(60)
+		return nil, nil, faultStreams
 	}
 	reader := &stream{session: s, calls: make(chan *callEvent, streamQueue), ended: make(chan string, 1)}
 	h.streams[reader] = true
@@ -66,6 +69,11 @@ func (h *hub) open(s *session) (_ *stream, leave func(), err error) {
 		h.count.Add(-1)
 	}, nil
 }
+
+var faultStreams = &fault{code: codeLimited, retry: 60, text: manifest.Text{
+	"en": fmt.Sprintf("Too many pages of the console are open: %d of one person, %d of all.", maxStreamsPerPerson, maxStreams),
+	"ja": fmt.Sprintf("開いているコンソールのページが多すぎます (1 人 %d、全体で %d まで)。", maxStreamsPerPerson, maxStreams),
+}, remedy: manifest.Text{"en": "Close some.", "ja": "いくつか閉じてください。"}}
 
 // is reports whether two logins are of one person.
 func (p *Person) is(other *Person) bool {

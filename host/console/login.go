@@ -10,11 +10,10 @@ const sessionCookie = "console"
 
 // sessionJSON is who is logged in, and how one can log in.
 type sessionJSON struct {
-	User     *userJSON  `json:"user"`
-	CSRF     string     `json:"csrf,omitempty"`
-	Logins   loginsJSON `json:"logins"`
-	Version  string     `json:"version"`
-	Language string     `json:"language"`
+	User    *userJSON  `json:"user"`
+	CSRF    string     `json:"csrf,omitempty"`
+	Logins  loginsJSON `json:"logins"`
+	Version string     `json:"version"`
 }
 
 type userJSON struct {
@@ -39,7 +38,7 @@ func (c *Console) session(q *request) (any, error) { return c.sessionOf(q), nil 
 
 func (c *Console) sessionOf(q *request) *sessionJSON {
 	l := c.logins.Load()
-	answer := &sessionJSON{Language: c.options.Locale, Logins: loginsJSON{Token: len(l.tokens) > 0, Link: l.links}}
+	answer := &sessionJSON{Logins: loginsJSON{Token: len(l.tokens) > 0, Link: l.links}}
 	if l.oidc != nil {
 		answer.Logins.OIDC = &oidcJSON{l.oidc.options.name()}
 	}

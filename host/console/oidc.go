@@ -30,7 +30,8 @@ type OIDC struct {
 	ClientSecret credential.Source
 	// Scopes are asked for besides "openid". Empty means "profile" and "email".
 	Scopes []string
-	// UserClaim says who somebody is, as the policy names people. Empty means "email", which then has to be verified.
+	// UserClaim says who somebody is, as the policy names people. Empty means "email". That has to be verified (email_verified),
+	// for some providers let people write down any address.
 	UserClaim string
 	// GroupsClaim has the groups, a list of texts. Empty means "groups".
 	GroupsClaim string
@@ -218,8 +219,8 @@ func (p *provider) person(id *oidc.IDToken) (*Person, error) {
 	switch {
 	case name == "" || len(name) > maxName:
 		return nil, fmt.Errorf("%w: the claim %s has no name of 1 to %d bytes", errIdentity, p.options.UserClaim, maxName)
-	case p.options.UserClaim == "email" && claims["email_verified"] == false:
-		return nil, fmt.Errorf("%w: the provider has not verified the address", errIdentity)
+	case p.options.UserClaim == defaultUserClaim && claims["email_verified"] != true && claims["email_verified"] != "true":
+		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", errIdentity)
 	}
 	person := &Person{Name: name, Groups: groupsOf(claims[p.options.GroupsClaim]), via: viaOIDC, source: p.options.Issuer}
 	if person.Role = p.options.role(person.Name, person.Groups); person.Role == nobody {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -244,6 +245,8 @@ func TestOIDCRefuses(t *testing.T) {
 		"user is no text":                        {set{claims: map[string]any{"email": []string{"a"}}}, "failed"},
 		"user is huge":                           {set{claims: map[string]any{"email": strings.Repeat("a", 300)}}, "failed"},
 		"address not verified":                   {set{claims: map[string]any{"email_verified": false}}, "failed"},
+		"address not said to be verified":        {set{claims: map[string]any{"email_verified": nil}}, "failed"},
+		"address not verified, in words":         {set{claims: map[string]any{"email_verified": "false"}}, "failed"},
 		"unknown group":                          {set{claims: map[string]any{"groups": []string{"visitors"}}}, "role"},
 		"no groups":                              {set{claims: map[string]any{"groups": nil}}, "role"},
 		"groups are numbers":                     {set{claims: map[string]any{"groups": []int{1, 2}}}, "role"},
@@ -252,6 +255,7 @@ func TestOIDCRefuses(t *testing.T) {
 		"within the skew of clocks": {set{claims: map[string]any{"exp": newClock().Now().Add(-59 * time.Second).Unix()}}, ""},
 		"named as a user":           {set{claims: map[string]any{"email": "root@example.com", "groups": nil}}, ""},
 		"one group":                 {set{claims: map[string]any{"groups": "operators"}}, ""},
+		"verified, in words":        {set{claims: map[string]any{"email_verified": "true"}}, ""},
 		"another claim": {set{claims: map[string]any{"name": "root@example.com", "groups": nil, "email": nil},
 			options: func(o *console.OIDC) { o.UserClaim = "name" }}, ""},
 		"another claim with groups": {set{claims: map[string]any{"roles": []string{"operators"}, "groups": nil},
@@ -305,17 +309,25 @@ func TestOIDCOtherName(t *testing.T) {
 	}
 }
 
+// TestOIDCBruteForce: neither exchanges nor refusals, which anybody can make up, go on without end.
 func TestOIDCBruteForce(t *testing.T) {
 	t.Parallel()
-	w, i := oidcWorld(t, nil)
-	limited := 0
-	for range 12 {
-		b := w.browser()
-		if _, status := b.end(url.Values{"code": {"bad"}, "state": {i.begin(t, b)}}); status == http.StatusTooManyRequests {
-			limited++
-		}
-	}
-	if limited != 2 {
-		t.Errorf("%d of 12 exchanges were refused, want 2", limited)
+	for name, query := range map[string]url.Values{"exchanges": {"code": {"bad"}}, "refusals": {"error": {"access_denied"}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, i := oidcWorld(t, nil)
+			limited := 0
+			for range 12 {
+				b := w.browser()
+				query := maps.Clone(query)
+				query.Set("state", i.begin(t, b))
+				if where, _ := b.end(query); where == "/console/#login=limited" {
+					limited++
+				}
+			}
+			if records := strings.Count(w.records(), "console.login failed"); limited != 2 || records != 10 {
+				t.Errorf("%d of 12 were refused, and %d recorded, want 2 and 10", limited, records)
+			}
+		})
 	}
 }

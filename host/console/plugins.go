@@ -130,7 +130,7 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 	if p.Serving != "" {
 		d.Gets = p.Grants.Explain(q.language)
 	}
-	consents, err := c.consents()
+	consents, err := c.consents(q)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (c *Console) detail(q *request, p *host.Status) (*pluginDetail, error) {
 			d.Ask = made.ask(c, q.language)
 		}
 		if waitsForYes(p) || d.Consent != nil {
-			d.Choose = c.chooses(p, made, q.language)
+			d.Choose = c.chooses(q, made)
 		}
 	}
 	return d, nil

@@ -103,11 +103,11 @@ func (c *Console) handler(route route) http.Handler {
 			return
 		}
 		f := faultOf(err)
-		if f == nil {
+		switch f {
+		case nil:
 			c.logger.Error("a request to the console failed", "route", route.name, "err", err)
 			f = faultInternal
-		}
-		if f == faultStore {
+		case faultStore:
 			c.logger.Error("the store of the console", "route", route.name, "err", err)
 		}
 		writeFault(w, q.language, f)
@@ -154,7 +154,10 @@ func (c *Console) identify(q *request) error {
 		return c.sessions.end(q.Context(), s, false)
 	}
 	q.session, q.secret = s, secret
-	return c.sessions.touch(q.Context(), s, c.now())
+	if err := c.sessions.touch(q.Context(), s, c.now()); err != nil && q.Context().Err() == nil {
+		c.logger.Warn("note that a session of the console is in use", "err", err) // a store that is full can be looked at all the same
+	}
+	return nil
 }
 
 // permit decides whether the request may be made.

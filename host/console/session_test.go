@@ -3,6 +3,7 @@ package console_test
 import (
 	"crypto/tls"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/postgrestest"
@@ -175,6 +177,40 @@ func TestSessionsEnd(t *testing.T) {
 				t.Errorf("%d %s, want %d", got.status, got.body, test.status)
 			}
 		})
+	}
+}
+
+// TestStoreCannotBeWritten: who is logged in sees what is wrong, although it cannot be noted that the session is in use.
+func TestStoreCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	b := w.as(console.Viewer)
+	err := w.store.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `CREATE TRIGGER full BEFORE UPDATE ON console_session BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.add(30 * time.Minute)
+	if got := b.get("overview"); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// TestAuditOptional: what cannot be recorded is done only where the configuration in force prefers that.
+func TestAuditOptional(t *testing.T) {
+	t.Parallel()
+	optional := false
+	w := newWorld(t, func(w *world, o *console.Options) {
+		o.Journal = &journal{Log: w.log, Place: audit.Dir(w.logDir), fail: errors.New("the disk is full")}
+		o.AuditOptional = func() bool { return optional }
+	})
+	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
+		if got := w.browser().post("login", map[string]string{"token": secretOf(console.Viewer)}); got.status != want {
+			t.Errorf("optional %t: %d %s, want %d", optional, got.status, got.body, want)
+		}
+		optional = true
 	}
 }
 
@@ -483,13 +519,16 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for _, url := range []string{"", "hako.example.com", "ftp://hako.example.com", "https://hako.example.com/console", "https://user@hako.example.com", "https://"} {
-		_, err := console.New(t.Context(), &console.Options{Host: w.host, Store: w.store, Desk: w.desk, Traffic: w.traffic, Site: console.Site{Local: url}})
-		if err == nil {
+		if err := (console.Site{Local: url}).Check(); err == nil {
 			t.Errorf("the URL %q is taken", url)
 		}
 	}
-	if _, err := console.New(t.Context(), &console.Options{Host: w.host, Store: w.store, Desk: w.desk, Traffic: w.traffic,
-		Site: console.Site{Local: "http://localhost:1", Proxies: []string{"everybody"}}}); err == nil || !strings.Contains(err.Error(), "everybody") {
+	o := &console.Options{Host: w.host, Store: w.store, Desk: w.desk, Traffic: w.traffic, Site: console.Site{Local: "http://localhost:1", Proxies: []string{"everybody"}}}
+	if _, err := console.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Configuration are needed") {
+		t.Errorf("no configuration: %v", err)
+	}
+	o.Configuration = func() console.Configuration { return console.Configuration{} }
+	if _, err := console.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "everybody") {
 		t.Errorf("proxies: %v", err)
 	}
 }

@@ -112,7 +112,7 @@ func TestFaultsStayInside(t *testing.T) {
 		o.Configuration = func() console.Configuration { panic("secret of the host") }
 	})
 	w.put("asking", asks("1.0.0", "GET"))
-	b := w.as(console.Admin)
+	b := w.as(console.Viewer)
 	for _, path := range []string{"plugins/asking", "configuration"} {
 		if got := b.get(path); got.status != http.StatusInternalServerError || strings.Contains(got.body, "secret") || strings.Contains(got.body, "permission denied") {
 			t.Errorf("%s: %d %s", path, got.status, got.body)

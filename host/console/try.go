@@ -95,9 +95,12 @@ func (r *callResult) refused(err error) (any, error) {
 func (r *callResult) show(response *abi.Response) {
 	room := maxShown
 	fits := func(n int) bool {
+		if n > room {
+			r.Cut = true
+			return false
+		}
 		room -= n
-		r.Cut = r.Cut || room < 0
-		return room >= 0
+		return true
 	}
 	if s := response.StructuredContent; len(s) > 0 && fits(len(s)) {
 		r.Structured = s
@@ -107,9 +110,8 @@ func (r *callResult) show(response *abi.Response) {
 		if inner := block.Resource; inner != nil {
 			shown.Text, shown.MIMEType, shown.Data, shown.URI = inner.Text, inner.MIMEType, inner.Data, inner.URI
 		}
-		if !fits(len(shown.Text) + len(shown.Data)) {
-			break
+		if fits(len(shown.Text) + len(shown.Data)) {
+			r.Content = append(r.Content, shown)
 		}
-		r.Content = append(r.Content, shown)
 	}
 }

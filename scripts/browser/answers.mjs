@@ -7,12 +7,12 @@ const digest = letter => `sha256:${letter.repeat(64)}`
 export function session(role = 'admin', more = {}) {
   return {
     user: { name: 'aki@example.com', role, via: 'token', groups: [], expires: ago(-480 * minute) },
-    csrf: 'c5rf', logins: { token: true, oidc: { name: 'Example SSO' }, link: false }, version: '1.4.0', language: 'en', ...more,
+    csrf: 'c5rf', logins: { token: true, oidc: { name: 'Example SSO' }, link: false }, version: '1.4.0', ...more,
   }
 }
 
 /** signedOut is nobody's. */
-export const signedOut = { user: null, logins: { token: true, oidc: { name: 'Example SSO' }, link: true }, version: '1.4.0', language: 'en' }
+export const signedOut = { user: null, logins: { token: true, oidc: { name: 'Example SSO' }, link: true }, version: '1.4.0' }
 
 const tools = [
   ['get_weather', 'Weather forecast', 'weather', { readOnly: true, openWorld: true }, 1840, 12, 38],
@@ -77,7 +77,7 @@ const limits = { time: '30s', cpu: '10000', memory: '64MiB', input: '4MiB', outp
 
 function record(seq, more) {
   return {
-    seq, replica: '5f2a91c03be7d184', time: ago(seq % 97 * 41_000), type: 'tools/call', who: { user: 'aki@example.com', door: 'mcp-http', session: '1a2b3c4d', address: '10.0.0.7', client: 'Claude 1.2' },
+    seq, time: ago(seq % 97 * 41_000), type: 'tools/call', who: { user: 'aki@example.com', door: 'mcp-http', session: '1a2b3c4d', address: '10.0.0.7', client: 'Claude 1.2' },
     plugin: 'weather', name: 'get_weather', outcome: 'ok', durationMs: 12.5 + seq % 60, decision: 'allow', inputBytes: 64, outputBytes: 2048, ...more,
   }
 }
@@ -125,16 +125,17 @@ export function answers(who = session()) {
     'plugins/shell': {
       name: 'shell', version: '0.1.0', state: 'pending', reason: 'it waits for your consent: hako plugin approve shell', digest: digest('e'), serving: '', path: '/srv/hako/plugins/shell.wasm',
       description: 'Commands on the files of a folder.', license: 'Apache-2.0', asks: asksOfShell, gets: [], tools: [{ name: 'shell_exec', title: 'Run a command', description: 'Runs a command.' }],
-      limits, config: [], choose: chooseShell,
+      limits, config: [{ key: 'shell.timeout', type: 'string', required: false, description: 'How long a command may take.' }], choose: chooseShell,
       ask: { digest: digest('e'), version: '', asks: asksOfShell, gets: [], ready: false, problem: 'plugin shell: mount "workspace" is not mapped to a folder',
         remedy: 'hako plugin approve shell --mount workspace=DIR --program NAME' },
     },
     'plugins/shell/review': { digest: digest('e'), version: digest('8'), asks: asksOfShell, gets: shellGets, ready: true },
     tools: { items: tools.map(tool) },
-    'tools/get_weather': { ...tool(tools[0]), description: 'The forecast for a place in Japan, by the Japan Meteorological Agency.', inputSchema: weatherSchema, limits: { time: '30s' } },
+    'tools/get_weather': { ...tool(tools[0]), description: 'The forecast for a place in Japan, by the Japan Meteorological Agency.', inputSchema: weatherSchema },
     'POST tools/get_weather/call': (_, body) => ({
       outcome: 'ok', isError: false, durationMs: 38.4, structured: body.arguments,
-      content: [{ type: 'text', text: '東京: 晴れ時々曇り, 17 °C / 9 °C' }, { type: 'image', mimeType: 'image/png', data: pixel }],
+      content: [{ type: 'text', text: '東京: 晴れ時々曇り, 17 °C / 9 °C' }, { type: 'image', mimeType: 'image/png', data: pixel },
+        { type: 'resource', uri: 'file:///tokyo.txt', mimeType: 'text/plain', text: '晴れ' }],
     }),
     approvals: { items: [
       question('apr_1', 'shell_exec', 'Run a command', 'Allow Run a command (shell_exec)?\nArguments: {\n  "command": "git push"\n}\nIt may change or delete things.\nAsked by: ken@example.com (mcp-http)\nBecause of the rule "ask before writing": it writes', 4 * minute),

@@ -14,7 +14,7 @@ export function chooser(choose, chosen = choose.chosen, submit) {
     fields.set(key, made)
     return made.element
   }
-  const mounts = choose.files.map(asked => mountPart(asked, chosen.mounts[asked.name] ?? {}, add))
+  const mounts = choose.files.map(asked => mountPart(asked, chosen.mounts[asked.name] ?? {}, folderAbout(choose), add))
   const addresses = choose.http.map(asked => addressPart(asked, chosen.http[asked.name] ?? {}, add))
   const commands = choose.exec && commandPart(choose.exec, chosen.exec ?? {}, add)
   const note = line(chosen.note)
@@ -42,13 +42,18 @@ function part(name, about, ...content) {
   return h('fieldset', {}, h('legend', {}, name), h('p', {}, about), content)
 }
 
-function mountPart({ name, about, write }, { dir, readOnly }, add) {
+/** folderAbout says where a folder has to be: on each machine, where there are several, of which the server looks at its own. */
+function folderAbout({ machines, machine }) {
+  return [t('choose.folderAbout'), machines && t('choose.folderMachines', { n: machines, name: machine })].filter(Boolean).join(' ')
+}
+
+function mountPart({ name, about, write }, { dir, readOnly }, description, add) {
   const folder = line(dir, '/srv/docs')
   const only = check(readOnly)
   return {
     name, read: () => ({ dir: folder.value.trim(), readOnly: only.checked }),
     element: part(t('choose.files', { name }), about,
-      add(`mounts.${name}.dir`, { schema: { description: t('choose.folderAbout') }, name: t('choose.folder'), required: true }, folder),
+      add(`mounts.${name}.dir`, { schema: { description }, name: t('choose.folder'), required: true }, folder),
       write && add(`mounts.${name}.readOnly`, { schema: {}, name: t('choose.readOnly') }, only, { beside: true })),
   }
 }

@@ -7,7 +7,7 @@ import { events, identify, login } from './server.js'
 import { applyTheme, setting } from './settings.js'
 import { openShell } from './shell.js'
 
-const failures = ['denied', 'role', 'expired', 'unavailable']
+const failures = ['denied', 'role', 'expired', 'limited', 'unavailable']
 let leave = () => {}
 
 /** show puts up what the session allows. why is a key of the dictionary, for the way in. */
@@ -31,26 +31,25 @@ function arrival() {
   return { link, failure }
 }
 
-async function begin() {
-  applyTheme()
-  speak(setting('language'))
-  const { link, failure } = arrival()
+async function begin({ link, failure }) {
   let session
   try {
     session = await identify()
     if (link) session = await login({ link })
   } catch (error) {
-    if (!session) return later(error)
-    return show(session, { 401: 'login.link.used', 429: 'login.limited' }[error.status] ?? 'login.failed.failed')
+    if (!session) return later(error, { link, failure })
+    return show(session, { 401: 'login.link.used', 429: 'login.failed.limited' }[error.status] ?? 'login.failed.failed')
   }
   show(session, failure && `login.failed.${failures.includes(failure) ? failure : 'failed'}`)
 }
 
 /** later begins again when the server may be back. */
-function later(error) {
+function later(error, arrived) {
   put(document.body, h('main', {}, problem(error)))
-  setTimeout(begin, 2000)
+  setTimeout(begin, 2000, arrived)
 }
 
 events.addEventListener('signedout', () => identify().then(session => show(session, 'login.ended'), () => {}))
-begin()
+applyTheme()
+speak(setting('language'))
+begin(arrival())

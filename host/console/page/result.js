@@ -6,7 +6,7 @@ import { listing } from './parts.js'
 const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 const longest = 20_000
 
-/** resultView shows a result of tools/call as MCP has it. */
+/** resultView shows a result of tools/call: its blocks as MCP has them, but for resources, whose contents the server has put into the block itself. */
 export function resultView(result) {
   const blocks = Array.isArray(result.content) ? result.content : []
   const structured = result.structuredContent
@@ -31,7 +31,7 @@ function block(content) {
     case 'text': return text(String(content.text ?? ''))
     case 'image': return picture(content)
     case 'audio': return described(t('result.audio'), content)
-    case 'resource': return resource(content.resource ?? {})
+    case 'resource': return resource(content)
     case 'resource_link': return h('p', {}, t('result.link'), ' ', h('code', {}, content.uri ?? ''), ' ', content.name ?? '')
   }
   return text(json(content))
@@ -56,7 +56,7 @@ function picture(content) {
 
 function resource(contents) {
   const name = h('p', {}, t('result.resource'), ' ', h('code', {}, contents.uri ?? ''))
-  return h('div', {}, name, typeof contents.text === 'string' ? text(contents.text) : described(contents.mimeType ?? '', { ...contents, data: contents.blob }))
+  return h('div', {}, name, typeof contents.text === 'string' ? text(contents.text) : described('', contents))
 }
 
 function described(kind, content) {

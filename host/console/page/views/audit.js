@@ -13,7 +13,7 @@ const outcomes = ['ok', 'tool_error', 'invalid_arguments', 'invalid_result', 'no
 export default function audit(page) {
   const search = searchForm(page.query)
   const list = table({
-    caption: t('nav.audit'), rowKey: row => `${row.replica ?? ''}/${row.seq}`, open: showRecord, empty: t('audit.empty'),
+    caption: t('nav.audit'), rowKey: row => row.seq, open: showRecord, empty: t('audit.empty'),
     columns: [
       { label: t('column.time'), class: 'nowrap', cell: row => when(row.time) },
       { label: t('column.what'), cell: row => [code(row.action || row.name || row.type), row.plugin && h('small', {}, row.plugin)] },
@@ -144,7 +144,7 @@ function showRecord(row) {
         [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
-        [t('column.replica'), row.replica && code(row.replica)], [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
+        [t('column.trace'), row.traceId && code(row.traceId)], [t('column.error'), row.error],
       ]),
       row.findings?.length > 0 && card(t('audit.findings'), h('ul', { class: 'lines' }, row.findings.map(f => h('li', {}, `${f.rule} (${f.place}): ${f.action}`)))),
       row.detail && card(t('audit.detail'), facts(Object.entries(row.detail).map(([key, value]) => [code(key), String(value)]))),

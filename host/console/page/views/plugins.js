@@ -54,6 +54,7 @@ function details(page, plugin, again) {
       card(t('plugins.asks'), lines(plugin.asks)),
       card(t('plugins.gets'), plugin.gets?.length ? lines(plugin.gets) : h('p', { class: 'hint' }, t('plugins.getsNothing')))),
     card(t('plugins.tools'), toolList(plugin)),
+    plugin.config?.length > 0 && card(t('plugins.config'), h('p', { class: 'hint' }, t('plugins.configAbout', { name: plugin.name })), keyList(plugin.config)),
     h('div', { class: 'pair' },
       card(t('plugins.facts'), facts([
         [t('column.version'), plugin.version], [t('plugins.license'), plugin.license], [t('plugins.file'), plugin.path && code(plugin.path)],
@@ -86,6 +87,12 @@ function toolList(plugin) {
   return h('ul', { class: 'lines' }, plugin.tools.map(tool => h('li', {},
     plugin.state === 'active' ? h('a', { href: `#/tools/${segment(tool.name)}` }, code(tool.name)) : code(tool.name),
     h('span', { class: 'hint' }, ` ${firstLine(tool.description) || tool.title || ''}`))))
+}
+
+/** keyList lists what can be configured. */
+function keyList(keys) {
+  return h('ul', { class: 'lines' }, keys.map(({ key, type, required, description }) => h('li', {},
+    code(key), h('span', { class: 'hint' }, ` ${[type, required && t('form.required')].filter(Boolean).join(', ')}. ${description}`))))
 }
 
 function firstLine(text) {

@@ -95,7 +95,6 @@ function about(tool) {
     facts([
       [tool.upstream ? t('column.upstream') : t('column.plugin'), h('a', { href: tool.upstream ? '#/connections' : `#/plugins/${segment(tool.plugin)}` }, tool.plugin)],
       [t('tools.title'), tool.title],
-      ...Object.entries(tool.limits ?? {}).map(([key, value]) => [code(key), String(value)]),
     ]),
     h('p', {}, h('a', { href: `#/audit?tool=${segment(tool.name)}` }, t('calls.audit'))),
     h('details', {}, h('summary', {}, t('tools.input')), listing(json(tool.inputSchema), t('tools.input'))),
