@@ -156,8 +156,13 @@ func (f *files) checkpoint() error {
 	return f.locked(f.sign)
 }
 
+// lockTime bounds the wait for another process that holds the log where no call waits: meanwhile nobody can write.
+const lockTime = 3 * time.Second
+
 func (f *files) locked(do func() error) error {
-	if err := f.enter(context.Background()); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	if err := f.enter(ctx); err != nil {
 		return err
 	}
 	defer f.leave()
@@ -178,10 +183,7 @@ func (f *files) sync(seq uint64) error {
 	if f.synced >= seq {
 		return nil
 	}
-	if err := f.flushed(); err != nil {
-		return err
-	}
-	return nil
+	return f.flushed()
 }
 
 // flushed is flush with syncing held.

@@ -37,11 +37,13 @@ type table struct {
 
 	mu      sync.Mutex // guards what follows
 	waiting []*pending
-	writing bool // a goroutine writes what waits
-	failed  bool // the last batch could not be written
+	writing bool  // a goroutine writes what waits
+	failed  error // why the last batch could not be written; nil: it could
 	closed  bool
 	seen    chain // the end of the log when this process wrote last
 	done    sync.WaitGroup
+
+	trying sync.Mutex // held by who looks whether it can be written again
 }
 
 // pending is a record that waits to be written.
@@ -178,7 +180,7 @@ func (t *table) change(ctx context.Context, f func(*end) error) error {
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed = err != nil; t.failed {
+	if t.failed = err; err != nil {
 		return err
 	}
 	t.seen = e.chain
@@ -186,20 +188,29 @@ func (t *table) change(ctx context.Context, f func(*end) error) error {
 	return nil
 }
 
-// ready asks the database only after a failure. Then it writes a checkpoint: on a disk that is full, looking would succeed.
+// ready asks the database only after a failure, and one caller at a time: the others hear of the failure at once. It writes a checkpoint: on a
+// disk that is full, looking would succeed.
 func (t *table) ready() error {
-	t.mu.Lock()
-	failed, closed := t.failed, t.closed
-	t.mu.Unlock()
-	switch {
-	case closed:
-		return ErrClosed
-	case !failed:
+	if err := t.state(); err == nil || errors.Is(err, ErrClosed) || !t.trying.TryLock() {
+		return err
+	}
+	defer t.trying.Unlock()
+	if t.state() == nil { // since somebody else has written
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	return t.change(ctx, (*end).sign)
+}
+
+// state is why nothing can be written, as far as is known.
+func (t *table) state() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return ErrClosed
+	}
+	return t.failed
 }
 
 func (t *table) checkpoint() error {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // end is the end of the log in a table, within a transaction: what is there, and what is to be added.
@@ -142,30 +144,57 @@ func (e *end) count(s *stats) {
 	}
 }
 
+// removedAtOnce is how many records are removed in one turn, for which all replicas wait.
+const removedAtOnce = 5000
+
 // expire removes records that are too old, a tenth of Options.Retain or more at a time, and says so in the log, for Verify begins with what
-// is left.
+// is left. They go in the order of the log, and none goes while one before it has to stay.
 func (t *table) expire(ctx context.Context) error {
 	retain := t.options.Retain
 	if retain == 0 {
 		return nil
 	}
-	now := t.options.Now()
-	return t.options.Store.UpdateInTurn(ctx, turn, func(tx *sql.Tx) error {
-		var first, last, oldest int64
-		err := tx.QueryRowContext(ctx, "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(min(time), 0) FROM audit_record WHERE time < $1",
-			now.Add(-retain).UnixMilli()).Scan(&first, &last, &oldest)
-		if err != nil || last == 0 || oldest > now.Add(-retain-retain/10).UnixMilli() {
+	tooOld := t.options.Now().Add(-retain)
+	for begin := tooOld.Add(-retain / 10); ; begin = tooOld {
+		if n, err := t.removeSome(ctx, begin, tooOld); err != nil || n < removedAtOnce {
 			return err
 		}
-		return t.remove(ctx, tx, first, last)
+	}
+}
+
+// stamp is a record without its line.
+type stamp struct{ seq, time int64 }
+
+func scanStamp(rows *sql.Rows) (s stamp, err error) {
+	err = rows.Scan(&s.seq, &s.time)
+	return s, err
+}
+
+// removeSome removes the oldest records if the first is from before begin: those up to the first one that is not too old, and not the last of
+// all, for the next to hang on. It returns how many.
+func (t *table) removeSome(ctx context.Context, begin, tooOld time.Time) (n int, err error) {
+	err = t.options.Store.UpdateInTurn(ctx, turn, func(tx *sql.Tx) error {
+		n = 0
+		oldest, err := store.Select(ctx, tx, scanStamp, "SELECT seq, time FROM audit_record ORDER BY seq LIMIT $1", removedAtOnce+1)
+		if err != nil || len(oldest) == 0 || oldest[0].time > begin.UnixMilli() {
+			return err
+		}
+		for n < len(oldest)-1 && oldest[n].time < tooOld.UnixMilli() {
+			n++
+		}
+		if n == 0 {
+			return nil
+		}
+		return t.remove(ctx, tx, oldest[0].seq, oldest[n-1].seq)
 	})
+	return n, err
 }
 
 // remove removes the records up to last.
 func (t *table) remove(ctx context.Context, tx *sql.Tx, first, last int64) error {
 	e, err := t.end(ctx, tx)
-	if err != nil || uint64(last) >= e.chain.seq {
-		return err // one stays, for the next to hang on
+	if err != nil {
+		return err
 	}
 	var line []byte
 	if err := tx.QueryRowContext(ctx, "SELECT line FROM audit_record WHERE seq = $1", last).Scan(&line); err != nil {

@@ -3,6 +3,7 @@
 package audit_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/hako-run/hako/host/audit"
@@ -24,6 +25,11 @@ func TestTableOutage(t *testing.T) {
 		t.Error("ready without a database")
 	}
 	server.Start(t)
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() { _ = l.Ready() }) // of many who ask at once, one tries
+	}
+	asking.Wait()
 	if err := l.Ready(); err != nil {
 		t.Errorf("not ready after the outage: %v", err)
 	}

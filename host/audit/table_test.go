@@ -204,6 +204,55 @@ func TestTableExpires(t *testing.T) {
 	}
 }
 
+// A record that is late, or whose time is wrong, does not take newer ones with it that stand before it.
+func TestTableExpiresInOrder(t *testing.T) {
+	t.Parallel()
+	s := shared(t, postgrestest.Start(t))
+	l := open(t, audit.Options{Store: s, Key: key, Retain: time.Hour})
+	appendCalls(t, l, 3)
+	if err := l.Append(t.Context(), &audit.Event{Time: time.Now().Add(-1000 * time.Hour), Type: audit.TypeCall}); err != nil {
+		t.Fatal(err)
+	}
+	appendCalls(t, l, 1)
+	if err := l.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if report := verifyTable(t, s); !report.OK() || report.First != 1 || report.Records != 5 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// However much is too old, others take their turns meanwhile.
+func TestTableExpiresInParts(t *testing.T) {
+	t.Parallel()
+	s := shared(t, postgrestest.Start(t))
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	l := open(t, audit.Options{Store: s, Key: key, Retain: time.Hour, Now: func() time.Time { return now }})
+	const all = 5100
+	var done sync.WaitGroup
+	for range 100 {
+		done.Go(func() {
+			for range all / 100 {
+				if err := l.Append(t.Context(), call("many")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	now = now.Add(2 * time.Hour)
+	if err := l.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := audit.In(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 10)
+	if err != nil || len(removed) != 2 {
+		t.Errorf("removed in %d parts, %v", len(removed), err)
+	}
+	if report := verifyTable(t, s); !report.OK() || report.First < all || report.Records > 10 {
+		t.Errorf("%+v", report)
+	}
+}
+
 // Records have the time of the database, whatever the clock of the machine says that wrote them.
 func TestTableGoesByTheClockOfTheStore(t *testing.T) {
 	t.Parallel()
