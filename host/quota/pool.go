@@ -26,11 +26,15 @@ type share struct {
 	asking chan struct{} // full while somebody asks the pool
 
 	tokens int       // calls of the rate
-	empty  time.Time // until when there are no more, as far as is known
+	dry    time.Time // until when there are no more, as far as is known
 	slots  int       // calls at once
+	alone  time.Time // until when the pool is not asked, because it did not answer
 }
 
 func newShare() *share { return &share{asking: make(chan struct{}, 1)} }
+
+// aloneTime is for how long a replica goes by its own calls after the pool has not answered, so that calls do not wait for it one after the other.
+const aloneTime = 5 * time.Second
 
 // batch is how many calls of the rate are taken at once.
 func (r *Rule) batch() int { return min(max(1, cmp.Or(r.Burst, r.Rate)/10), 100) }
@@ -38,83 +42,85 @@ func (r *Rule) batch() int { return min(max(1, cmp.Or(r.Burst, r.Rate)/10), 100)
 // spare is how many calls at once a replica keeps beyond those that it needs.
 func (r *Rule) spare() int { return r.Concurrent / 8 }
 
-// supply asks the pool where the share is used up. It waits for whoever asks already.
-func (l *Limiter) supply(u *use, now time.Time) {
-	if l.options.Pool == nil || !l.lacks(u, now) {
-		return
-	}
+// supply asks the pool for what the share lacks, after whoever asks already. It fails if there is nothing left.
+func (l *Limiter) supply(u *use, now time.Time) error {
 	u.share.asking <- struct{}{}
 	defer func() { <-u.share.asking }()
-	if !l.lacks(u, now) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
 	defer cancel()
-	l.supplyTokens(ctx, u, now)
-	l.supplySlots(ctx, u)
+	if err := l.supplyTokens(ctx, u, now); err != nil {
+		return err
+	}
+	return l.supplySlots(ctx, u, now)
 }
 
 // lacks reports whether the share has nothing left for a call, although the pool may have.
-func (l *Limiter) lacks(u *use, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return u.lacksTokens(now) || u.lacksSlots()
-}
+func (u *use) lacks(now time.Time) bool { return u.lacksTokens(now) || u.lacksSlots(now) }
 
 func (u *use) lacksTokens(now time.Time) bool {
-	return u.rule.Rate > 0 && u.share.tokens < 1 && !now.Before(u.share.empty)
+	return u.rule.Rate > 0 && u.share.tokens < 1 && !now.Before(u.share.alone)
 }
 
-func (u *use) lacksSlots() bool { return u.rule.Concurrent > 0 && u.share.slots <= u.running }
-
-// supplyTokens takes a batch. If the pool cannot be asked, this replica goes by what it has let pass itself.
-func (l *Limiter) supplyTokens(ctx context.Context, u *use, now time.Time) {
-	l.mu.Lock()
-	need := u.lacksTokens(now)
-	l.mu.Unlock()
-	if !need {
-		return
-	}
-	taken, wait, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, u.rule.batch())
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		l.options.Logger.Warn("share a quota with other replicas", "quota", u.rule.Name, "err", err)
-		taken = 1
-	}
-	u.share.tokens += taken
-	if taken == 0 {
-		u.share.empty = now.Add(wait)
-	}
+func (u *use) lacksSlots(now time.Time) bool {
+	return u.rule.Concurrent > 0 && u.share.slots <= u.running && !now.Before(u.share.alone)
 }
 
-func (l *Limiter) supplySlots(ctx context.Context, u *use) {
-	l.mu.Lock()
-	need, n := u.lacksSlots(), min(u.rule.Concurrent, u.running+1+u.rule.spare())
-	l.mu.Unlock()
-	if !need {
-		return
-	}
-	have, err := l.options.Pool.Slots(ctx, u.key, &u.rule, n)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		l.options.Logger.Warn("share a quota with other replicas", "quota", u.rule.Name, "err", err)
-		have = u.running + 1
-	}
-	u.share.slots = have
-}
-
-// left is full where the quota is shared: what the share does not have is another replica's.
-func (u *use) left(now time.Time) error {
-	switch {
-	case u.rule.Concurrent > 0 && u.running >= u.share.slots:
-		return u.tooMany()
-	case u.rule.Rate > 0 && u.share.tokens < 1:
-		wait := u.share.empty.Sub(now)
+// empty says that there is no need to ask: the bucket is not full again before some time.
+func (u *use) empty(now time.Time) error {
+	if wait := u.share.dry.Sub(now); u.lacksTokens(now) && wait > 0 {
 		return u.tooOften(max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second))
 	}
 	return nil
+}
+
+// supplyTokens takes a batch, unless somebody else just has.
+func (l *Limiter) supplyTokens(ctx context.Context, u *use, now time.Time) error {
+	l.mu.Lock()
+	need, err := u.lacksTokens(now), u.empty(now)
+	l.mu.Unlock()
+	if !need || err != nil {
+		return err
+	}
+	taken, wait, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, u.rule.batch())
+	if err != nil {
+		l.away(u, err)
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if u.share.tokens += taken; taken == 0 {
+		u.share.dry = now.Add(max(wait, time.Millisecond))
+	}
+	return u.empty(now)
+}
+
+// supplySlots asks for one more than there are calls, and some to spare.
+func (l *Limiter) supplySlots(ctx context.Context, u *use, now time.Time) error {
+	l.mu.Lock()
+	need, running := u.lacksSlots(now), u.running
+	l.mu.Unlock()
+	if !need {
+		return nil
+	}
+	have, err := l.options.Pool.Slots(ctx, u.key, &u.rule, min(u.rule.Concurrent, running+1+u.rule.spare()))
+	if err != nil {
+		l.away(u, err)
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if u.share.slots = have; have <= running {
+		return u.tooMany()
+	}
+	return nil
+}
+
+// away makes this replica go by its own calls for a while.
+func (l *Limiter) away(u *use, err error) {
+	l.options.Logger.Warn("share a quota with other replicas", "quota", u.rule.Name, "err", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u.share.alone = l.options.Now().Add(aloneTime)
 }
 
 // giveBack returns what is not needed, and says that this replica still needs the rest.
@@ -135,23 +141,25 @@ func (l *Limiter) giveBack(u *use) {
 	u.share.slots = min(slots, keep)
 	l.mu.Unlock()
 	if tokens > 0 {
-		_, _, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, -tokens)
-		l.warn(u, err)
+		if _, _, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, -tokens); err != nil {
+			l.away(u, err)
+			return
+		}
 	}
 	if slots > 0 {
-		_, err := l.options.Pool.Slots(ctx, u.key, &u.rule, keep)
-		l.warn(u, err)
+		have, err := l.options.Pool.Slots(ctx, u.key, &u.rule, keep)
+		if err != nil {
+			l.away(u, err)
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		u.share.slots = min(u.share.slots, have) // others may have taken it for left behind
 	}
 }
 
 // idleShare is after what time without a call all of a share goes back.
 const idleShare = time.Second
-
-func (l *Limiter) warn(u *use, err error) {
-	if err != nil {
-		l.options.Logger.Warn("share a quota with other replicas", "quota", u.rule.Name, "err", err)
-	}
-}
 
 // shared lists what has something of a pool.
 func (l *Limiter) shared() (list []*use) {
@@ -160,8 +168,9 @@ func (l *Limiter) shared() (list []*use) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.options.Now()
 	for _, u := range l.used {
-		if u.share.tokens > 0 || u.share.slots > 0 {
+		if (u.share.tokens > 0 || u.share.slots > 0) && !now.Before(u.share.alone) {
 			list = append(list, u)
 		}
 	}

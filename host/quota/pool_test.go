@@ -77,6 +77,28 @@ func TestRateIsShared(t *testing.T) {
 	}
 }
 
+// Calls that come together each get what the pool still has, however small the batches are.
+func TestCallsThatComeTogether(t *testing.T) {
+	t.Parallel()
+	const limit = 7
+	all, _ := replicas(t, 1, quota.Rule{Name: "calls", Rate: 1, Burst: limit}, quota.Rule{Name: "at once", Concurrent: limit})
+	var passed atomic.Int64
+	var done sync.WaitGroup
+	for range limit {
+		done.Go(func() {
+			if _, err := all[0].Enter(quota.Call{}); err != nil {
+				t.Error(err)
+				return
+			}
+			passed.Add(1)
+		})
+	}
+	done.Wait()
+	if n, _, err := enter(all[0], 1, quota.Call{}); n != 0 || err == nil {
+		t.Errorf("one more than %d passes", passed.Load())
+	}
+}
+
 func TestCallsAtOnceAreShared(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]int{"few": 3, "many": 40} {
@@ -105,22 +127,57 @@ func TestCallsAtOnceAreShared(t *testing.T) {
 	}
 }
 
-// Without the store a replica goes by what it lets pass itself.
+// Without the store a replica goes by what it lets pass itself, and does not ask for each call.
 func TestPoolThatIsAway(t *testing.T) {
 	t.Parallel()
-	l := quota.New([]quota.Rule{{Name: "calls", Rate: 60, Burst: 5}, {Name: "at once", Concurrent: 50}}, &quota.Options{Pool: away{}})
+	pool := new(away)
+	l := quota.New([]quota.Rule{{Name: "calls", Rate: 60, Burst: 5}, {Name: "at once", Concurrent: 50}}, &quota.Options{Pool: pool})
 	if n, _, err := enter(l, 10, quota.Call{}); n != 5 {
 		t.Errorf("%d calls passed, %v", n, err)
+	}
+	l.Flush()
+	if n := pool.asked.Load(); n != 2 {
+		t.Errorf("the pool was asked %d times, want once for each quota", n)
 	}
 	l.Close()
 }
 
-type away struct{}
+type away struct{ asked atomic.Int64 }
 
-func (away) Tokens(context.Context, string, *quota.Rule, int) (int, time.Duration, error) {
+func (a *away) Tokens(context.Context, string, *quota.Rule, int) (int, time.Duration, error) {
+	a.asked.Add(1)
 	return 0, 0, errors.New("away")
 }
 
-func (away) Slots(context.Context, string, *quota.Rule, int) (int, error) {
+func (a *away) Slots(context.Context, string, *quota.Rule, int) (int, error) {
+	a.asked.Add(1)
 	return 0, errors.New("away")
+}
+
+// A ledger that does not answer is not asked for everybody in turn.
+func TestFlushGivesUp(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	var failure error
+	ledger := notes(func(used time.Duration) (time.Duration, error) {
+		if used > 0 {
+			asked++
+		}
+		return used, failure
+	})
+	l := quota.New([]quota.Rule{{Name: "computing", CPU: time.Hour}}, &quota.Options{Ledger: ledger})
+	for _, user := range []string{"aki", "yuki", "ken"} {
+		leave, err := l.Enter(quota.Call{User: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave(quota.StepsPerSecond)
+	}
+	failure = errors.New("away")
+	l.Flush()
+	failure = nil
+	l.Flush()
+	if asked != 1+3 {
+		t.Errorf("it was asked %d times, want once while it was away, and then for each", asked)
+	}
 }

@@ -155,23 +155,41 @@ func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
 	mine := l.uses(c, now)
 	for _, u := range mine {
 		l.learn(u)
-		l.supply(u, now)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, u := range mine {
-		err := u.full(now)
-		if err == nil && l.options.Pool != nil {
-			err = u.left(now)
+	for {
+		short, err := l.pass(mine, now)
+		if err == nil && short == nil {
+			return func(steps int64) { l.leave(mine, steps) }, nil
+		}
+		if err == nil {
+			err = l.supply(short, now)
 		}
 		if err != nil {
 			return nil, err
 		}
+		now = l.options.Now() // of which the pool may have taken some
+	}
+}
+
+// pass counts the call if there is room for it everywhere. Otherwise nothing has changed, and short is what the pool has to be asked for first.
+func (l *Limiter) pass(mine []*use, now time.Time) (short *use, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range mine {
+		if err := u.full(now); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range mine {
+		if l.options.Pool == nil || !u.lacks(now) {
+			continue
+		}
+		return u, u.empty(now)
 	}
 	for _, u := range mine {
 		u.take(now)
 	}
-	return func(steps int64) { l.leave(mine, steps) }, nil
+	return nil, nil
 }
 
 // uses lists what counts for the call.
@@ -327,10 +345,10 @@ func (l *Limiter) learn(u *use) {
 	}
 }
 
-// save tells the ledger, and learns what others have used. No call waits for it but the caller's.
-func (l *Limiter) save(u *use) {
+// save tells the ledger, and learns what others have used. No call waits for it but the caller's. It reports whether the ledger has answered.
+func (l *Limiter) save(u *use) bool {
 	if l.options.Ledger == nil {
-		return
+		return true
 	}
 	l.mu.Lock()
 	day, unsaved := u.day, u.unsaved
@@ -350,13 +368,16 @@ func (l *Limiter) save(u *use) {
 	case u.day == day:
 		u.computed = sum + u.unsaved
 	}
+	return err == nil
 }
 
 // Flush saves what was computed since the last time, and gives back what was taken of a Pool and not used. Whoever made the Limiter calls
 // it every few seconds.
 func (l *Limiter) Flush() {
 	for _, u := range l.unsaved() {
-		l.save(u)
+		if !l.save(u) {
+			break // the others would wait as long, and are there the next time
+		}
 	}
 	for _, u := range l.shared() {
 		l.giveBack(u)
