@@ -230,11 +230,12 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 	defer ticker.Stop()
 	for {
 		by, err := d.claim(context.WithoutCancel(ctx), q.ID)
-		if err == nil || !errors.Is(err, errWaiting) {
+		if !errors.Is(err, errWaiting) && !away(err) {
 			return by, err
 		}
 		select {
 		case <-answered:
+			answered = nil // it is in the store, as soon as that can be read
 		case <-ticker.C:
 		case <-asking.Done():
 			return d.give(ctx, q)
@@ -244,6 +245,11 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 			}
 		}
 	}
+}
+
+// away reports an error of the store that may pass while people think.
+func away(err error) bool {
+	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrLocked)
 }
 
 // await returns a channel that is closed when the question is answered in this process.
@@ -261,14 +267,26 @@ func (d *Desk) forget(id string) {
 	delete(d.waiting, id)
 }
 
-// askHere brings the answer of the person at the door. It fails if the person cannot be asked.
+// askHere brings the answer of the person at the door. It fails if the person cannot be asked, or the answer cannot be kept.
 func (d *Desk) askHere(ctx context.Context, q *Question, way Way) error {
 	yes, err := way.Ask(ctx, q)
 	if err != nil {
 		return err
 	}
-	_ = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: way.By}) // another answer may have been first
-	return nil
+	for {
+		err = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: way.By})
+		if errors.Is(err, ErrUnknown) {
+			return nil // another answer was first
+		}
+		if !away(err) {
+			return err
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // stranded ends a question whose asker cannot be asked after all, unless there are others.
