@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack/page"
@@ -82,6 +85,11 @@ func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, pe
 		return err
 	}
 	defer func() { err = closing(h, err) }()
+	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) error { return runDevSlack(ctx, c, f, h, g, logger, people) })
+}
+
+// runDevSlack connects the bot, and lets it go when people leave.
+func runDevSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, h *host.Host, g *government, logger *slog.Logger, people func(context.Context) error) (err error) {
 	door, err := newSlackDoor(ctx, c, h, g, &observation{numbers: metrics.New(thisBuild().Version)}, logger)
 	if err != nil {
 		return err

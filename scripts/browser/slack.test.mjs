@@ -1,30 +1,13 @@
 // The page of hako dev slack: two people, a request that one of them makes and the other has to agree to, on a desktop and on a phone.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
-import { accessible, clean, narrow, root, shoot, startChromium } from './chromium.mjs'
+import { accessible, clean, narrow, shoot, startChromium } from './chromium.mjs'
+import { startSlack } from './slack.mjs'
 
 const aki = 'U0000000A1' // one of the leads, reads Japanese
 const ken = 'U0000000K1'
-
-/** startSlack runs hako dev slack, and resolves to the address that it prints. */
-async function startSlack() {
-  const child = spawn(process.env.HAKO ?? path.join(root, 'bin/hako'), ['dev', 'slack', '--address', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const exited = new Promise(resolve => child.once('exit', resolve))
-  const url = await new Promise((resolve, reject) => {
-    let log = ''
-    child.stderr.on('data', chunk => {
-      log += chunk
-      const found = log.match(/http:\S+\?token=\w+/)
-      if (found) resolve(found[0])
-    })
-    exited.then(() => reject(new Error(`hako dev slack ended:\n${log}`)))
-  })
-  return { url, async stop() { child.kill('SIGTERM'); await exited } }
-}
 
 describe('hako dev slack', () => {
   let chromium, slack

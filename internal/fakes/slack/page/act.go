@@ -30,14 +30,19 @@ type act struct {
 	Value   string   `json:"value"`
 }
 
+// read reads who a request comes from, and what they do.
+func (p *page) read(w http.ResponseWriter, r *http.Request, into any) (me string, err error) {
+	if me, err = p.person(r); err == nil {
+		err = json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(into)
+	}
+	return me, err
+}
+
 // take is a handler that does what a person does in a channel that they are in.
 func (p *page) take(do func(ctx context.Context, me string, a *act) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		me, err := p.person(r)
 		a := new(act)
-		if err == nil {
-			err = json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(a)
-		}
+		me, err := p.read(w, r, a)
 		in := func(c channel) bool { return c.ID == a.Channel }
 		if err == nil && !slices.ContainsFunc(p.workspace(me).Channels, in) {
 			err = errors.New("you are not in that channel")
@@ -105,6 +110,41 @@ func (p *page) press(ctx context.Context, me string, a *act) error {
 
 func (p *page) stop(ctx context.Context, me string, a *act) error {
 	return p.Slack.Stop(ctx, me, a.Channel, a.Thread)
+}
+
+// submit sends a modal, and answers what is wrong with it, by block. Without any of that it is closed.
+func (p *page) submit(w http.ResponseWriter, r *http.Request) {
+	var sent struct {
+		View   string              `json:"view"`
+		Values map[string][]string `json:"values"`
+	}
+	me, err := p.read(w, r, &sent)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	problems, err := p.Slack.Fill(r.Context(), me, sent.View, sent.Values)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": problems}) // the browser is gone if it fails
+}
+
+// leave closes a modal.
+func (p *page) leave(w http.ResponseWriter, r *http.Request) {
+	var left struct {
+		View string `json:"view"`
+	}
+	me, err := p.read(w, r, &left)
+	if err == nil {
+		err = p.Slack.CloseView(me, left.View)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // upload takes a file, to be sent with the next message.

@@ -1,5 +1,6 @@
 // Package page is a small web client of the stand-in for Slack. What the bot writes is shown about as Slack shows it, and whoever sits there
-// can be one person after the other: write, press buttons, stop answers, send files and type commands. The bot does not know the difference.
+// can be one person after the other: write, press buttons, fill in modals, stop answers, send files and type commands. The bot does not know
+// the difference.
 package page
 
 import (
@@ -54,6 +55,8 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("POST /api/commands", p.take(p.command))
 	mux.HandleFunc("POST /api/presses", p.take(p.press))
 	mux.HandleFunc("POST /api/stops", p.take(p.stop))
+	mux.HandleFunc("POST /api/submissions", p.submit)
+	mux.HandleFunc("POST /api/closings", p.leave)
 	return guard(http.NewCrossOriginProtection().Handler(p.login(mux)))
 }
 

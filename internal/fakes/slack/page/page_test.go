@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -46,9 +47,9 @@ func open(t *testing.T) (*slack.Server, *httptest.Server, *http.Client) {
 	return s, server, client
 }
 
-func get(t *testing.T, client *http.Client, url string) (int, string) {
+func get(t *testing.T, client *http.Client, address string) (int, string) {
 	t.Helper()
-	response, err := client.Get(url)
+	response, err := client.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +89,13 @@ func TestGuard(t *testing.T) {
 		}, 400},
 		"no JSON":                  {friend, "POST", "/api/messages?as=" + ken, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{`)) }, 400},
 		"a file that is not there": {friend, "GET", "/api/files/F1", nil, 404},
+		"a modal that is not one": {friend, "POST", "/api/closings?as=" + ken, func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader(`{"view":"V1"}`))
+		}, 400},
+		"what is written into one": {friend, "POST", "/api/submissions?as=" + ken, func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader(`{"view":"V1","values":{"b":["x"]}}`))
+		}, 502},
+		"into one, without the cookie": {stranger, "POST", "/api/submissions?as=" + ken, nil, 401},
 		"a message that is not one": {friend, "POST", "/api/presses?as=" + ken, func(r *http.Request) {
 			r.Body = io.NopCloser(strings.NewReader(`{"channel":"` + general + `","ts":"1.1"}`))
 		}, 502},
@@ -164,6 +172,85 @@ func TestStream(t *testing.T) {
 	event(t, stream, "messages", &messages)
 	if len(messages) != 1 || messages[0].Author != ken || messages[0].Text != "&lt;b&gt; &amp; <@"+aki+">" {
 		t.Errorf("%+v", messages)
+	}
+}
+
+// TestModals: a modal is shown to whom it is for, takes what is offered alone, and goes when the app has taken it.
+func TestModals(t *testing.T) {
+	t.Parallel()
+	s, server, client := open(t)
+	client.Timeout = 2 * time.Minute
+	s.AckTime = time.Minute
+	told := make(chan string, 2)
+	replies := make(chan string, 2)
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		payload := r.FormValue("payload")
+		if told <- payload; strings.Contains(payload, "view_submission") {
+			_, _ = io.WriteString(w, <-replies)
+		}
+	}))
+	t.Cleanup(app.Close)
+	s.UseHTTP(app.URL, "secret")
+	if err := s.Click(t.Context(), ken, slack.Message{Channel: general, TS: "1.1"}, "open", ""); err != nil {
+		t.Fatal(err)
+	}
+	var click struct {
+		Trigger string `json:"trigger_id"`
+	}
+	if err := json.Unmarshal([]byte(<-told), &click); err != nil {
+		t.Fatal(err)
+	}
+	api := httptest.NewServer(s)
+	t.Cleanup(api.Close)
+	sent := url.Values{"token": {"xoxb-test"}, "trigger_id": {click.Trigger}, "view": {`{"type":"modal","title":{"text":"T"},"submit":{"text":"Send"},"blocks":[{"type":"input","block_id":"b",
+		"label":{"text":"L"},"element":{"type":"static_select","action_id":"a","options":[{"text":{"text":"One"},"value":"1"}]}}]}`}}
+	if response, err := client.PostForm(api.URL+"/api/views.open", sent); err != nil || response.Body.Close() != nil {
+		t.Fatal(err)
+	}
+	modals := func(who string) (list []modal) {
+		t.Helper()
+		response, err := client.Get(server.URL + "/api/stream?as=" + who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		event(t, bufio.NewReader(response.Body), "modals", &list)
+		return list
+	}
+	post := func(path, body string) (int, string) {
+		t.Helper()
+		response, err := client.Post(server.URL+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	list := modals(ken)
+	if len(list) != 1 || !strings.Contains(string(list[0].View), `"title"`) || len(modals(aki)) != 0 {
+		t.Fatalf("%+v", list)
+	}
+	view := list[0].ID
+	if status, text := post("/api/submissions?as="+aki, `{"view":"`+view+`"}`); status != http.StatusBadGateway {
+		t.Errorf("somebody else's: %d %s", status, text)
+	}
+	replies <- `{"response_action":"errors","errors":{"b":"no"}}`
+	if _, text := post("/api/submissions?as="+ken, `{"view":"`+view+`","values":{"b":["7"],"other":["x"]}}`); text != `{"errors":{"b":"no"}}`+"\n" {
+		t.Errorf("%s", text)
+	}
+	if got := <-told; !strings.Contains(got, `"values":{"b":{"a":{"selected_option":null,"type":"static_select"}}}`) {
+		t.Errorf("%s", got)
+	}
+	replies <- ""
+	if _, text := post("/api/submissions?as="+ken, `{"view":"`+view+`","values":{"b":["1"]}}`); text != `{"errors":null}`+"\n" {
+		t.Errorf("%s", text)
+	}
+	if got := <-told; !strings.Contains(got, `"value":"1"`) || len(modals(ken)) != 0 {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -62,6 +62,12 @@ type attached struct {
 	Size int    `json:"size"`
 }
 
+// modal is one that the person sees. View is the app's own.
+type modal struct {
+	ID   string          `json:"id"`
+	View json.RawMessage `json:"view"`
+}
+
 // gather is how long changes are gathered before they are sent, alive how often something is sent in any case.
 const (
 	gather = 30 * time.Millisecond
@@ -69,7 +75,7 @@ const (
 )
 
 // stream sends what the person sees, and then what changes of it, as server-sent events: "workspace", "messages" (those that are new or have
-// changed) and "sessions" (statuses by "CHANNEL:THREAD").
+// changed), "sessions" (statuses by "CHANNEL:THREAD") and "modals" (those that are open).
 func (p *page) stream(w http.ResponseWriter, r *http.Request) {
 	me, err := p.person(r)
 	if err != nil {
@@ -110,6 +116,7 @@ func (p *page) send(w http.ResponseWriter, me string, sent map[string][]byte) er
 			messages = append(messages, m)
 		}
 	}
+	modals := p.modals(me)
 	for _, e := range []struct {
 		name  string
 		value any
@@ -118,6 +125,7 @@ func (p *page) send(w http.ResponseWriter, me string, sent map[string][]byte) er
 		{"workspace", space, fresh("workspace", space)},
 		{"sessions", p.Slack.Sessions(), fresh("sessions", p.Slack.Sessions())},
 		{"messages", messages, len(messages) > 0},
+		{"modals", modals, fresh("modals", modals)},
 	} {
 		encoded, _ := json.Marshal(e.value)
 		if !e.due {
@@ -155,6 +163,17 @@ func (p *page) messages(space *workspace) []message {
 			continue
 		}
 		list = append(list, p.shown(m))
+	}
+	return list
+}
+
+// modals are those that the person sees, the last one on top.
+func (p *page) modals(me string) []modal {
+	list := []modal{}
+	for _, v := range p.Slack.Views() {
+		if v.Open && v.User == me {
+			list = append(list, modal{v.ID, json.RawMessage(v.Raw)})
+		}
 	}
 	return list
 }

@@ -1,10 +1,13 @@
-// Package play acts scenes in the stand-in for Slack: people write and press buttons, line by line, and what they see is written down.
+// Package play acts scenes in the stand-in for Slack: people write, press buttons and fill in modals, line by line, and what they see is written
+// down.
 //
 //	# a remark
 //	ken in #general: @hako What is the weather in Tokyo?
 //	ken in thread: And tomorrow?
 //	aki to hako: hello
 //	aki presses Approve
+//	ken fills in Your name: Ken
+//	ken presses Send
 package play
 
 import (
@@ -27,8 +30,10 @@ type stage struct {
 	out       io.Writer
 	// channel and thread are where somebody wrote last.
 	channel, thread string
-	// shown is what was written down of each message.
+	// shown is what was written down of each message and modal.
 	shown map[string]string
+	// modals are those that have come up, by their identifiers.
+	modals map[string]*modal
 }
 
 // patience is how long a line waits for what follows from it.
@@ -37,7 +42,7 @@ const patience = 2 * time.Minute
 // Scene acts the lines of in, each once all that followed from the one before has happened, and writes to out what people see. bot is the
 // bot's user ID, name what people mention it by. The error names the line that is not understood, or after which nothing happened.
 func Scene(ctx context.Context, server *slack.Server, bot, name string, in io.Reader, out io.Writer) error {
-	s := &stage{slack: server, bot: bot, name: name, out: out, shown: map[string]string{}}
+	s := &stage{slack: server, bot: bot, name: name, out: out, shown: map[string]string{}, modals: map[string]*modal{}}
 	lines := bufio.NewScanner(in)
 	for number := 1; lines.Scan(); number++ {
 		line := strings.TrimSpace(lines.Text())
@@ -57,27 +62,29 @@ func Scene(ctx context.Context, server *slack.Server, bot, name string, in io.Re
 var (
 	writes  = regexp.MustCompile(`^(\S+) (in (?:#\S+|thread)|to \S+): (.+)$`)
 	presses = regexp.MustCompile(`^(\S+) presses (.+)$`)
+	fills   = regexp.MustCompile(`^(\S+) fills in (.+?):(?: (.*))?$`)
 )
 
 // act does what a line says, and waits for what follows.
 func (s *stage) act(ctx context.Context, line string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	m := writes.FindStringSubmatch(line)
-	if m == nil {
-		m = presses.FindStringSubmatch(line)
+	var do func(user string) error
+	var name string
+	if m := writes.FindStringSubmatch(line); m != nil {
+		name, do = m[1], func(user string) error { return s.write(ctx, user, m[2], m[3]) }
+	} else if m := presses.FindStringSubmatch(line); m != nil {
+		name, do = m[1], func(user string) error { return s.press(ctx, user, m[2]) }
+	} else if m := fills.FindStringSubmatch(line); m != nil {
+		name, do = m[1], func(user string) error { return s.fill(user, m[2], m[3]) }
+	} else {
+		return fmt.Errorf("%q is neither \"NAME in #CHANNEL: TEXT\", \"NAME in thread: TEXT\", \"NAME to %s: TEXT\", \"NAME presses BUTTON\" nor \"NAME fills in FIELD: TEXT\"", line, s.name)
 	}
-	if m == nil {
-		return fmt.Errorf("%q is neither \"NAME in #CHANNEL: TEXT\", \"NAME in thread: TEXT\", \"NAME to %s: TEXT\" nor \"NAME presses BUTTON\"", line, s.name)
-	}
-	user := s.user(m[1])
+	user := s.user(name)
 	if user == "" {
-		return fmt.Errorf("nobody is called %s here", m[1])
+		return fmt.Errorf("nobody is called %s here", name)
 	}
-	if len(m) == 3 {
-		return s.press(ctx, user, m[2])
-	}
-	return s.write(ctx, user, m[2], m[3])
+	return do(user)
 }
 
 // user is the ID of a name.
@@ -128,19 +135,33 @@ func (s *stage) place(user, where string) string {
 	return ""
 }
 
-// press presses the last button of that name.
+// press presses a button of the modal that the user sees, or else the last one of that name.
 func (s *stage) press(ctx context.Context, user, label string) error {
-	messages := s.slack.Messages()
+	if v, ok := s.top(user); ok {
+		switch label {
+		case v.Sent.Submit.Text:
+			return s.send(ctx, user, v)
+		case v.Sent.Close.Text:
+			return s.slack.CloseView(user, v.ID)
+		}
+	}
+	messages, views := s.slack.Messages(), len(s.slack.Views())
 	for _, m := range slices.Backward(messages) {
 		for _, b := range buttons(m) {
 			if b.label != label {
 				continue
 			}
-			if err := s.slack.Click(ctx, user, m, b.action, b.value); err != nil {
+			if err := s.slack.Click(ctx, user, m, b.action, b.value); err != nil || b.page {
 				return err
 			}
 			s.channel, s.thread = m.Channel, m.Thread
-			return s.until(ctx, func() bool { return s.followed(m, len(messages), user) && s.settled("") })
+			err := s.until(ctx, func() bool {
+				return len(s.slack.Views()) > views || s.followed(m, len(messages), user) && s.settled("")
+			})
+			if v, ok := s.top(user); ok && len(s.slack.Views()) > views {
+				s.modal(v).from = m
+			}
+			return err
 		}
 	}
 	return fmt.Errorf("there is no button %q", label)
@@ -148,12 +169,16 @@ func (s *stage) press(ctx context.Context, user, label string) error {
 
 // followed reports whether something came of a press: the message is another, or the user was told something.
 func (s *stage) followed(pressed slack.Message, before int, user string) bool {
-	now := s.slack.Messages()
-	same := func(m slack.Message) bool {
-		return m.Channel == pressed.Channel && m.TS == pressed.TS && m.Blocks == pressed.Blocks
-	}
 	told := func(m slack.Message) bool { return m.Ephemeral == user }
-	return slices.ContainsFunc(now[before:], told) || !slices.ContainsFunc(now, same)
+	return slices.ContainsFunc(s.slack.Messages()[before:], told) || s.changed(pressed)
+}
+
+// changed reports whether a message is another than it was.
+func (s *stage) changed(before slack.Message) bool {
+	same := func(m slack.Message) bool {
+		return m.Channel == before.Channel && m.TS == before.TS && m.Blocks == before.Blocks
+	}
+	return !slices.ContainsFunc(s.slack.Messages(), same)
 }
 
 // settled reports whether the bot has nothing more to do in the thread after the message ts: it has answered, or waits for people.
@@ -168,7 +193,7 @@ func (s *stage) settled(ts string) bool {
 			return false
 		}
 		answered = answered || m.TS > ts
-		asked = asked || strings.Contains(m.Blocks, "hako_approve")
+		asked = asked || strings.Contains(m.Blocks, "hako_approve") || strings.Contains(m.Blocks, "hako_form")
 		waiting = waiting || m.Streaming && slices.ContainsFunc(m.Tasks, func(t slack.Task) bool { return t.Status == "pending" })
 	}
 	return answered && (status == "active" || status == "suspended" && asked && waiting)

@@ -13,17 +13,21 @@ import (
 // show writes down what has changed.
 func (s *stage) show() error {
 	for _, m := range s.slack.Messages() {
-		text := s.seen(m)
-		key := m.Channel + ":" + m.TS
-		if s.shown[key] == text {
-			continue
-		}
-		s.shown[key] = text
-		if _, err := io.WriteString(s.out, text+"\n"); err != nil {
+		if err := s.once(m.Channel+":"+m.TS, s.seen(m)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.showModals()
+}
+
+// once writes down what stands under key, unless it is the same as before.
+func (s *stage) once(key, text string) error {
+	if s.shown[key] == text {
+		return nil
+	}
+	s.shown[key] = text
+	_, err := io.WriteString(s.out, text+"\n")
+	return err
 }
 
 // seen is a message as people see it.
@@ -130,6 +134,7 @@ type block struct {
 		Text     json.RawMessage
 		ActionID string `json:"action_id"`
 		Value    string
+		URL      string
 		Positive labelled `json:"positive_button"`
 		Negative labelled `json:"negative_button"`
 	}
@@ -159,8 +164,11 @@ func (b block) text() string {
 	return text
 }
 
-// button is one that can be pressed.
-type button struct{ label, action, value string }
+// button is one that can be pressed. page says that it leads to an address, which nothing follows from.
+type button struct {
+	label, action, value string
+	page                 bool
+}
 
 func buttons(m slack.Message) []button {
 	var list []button
@@ -169,9 +177,9 @@ func buttons(m slack.Message) []button {
 			var l labelled
 			switch {
 			case e.Type == "feedback_buttons":
-				list = append(list, button{e.Positive.Text.Text, e.ActionID, e.Positive.Value}, button{e.Negative.Text.Text, e.ActionID, e.Negative.Value})
+				list = append(list, button{e.Positive.Text.Text, e.ActionID, e.Positive.Value, false}, button{e.Negative.Text.Text, e.ActionID, e.Negative.Value, false})
 			case e.Type == "button" && json.Unmarshal(e.Text, &l.Text) == nil:
-				list = append(list, button{l.Text.Text, e.ActionID, e.Value})
+				list = append(list, button{l.Text.Text, e.ActionID, e.Value, e.URL != ""})
 			}
 		}
 	}

@@ -34,7 +34,8 @@ function card(task, words) {
   return e;
 }
 
-const list = (blocks, context, act) => (Array.isArray(blocks) ? blocks : []).map((b) => block(b, context, act)).filter(Boolean);
+// list renders blocks. act may be missing where there are no buttons.
+export const list = (blocks, context, act) => (Array.isArray(blocks) ? blocks : []).map((b) => block(b, context, act)).filter(Boolean);
 
 function block(b, context, act) {
   switch (b.type) {
@@ -56,11 +57,19 @@ function text(t, context) {
 }
 
 function button(b, act) {
+  if (/^https?:\/\//.test(b.url ?? "")) return page(b, act);
   const e = element("button", { type: "button", className: b.style ?? "" }, b.text.text);
   e.addEventListener("click", () => {
     e.disabled = true;
     act({ action: b.action_id, value: b.value ?? "" }).finally(() => (e.disabled = false));
   });
+  return e;
+}
+
+// page is a button that leads to an address. The bot is told of it as well.
+function page(b, act) {
+  const e = element("a", { className: `button ${b.style ?? ""}`, href: b.url, target: "_blank", rel: "noopener noreferrer" }, b.text.text);
+  e.addEventListener("click", () => act({ action: b.action_id, value: b.value ?? "" }));
   return e;
 }
 

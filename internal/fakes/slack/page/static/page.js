@@ -3,10 +3,11 @@
 import { composer } from "./composer.js";
 import { element } from "./markup.js";
 import { message } from "./message.js";
+import { modal } from "./modal.js";
 import { wordsFor } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { me: new URLSearchParams(location.search).get("as") ?? "", space: null, sessions: {}, messages: new Map(), place: "", thread: "", asked: null };
+const state = { me: new URLSearchParams(location.search).get("as") ?? "", space: null, sessions: {}, modals: [], messages: new Map(), place: "", thread: "", asked: null };
 let words = wordsFor("en");
 let source = null;
 
@@ -51,7 +52,8 @@ async function send(thread, { text, files }) {
 // connect follows what the person sees.
 function connect(me) {
   source?.close();
-  Object.assign(state, { me, messages: new Map(), sessions: {} });
+  Object.assign(state, { me, messages: new Map(), sessions: {}, modals: [] });
+  modals();
   source = new EventSource(`api/stream?as=${encodeURIComponent(me)}`);
   source.addEventListener("workspace", (e) => {
     state.space = JSON.parse(e.data);
@@ -61,6 +63,10 @@ function connect(me) {
   source.addEventListener("sessions", (e) => {
     state.sessions = JSON.parse(e.data);
     session();
+  });
+  source.addEventListener("modals", (e) => {
+    state.modals = JSON.parse(e.data);
+    modals();
   });
   source.addEventListener("messages", (e) => {
     const fresh = JSON.parse(e.data);
@@ -206,6 +212,23 @@ function session() {
   $("session").replaceChildren(element("span", {}, text), stop);
 }
 
+// modals shows the last one that is open. One that is there stays as it is, with what was written into it.
+function modals() {
+  const top = state.modals.at(-1);
+  const shown = document.querySelector("dialog");
+  if (shown?.dataset.view === top?.id) return;
+  shown?.close();
+  shown?.remove();
+  if (!top || !state.space) return;
+  const dialog = modal(top.view, context(), {
+    submit: async (values) => (await (await post("submissions", { view: top.id, values })).json()).errors,
+    leave: () => post("closings", { view: top.id }),
+  });
+  dialog.dataset.view = top.id;
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 const compose = composer($("compose"), { send: (m) => send("", m), post: upload });
 const reply = composer($("reply"), { send: (m) => send(state.thread, m), post: upload });
 $("person").addEventListener("change", (e) => {
@@ -214,7 +237,7 @@ $("person").addEventListener("change", (e) => {
 });
 $("close").addEventListener("click", () => go(state.place, ""));
 document.addEventListener("keydown", (e) => {
-  if (e.key === "Escape" && state.thread && !e.isComposing) go(state.place, "");
+  if (e.key === "Escape" && state.thread && !state.modals.length && !e.isComposing) go(state.place, "");
 });
 
 connect(state.me);
