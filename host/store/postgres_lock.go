@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -21,13 +22,14 @@ const (
 	lockWait = 100 * time.Millisecond
 )
 
-// locks are the locks of one store: session advisory locks, all on one connection, which exists while any is held or asked for. So the
-// number of locks costs the server no connections.
+// locks are the locks of one store: session advisory locks, all on one connection, which is made for the first. So the number of locks costs
+// the server no connections.
 type locks struct {
 	engine *postgres
 	// turn is held by who uses conn.
-	turn chan struct{}
-	conn *pgx.Conn // nil: there is none
+	turn   chan struct{}
+	conn   *pgx.Conn // nil: there is none
+	closed bool
 
 	mu sync.Mutex // guards what follows
 	// names are taken within this process first: to the server all locks of one connection are one owner's.
@@ -58,8 +60,8 @@ func (e *postgres) lock(ctx context.Context, name string) (context.Context, func
 	switch {
 	case err == nil:
 		return held, release, nil
-	case ctx.Err() != nil:
-		return nil, nil, fmt.Errorf("store %s: lock %q: %w: %w", e.name(), name, ErrLocked, ctx.Err())
+	case errors.Is(err, ErrLocked):
+		return nil, nil, fmt.Errorf("store %s: lock %q: %w", e.name(), name, err)
 	}
 	return nil, nil, fmt.Errorf("lock %q: %w", name, e.explain(err))
 }
@@ -88,9 +90,12 @@ func waitToTry(ctx context.Context) error {
 	case <-time.After(lockWait/4 + rand.N(lockWait*3/4)):
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return waited(ctx)
 	}
 }
+
+// waited says that somebody else had the lock until ctx ended.
+func waited(ctx context.Context) error { return fmt.Errorf("%w: %w", ErrLocked, ctx.Err()) }
 
 // enter takes the lock among this process's goroutines.
 func (l *locks) enter(ctx context.Context, name string) error {
@@ -112,7 +117,7 @@ func (l *locks) enter(ctx context.Context, name string) error {
 		return nil
 	case <-ctx.Done():
 		l.forget(name)
-		return ctx.Err()
+		return waited(ctx)
 	}
 }
 
@@ -137,6 +142,18 @@ func (l *locks) forget(name string) {
 func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAnswer)
 	defer cancel()
+	held, err := l.ask(asking, ctx, name)
+	if err != nil && l.engine.lost(err) { // before anybody noticed
+		held, err = l.ask(asking, ctx, name)
+	}
+	if err != nil && asking.Err() != nil {
+		return nil, fmt.Errorf("store %s: %w: no answer within %v: calls succeed again when the server answers", l.engine.name(), ErrUnreachable, lockAnswer)
+	}
+	return held, err
+}
+
+// ask is one question of try's, in its turn, for which the time of asking is. A connection that fails is given up.
+func (l *locks) ask(asking, ctx context.Context, name string) (context.Context, error) {
 	if err := l.use(asking); err != nil {
 		return nil, err
 	}
@@ -152,7 +169,7 @@ func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 	return l.hold(ctx, name), nil
 }
 
-// hold makes the context of a lock that is there.
+// hold makes the context of a lock that is there. It is the caller's turn.
 func (l *locks) hold(ctx context.Context, name string) context.Context {
 	held, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	l.mu.Lock()
@@ -173,29 +190,36 @@ func (l *locks) use(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if l.conn == nil {
-		if l.conn, err = l.engine.connect(ctx); err != nil {
-			l.conn = nil
-			l.unuse()
-		}
+	switch {
+	case l.closed:
+		err = errClosed
+	case l.conn == nil:
+		l.conn, err = l.engine.connect(ctx)
+	}
+	if err != nil {
+		l.unuse()
 	}
 	return err
 }
 
+// errClosed is the error of Lock after Close.
+var errClosed = errors.New("the store is closed")
+
 func (l *locks) unuse() { <-l.turn }
 
-// drop gives the connection up, and with it all locks. It is the caller's turn.
+// drop gives the connection up, and with it all locks: first here, for the server gives them to others when it hears of it. It is the
+// caller's turn.
 func (l *locks) drop() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = l.conn.Close(ctx)
-	l.conn = nil
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	for name, end := range l.held {
 		end(ErrLockLost)
 		delete(l.held, name)
 	}
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = l.conn.Close(ctx)
+	l.conn = nil
 }
 
 // release gives one lock back, if it has not been lost.
@@ -208,13 +232,13 @@ func (l *locks) release(name string) {
 		return
 	}
 	end(context.Canceled)
-	ctx, cancel := context.WithTimeout(context.Background(), lockAnswer)
-	defer cancel()
 	l.turn <- struct{}{}
 	defer l.unuse()
 	if l.conn == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockAnswer)
+	defer cancel()
 	if _, err := l.conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", lockKey(name)); err != nil {
 		l.drop()
 	}
@@ -249,15 +273,16 @@ func (l *locks) ping() {
 }
 
 func (l *locks) close() {
+	l.turn <- struct{}{}
+	l.closed = true
+	if l.conn != nil {
+		l.drop()
+	}
+	l.unuse()
 	l.mu.Lock()
 	if l.stop != nil {
 		l.stop()
 	}
 	l.mu.Unlock()
 	l.done.Wait()
-	l.turn <- struct{}{}
-	defer l.unuse()
-	if l.conn != nil {
-		l.drop()
-	}
 }

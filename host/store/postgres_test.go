@@ -231,6 +231,46 @@ func TestOutages(t *testing.T) {
 	}
 }
 
+// Who asks for a lock right after an outage that nobody has noticed yet gets it, and one that cannot be had is not called taken.
+func TestLocksAndOutages(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t)
+	s := open(t, server.Database(t))
+	lock := func(ctx context.Context) error {
+		_, release, err := s.Lock(ctx, "mine")
+		if err == nil {
+			release()
+		}
+		return err
+	}
+	if err := lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Stop(t)
+	server.Start(t)
+	if err := lock(t.Context()); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+	soon, cancel := context.WithCancel(t.Context())
+	cancel()
+	resume := server.Pause(t)
+	if err := lock(soon); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrLocked) {
+		t.Errorf("of a server that hangs: %v", err)
+	}
+	resume()
+	server.Stop(t)
+	if err := lock(soon); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrLocked) {
+		t.Errorf("of a server that is away: %v", err)
+	}
+	server.Start(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(t.Context()); err == nil || s.engine.(*postgres).locks.conn != nil {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
 // A connection that was lost before the end of a transaction is nobody's trouble: it runs once more.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
