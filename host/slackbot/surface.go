@@ -306,7 +306,9 @@ func (s *surface) finish(ctx context.Context, answer *chat.Answer, err, cause er
 	if err := s.out.end(ctx, s.take(), err == nil); err != nil {
 		return err
 	}
-	return s.upload(ctx, answer)
+	err = s.upload(ctx, answer)
+	s.out.said = err == nil
+	return err
 }
 
 // broken is the turn as it stands, for whoever ends it.

@@ -51,7 +51,7 @@ type answerWriter struct {
 	below bool
 	// noted is what the journal knows of the message, notedTS which one that is.
 	noted, notedTS string
-	// said says that the journal knows that all is said.
+	// said says that all is said, and only the end of the message may be missing.
 	said bool
 }
 
