@@ -114,7 +114,7 @@ func (s *service) openAgents(ctx context.Context, a *app) (*agentRunners, error)
 		return nil, err
 	}
 	runners.change(first, s.config)
-	s.reloader.parts = []part{
+	s.reloader.others, s.reloader.parts = serveKeys, []part{
 		logPart(s.level), credentialsPart(s.credentials), pluginsPart(s.host, s.logger), upstreamsPart(s.upstreams), approvalsPart(s.government),
 		agentPart(runners),
 	}
@@ -154,7 +154,7 @@ func (s *service) followAgents(ctx context.Context, runners *agentRunners) error
 		return runners.run(ctx)
 	})
 	notify(notifyReady)
-	defer notify(notifyStopping)
+	context.AfterFunc(ctx, func() { notify(notifyStopping) })
 	return group.Wait()
 }
 

@@ -247,7 +247,7 @@ func TestAgentReload(t *testing.T) {
 	change(first+"], tenant: nobody", "", "agent.tenant: unknown tenant")
 	change(first+"], poll: soon", "", "agent.poll")
 	says(second, "still there")
-	change(first+", "+second+"]", "plugin: {probe: {prefix: x_}}\nhttp: {address: 127.0.0.1:1}\n", "applied=\"[agent.maxResult plugin.probe.prefix]\" restart=[http.address]")
+	change(first+", "+second+"]", "plugin: {probe: {prefix: x_}}\nhttp: {address: 127.0.0.1:1}\nmemoryBudget: 1GiB\n", "applied=\"[agent.maxResult plugin.probe.prefix]\" restart=[memoryBudget] others=[http.address]")
 	call := fake.Call(first, "", probeCall("x_probe_echo", map[string]any{"text": "a longer text"}))[0]
 	if got := agentResult(t, fake, first, call); !strings.Contains(got, "a longer text") {
 		t.Errorf("the plugin has not changed: %s", got)

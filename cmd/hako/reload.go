@@ -21,8 +21,10 @@ type reloader struct {
 	// started is the configuration that hako was started with. What cannot change while it runs stays as it is there.
 	started *config.Config
 	parts   []part
-	record  func(*audit.Event)
-	logger  *slog.Logger
+	// others are keys that this command does not use, with all below them: another one does, and follows them by itself.
+	others []string
+	record func(*audit.Event)
+	logger *slog.Logger
 
 	// inForce is the configuration in force, and outcome what became of the one that was read last.
 	inForce atomic.Pointer[config.Config]
@@ -56,6 +58,8 @@ type reloaded struct {
 	Applied []string
 	// Restart are the keys that differ from what hako was started with, and keep their old values until it is started again.
 	Restart []string
+	// Others are the keys with new values that other commands use, and this one does not.
+	Others []string
 	// Warnings are about settings that have no effect, and about plugins that do not work with theirs.
 	Warnings []string
 }
@@ -102,16 +106,19 @@ func (r *reloader) take(ctx context.Context) (*reloaded, error) {
 	if now := r.config().File; now != "" && next.File == "" {
 		return nil, fmt.Errorf("the configuration file %s is gone: put it back, or start hako again for the built-in default", now)
 	}
-	answer := &reloaded{Applied: []string{}, Restart: []string{}, Warnings: append([]string{}, next.Warnings...)}
+	answer := &reloaded{Applied: []string{}, Restart: []string{}, Others: []string{}, Warnings: append([]string{}, next.Warnings...)}
 	for _, key := range r.started.Changes(next) {
-		if !r.live(key, next) {
+		if !r.live(key, next) && !below(key, r.others) {
 			answer.Restart = append(answer.Restart, key)
 		}
 	}
 	next.Keep(r.started, answer.Restart)
 	for _, key := range r.config().Changes(next) {
-		if r.live(key, next) {
+		switch {
+		case r.live(key, next):
 			answer.Applied = append(answer.Applied, key)
+		case below(key, r.others):
+			answer.Others = append(answer.Others, key)
 		}
 	}
 	var puts []func() []string
@@ -133,8 +140,11 @@ func (r *reloader) take(ctx context.Context) (*reloaded, error) {
 }
 
 // takes reports whether the part takes up the key.
-func (p *part) takes(key string) bool {
-	return slices.ContainsFunc(p.keys, func(own string) bool { return config.Below(key, own) })
+func (p *part) takes(key string) bool { return below(key, p.keys) }
+
+// below reports whether a key is one of outer, or below one of them.
+func below(key string, outer []string) bool {
+	return slices.ContainsFunc(outer, func(one string) bool { return config.Below(key, one) })
 }
 
 // live reports whether a key that has another value in next can change without a restart.
@@ -155,7 +165,12 @@ func (r *reloader) note(by audit.Subject, answer *reloaded, err error) {
 	} else {
 		event.Detail["applied"], event.Detail["restart"] = strings.Join(answer.Applied, " "), strings.Join(answer.Restart, " ")
 		event.Detail["configuration"] = configDigest(r.config())
-		r.logger.Info("the configuration was read again", "applied", answer.Applied, "restart", answer.Restart)
+		read := []any{"applied", answer.Applied, "restart", answer.Restart}
+		if len(answer.Others) > 0 {
+			event.Detail["others"] = strings.Join(answer.Others, " ")
+			read = append(read, "others", answer.Others)
+		}
+		r.logger.Info("the configuration was read again", read...)
 		for _, warning := range answer.Warnings {
 			r.logger.Warn("the configuration in force", "err", warning)
 		}

@@ -76,7 +76,7 @@ func (r *reloader) forConsole(ctx context.Context, by audit.Subject) (*console.R
 	if err != nil {
 		return nil, err
 	}
-	return &console.Reloaded{Changed: answer.Applied, NeedRestart: answer.Restart, Warnings: answer.Warnings}, nil
+	return &console.Reloaded{Changed: answer.Applied, NeedRestart: answer.Restart, Others: answer.Others, Warnings: answer.Warnings}, nil
 }
 
 // problems are what somebody who operates the host should look at.

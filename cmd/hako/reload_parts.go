@@ -29,6 +29,12 @@ var liveKeys = struct{ log, credentials, plugins, upstreams, approvals, door, tl
 	slack:     []string{"slack", "llm", "chat", "locale", "outbound.proxy"},
 }
 
+// Keys that one command alone uses, with all below them: to the other, their changes do not matter.
+var (
+	agentKeys = []string{"agent"}
+	serveKeys = []string{"http", "mcp", "console", "slack", "llm", "chat"}
+)
+
 // quiet is what puts something in force that has nothing to say about it.
 func quiet(put func()) func() []string {
 	return func() []string { put(); return nil }
@@ -82,7 +88,7 @@ func troubled(before, after []host.Status) []string {
 			return s.Path == now.Path && s.State == now.State && s.Reason == now.Reason
 		})
 		if !was && now.State != host.Active {
-			list = append(list, fmt.Sprintf("plugin %s is %s: %s", now.Name, now.State, now.Reason))
+			list = append(list, fmt.Sprintf("plugin %s is %s: %s", pluginTitle(now), now.State, now.Reason))
 		}
 	}
 	return list

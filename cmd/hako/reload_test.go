@@ -102,7 +102,7 @@ func TestReload(t *testing.T) {
 	if status, _ := get(t, r.base()+"/healthz", http.Header{}); status != 200 {
 		t.Error(status)
 	}
-	r.reload("http: {address: '127.0.0.1:1'}\nmemoryBudget: 1GiB\nlog: {level: debug}\n", "restart=[memoryBudget]") // the flag --http stands above the file
+	r.reload("http: {address: '127.0.0.1:1'}\nmemoryBudget: 1GiB\nlog: {level: debug}\nagent: {poll: 9s}\n", "restart=[memoryBudget] others=[agent.poll]") // the flag --http stands above the file
 	if got := r.call("probe_echo", `{"text":"still here"}`); !strings.Contains(got, "still here") {
 		t.Error(got)
 	}

@@ -69,8 +69,16 @@ func (g *government) retention(inForce func() *config.Config) []background.Job {
 	return jobs
 }
 
-// join makes this process one of the replicas over its store, with the jobs that one of them does. The caller calls leave.
-func (g *government) join(ctx context.Context, c *config.Config, logger *slog.Logger, jobs ...background.Job) (*replica, error) {
+// expiring is a job that removes sessions of MCP clients that have been idle for too long. inForce returns the configuration.
+func expiring(sessions *sessionstore.Store, inForce func() *config.Config) background.Job {
+	return background.Job{Name: "mcp-sessions", Every: sessionSweep, Run: func(ctx context.Context) error {
+		return sessions.Expire(ctx, inForce().MCP.Limits.SessionIdle)
+	}}
+}
+
+// join makes this process one of the replicas over its store, with the jobs that one of them does. The caller calls leave. inForce returns the
+// configuration.
+func (g *government) join(ctx context.Context, inForce func() *config.Config, logger *slog.Logger, jobs ...background.Job) (*replica, error) {
 	r := new(replica)
 	if g.store.Shared() {
 		if err := g.store.Join(ctx, thisBuild().Version); err != nil {
@@ -80,10 +88,7 @@ func (g *government) join(ctx context.Context, c *config.Config, logger *slog.Lo
 		if r.sessions, err = sessionstore.New(ctx, g.store); err != nil {
 			return nil, err
 		}
-		idle := c.MCP.Limits.SessionIdle
-		jobs = append(jobs, background.Job{Name: "mcp-sessions", Every: sessionSweep, Run: func(ctx context.Context) error {
-			return r.sessions.Expire(ctx, idle)
-		}})
+		jobs = append(jobs, expiring(r.sessions, inForce))
 	}
 	var err error
 	if r.jobs, err = background.Start(ctx, g.store, logger, jobs...); err != nil {

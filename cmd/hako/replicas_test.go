@@ -14,7 +14,9 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/background"
 	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/host/store"
 )
 
 // tally counts how often jobs have run, in all processes together.
@@ -118,8 +120,9 @@ func TestRetention(t *testing.T) {
 			runs := &tally{runs: map[string]int{}, all: make(chan map[string]int, 1)}
 			var replicas []*replica
 			for _, g := range processes {
-				jobs := runs.count(g.retention(func() *config.Config { return c }))
-				r, err := g.join(t.Context(), c, slog.New(slog.DiscardHandler), jobs...)
+				inForce := func() *config.Config { return c }
+				jobs := runs.count(g.retention(inForce))
+				r, err := g.join(t.Context(), inForce, slog.New(slog.DiscardHandler), jobs...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -138,5 +141,41 @@ func TestRetention(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExpiringFollowsTheConfiguration: sessions are kept for as long as the configuration in force says, not the one at the start.
+func TestExpiringFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	sessions, err := sessionstore.New(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `INSERT INTO mcp_session (id, owner, opening, level, used) VALUES ('s', '', '{}', '', $1)`, s.Time().Add(-45*time.Minute).UnixMilli())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(config.Config)
+	job := expiring(sessions, func() *config.Config { return c })
+	for _, test := range []struct {
+		idle time.Duration
+		left int
+	}{{time.Hour, 1}, {30 * time.Minute, 0}} {
+		c = new(config.Config)
+		c.MCP.Limits.SessionIdle = test.idle
+		if err := job.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := sessions.Count(t.Context()); err != nil || n != test.left {
+			t.Errorf("with %s: %d sessions, %v, want %d", test.idle, n, err, test.left)
+		}
 	}
 }

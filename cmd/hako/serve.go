@@ -86,7 +86,7 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	if err := s.openDoors(ctx); err != nil {
 		return err
 	}
-	s.reloader.parts = s.parts()
+	s.reloader.parts, s.reloader.others = s.parts(), agentKeys
 	if greeting {
 		link, err := s.console.link(ctx, c, s.government, s.web)
 		if err != nil {
@@ -104,14 +104,15 @@ func (s *service) openServer(ctx context.Context, a *app) error {
 	if err := s.openGovernment(ctx); err != nil {
 		return err
 	}
-	if err := s.openReplica(ctx); err != nil {
-		return err
-	}
 	s.traffic = newTraffic(s.config, s.flags)
-	return s.openHost(ctx, a, func(o *host.Options) {
+	err := s.openHost(ctx, a, func(o *host.Options) {
 		o.Credentials = renewedByJob{s.credentials}
 		tellConsole(o, s.traffic)
 	})
+	if err != nil {
+		return err
+	}
+	return s.openReplica(ctx) // its jobs end before the host closes the credentials that they renew
 }
 
 // outlivePipes makes the signal of a pipe that a client on stdio has closed an error of the write: it would end hako in the middle of its

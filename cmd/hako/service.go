@@ -95,7 +95,7 @@ func (s *service) openGovernment(ctx context.Context) (err error) {
 // openReplica makes this process one of the replicas over its store, which do some jobs one for all.
 func (s *service) openReplica(ctx context.Context) (err error) {
 	jobs := append(s.government.retention(s.reloader.config), renewing(s.credentials))
-	if s.replica, err = s.government.join(ctx, s.config, s.logger, jobs...); err != nil {
+	if s.replica, err = s.government.join(ctx, s.reloader.config, s.logger, jobs...); err != nil {
 		return err
 	}
 	s.atEnd(s.replica.leave)

@@ -26,7 +26,9 @@ type Reloaded struct {
 	// Changed are the keys with new values in force, NeedRestart those whose new values wait for a restart.
 	Changed     []string `json:"changed"`
 	NeedRestart []string `json:"needRestart"`
-	Warnings    []string `json:"warnings"`
+	// Others are those that the process which serves the console does not use, and other ones take up by themselves.
+	Others   []string `json:"others"`
+	Warnings []string `json:"warnings"`
 }
 
 // lastReload is the last reload that this console was asked for.
@@ -83,5 +85,5 @@ func (c *Console) reload(q *request) (any, error) {
 		return nil, &fault{code: codeInvalid, text: said("%v", err), remedy: said("mend it (hako config check) and reload again; what was in force stays in force")}
 	}
 	c.reloads.state.Pending = answer.NeedRestart
-	return &reloadAnswer{answer, len(answer.Changed) == 0 && len(answer.NeedRestart) == 0}, nil
+	return &reloadAnswer{answer, len(answer.Changed)+len(answer.NeedRestart)+len(answer.Others) == 0}, nil
 }

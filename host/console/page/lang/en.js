@@ -380,6 +380,7 @@ export default {
   'configuration.reload': 'Reload',
   'configuration.applied': 'In force now:',
   'configuration.restart': 'In force after a restart of hako:',
+  'configuration.others': 'Of no use to this process. hako agent run takes them up by itself:',
   'configuration.unchanged': 'Nothing has changed.',
   'configuration.failed': 'The reload of {at} failed; what was in force still is.',
 }

@@ -380,6 +380,7 @@ export default {
   'configuration.reload': '再読み込み',
   'configuration.applied': '反映されました:',
   'configuration.restart': 'hako の再起動後に反映されます:',
+  'configuration.others': 'このプロセスでは使われません。hako agent run が自動的に反映します:',
   'configuration.unchanged': '変更はありません。',
   'configuration.failed': '{at} の再読み込みに失敗しました。以前の設定のまま動いています。',
 }

@@ -46,12 +46,13 @@ export default function configuration(page) {
   })
 }
 
-function reloaded({ changed, needRestart, warnings = [], unchanged }) {
+function reloaded({ changed, needRestart, others = [], warnings = [], unchanged }) {
   const warned = warnings.map(text => h('p', { class: 'notice' }, text))
   if (unchanged) return [h('p', { class: 'notice good' }, t('configuration.unchanged')), warned]
   return [
     changed.length > 0 && h('div', { class: 'notice good' }, h('p', {}, t('configuration.applied')), keys(changed)),
     needRestart.length > 0 && h('div', { class: 'notice' }, h('p', {}, t('configuration.restart')), keys(needRestart)),
+    others.length > 0 && h('div', { class: 'notice' }, h('p', {}, t('configuration.others')), keys(others)),
     warned,
   ]
 }
