@@ -16,7 +16,7 @@ import (
 
 // This file is how requests of the server's to clients, such as for a form, are answered at any replica. The SDK numbers them, for each
 // session and replica anew; on their way to the client the replica's ID goes before the number. An answer with another replica's ID is
-// sent there.
+// sent there. Answers of the era without sessions are whole requests: see handon.go.
 
 // outgoing is how a request to a client begins in the SDK's encoding.
 var outgoing = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"method":"`)
@@ -59,8 +59,11 @@ func untagged(body []byte) (replica string, bare []byte, ok bool) {
 // route sends messages to the replicas that wait for them. It returns the message as the SDK here is to have it, or nil if it is not for
 // this one.
 func (h *shared) route(ctx context.Context, session *session, body []byte) ([]byte, error) {
+	mail := func(body []byte) sessionstore.Mail {
+		return sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: sessionstore.Seal(session.id, body)}
+	}
 	if envelopeOf(body).Method == methodCancelled {
-		return body, h.store.Send(ctx, sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: string(body)})
+		return body, h.store.Send(ctx, mail(body))
 	}
 	replica, bare, ok := untagged(body)
 	switch {
@@ -69,7 +72,8 @@ func (h *shared) route(ctx context.Context, session *session, body []byte) ([]by
 	case replica == h.store.Replica():
 		return bare, nil
 	}
-	return nil, h.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: string(bare)})
+	_, err := h.store.SendTo(ctx, replica, mail(bare)) // at a replica that is no more nobody waits
+	return nil, err
 }
 
 // serve serves a request in a session, by this replica's SDK or by sending it on.

@@ -60,7 +60,7 @@ func inSession(session *mcp.ServerSession) asker {
 
 // wayTo is how the person at a client with these capabilities can be asked. language is the one to ask in.
 func wayTo(able *mcp.ClientCapabilities, ask asker, language string) (way approval.Way) {
-	if able == nil || able.Elicitation == nil {
+	if !canAsk(able) {
 		return way
 	}
 	if fillsForms(able) {
@@ -121,13 +121,13 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, ru
 	case !r.sessionless:
 		call.Way = wayTo(r.able, inSession(r.session), language)
 		response, err = run(ctx, call)
-	case !fillsForms(r.able):
+	case !canAsk(r.able) && !r.before.goesOn():
 		response, err = run(ctx, call)
 	default:
-		response, state, requests, err = s.converse(ctx, call, r.before, func(ctx context.Context, t *talk) (*abi.Response, error) {
+		response, state, requests, err = s.converse(ctx, call, r, func(ctx context.Context, t *talk) (*abi.Response, error) {
 			asking := *call
 			asking.Way = wayTo(r.able, t.elicit, language)
-			asking.Way.Later, asking.Way.Reply = true, r.before.reply()
+			asking.Way.Later, asking.Way.Reply = asking.Way.Ask != nil, r.before.reply()
 			if call.Progress != nil {
 				asking.Progress = t.progress
 			}
@@ -140,6 +140,9 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, ru
 	return response, state, requests, err
 }
 
+// goesOn reports whether the request goes on with a call that waits (talk.go).
+func (b round) goesOn() bool { return strings.HasPrefix(b.state, talkPrefix) }
+
 // reply is the answer to the question of the earlier round, or nil.
 func (b round) reply() *approval.Reply {
 	answer, ok := b.answers[inputApproval].(*mcp.ElicitResult)
@@ -148,6 +151,9 @@ func (b round) reply() *approval.Reply {
 	}
 	return &approval.Reply{ID: b.state, Yes: agrees(answer)}
 }
+
+// canAsk reports whether a client can ask its user anything: to fill in a form, to visit a page, or both.
+func canAsk(c *mcp.ClientCapabilities) bool { return c != nil && c.Elicitation != nil }
 
 // fillsForms reports whether a client shows forms to its user. One that says nothing of modes does (MCP 2025-11-25, elicitation,
 // capabilities).
@@ -190,12 +196,12 @@ func (s *Server) input(call *pipeline.Call, err error) (state string, requests m
 	return q.ID, mcp.InputRequestMap{inputApproval: formFor(q, s.language(call))}, true
 }
 
-// mayAsk reports whether a call of the tool may put a question to people.
-func (s *Server) mayAsk(caller pipeline.Caller, name string) bool {
+// mayAsk reports whether a call of the tool may put a question to the person at a client.
+func (s *Server) mayAsk(caller pipeline.Caller, name string, by *mcp.ClientCapabilities) bool {
 	governor, ok := s.calls.(governor)
-	if !ok {
+	if !ok || !canAsk(by) {
 		return false
 	}
 	tool, ok := s.catalog.View().Tool(name)
-	return ok && governor.MayAsk(caller, tool)
+	return ok && (fillsForms(by) || tool.Source.Asks) && governor.MayAsk(caller, tool)
 }

@@ -29,7 +29,7 @@ func (s *Server) callDirectly(w *response, r *http.Request, over *exchange, call
 	}
 	whole := over.newCall(r.Header, "", call.request())
 	call.describe(&whole.Caller)
-	if call.fillsForms() && s.mayAsk(whole.Caller, call.name) {
+	if s.mayAsk(whole.Caller, call.name, call.client()) {
 		return false
 	}
 	ctx, cancel := s.boundTo(r)
@@ -50,7 +50,7 @@ func (s *Server) callDirectlyIn(session *session, w *response, r *http.Request, 
 	whole := over.newCall(r.Header, session.id, call.request())
 	described(&whole.Caller, session.client)
 	call.describe(&whole.Caller)
-	if session.fillsForms && s.mayAsk(whole.Caller, call.name) {
+	if s.mayAsk(whole.Caller, call.name, session.capabilities) {
 		return false
 	}
 	ctx, cancel := s.boundTo(r)
@@ -150,10 +150,13 @@ func (c *plainCall) agreesIn(session *session, h http.Header) bool {
 	return c.version == nil && withSession[session.version] && (version == "" || withSession[version])
 }
 
-// fillsForms reports whether the client says that it shows forms to its user.
-func (c *plainCall) fillsForms() bool {
-	var capabilities mcp.ClientCapabilities
-	return string(c.capabilities) != "{}" && json.Unmarshal(c.capabilities, &capabilities) == nil && fillsForms(&capabilities)
+// client is what the client says that it can do, or nil where that is nothing.
+func (c *plainCall) client() *mcp.ClientCapabilities {
+	capabilities := new(mcp.ClientCapabilities)
+	if string(c.capabilities) == "{}" || json.Unmarshal(c.capabilities, capabilities) != nil {
+		return nil
+	}
+	return capabilities
 }
 
 // withSession has the versions of the era with sessions.

@@ -17,6 +17,9 @@ import (
 // internalText is all that clients learn of a fault of the host.
 const internalText = "the server failed inside: its log has the details"
 
+// canceledText is what a request learns that ends before its answer.
+const canceledText = "the request was canceled"
+
 // codeBusy says that a limit on what clients may use has been reached. MCP 2026-07-28 asks for new codes to stay out of
 // JSON-RPC's reserved range; HTTP has this number for it.
 const codeBusy = 429
@@ -48,7 +51,7 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 	case atFault[*sandbox.LimitError](err), atFault[*sandbox.GuestError](err):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request was canceled"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: canceledText}
 	}
 	var guest *abi.Error
 	if errors.As(err, &guest) {

@@ -93,7 +93,7 @@ func (e *events) Append(ctx context.Context, sessionID, streamID string, data []
 	// The answer must be there also when whoever has sent the request has gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	event := sessionstore.Event{Number: number, Data: tagged(data, e.store.Replica())}
+	event := sessionstore.Event{Number: number, Data: sessionstore.Seal(sessionID, tagged(data, e.store.Replica()))}
 	return e.store.Append(ctx, sessionstore.Key(sessionID), streamID, event, last)
 }
 
@@ -124,7 +124,7 @@ func (e *events) After(ctx context.Context, sessionID, streamID string, index in
 				return
 			}
 			index = event.Number
-			if !yield(event.Data, nil) {
+			if data, err := sessionstore.Unseal(sessionID, event.Data); !yield(data, err) || err != nil {
 				return
 			}
 		}

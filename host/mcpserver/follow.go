@@ -64,63 +64,93 @@ func (h *shared) hints(session *session) (all []byte) {
 // followPoll is how often it is looked whether the replica that answers still lives.
 const followPoll = 5 * time.Second
 
-// follow sends what is in the store of a stream, and what comes, until the stream ends.
-func (h *shared) follow(w *response, r *http.Request, session *session, stream string, after int) {
-	ctx, cancel := context.WithCancel(r.Context())
+// tail reads a stream from the store.
+type tail struct {
+	*shared
+	// id is that of the session, or of the call that waits.
+	id, stream string
+	// after is the number of the last event that was read.
+	after int
+}
+
+// follow passes on what there is of the stream, which may be nothing, and what comes, until it ends. lost is the stream if the replica that
+// writes it has ended before.
+func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost *sessionstore.Stream, err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.server.base, cancel)()
-	rings := h.store.StreamChanges(ctx, stream)
+	rings := t.store.StreamChanges(ctx, t.stream)
 	poll := time.NewTicker(followPoll)
 	defer poll.Stop()
-	f := &follower{shared: h, w: w, key: session.key, stream: stream, after: after}
-	for {
-		if done, err := f.send(ctx); done || err != nil {
-			if err != nil && !f.started {
-				f.refuse(err)
+	for rung := false; ; {
+		found, err := t.read(ctx, pass)
+		if err != nil || found.Ended {
+			return nil, err
+		}
+		if !rung {
+			if lives, err := t.store.Lives(ctx, found.Replica); err == nil && !lives { // one that cannot be asked will be
+				// It may have written its last before it went.
+				if found, err = t.read(ctx, pass); err != nil || found.Ended {
+					return nil, err
+				}
+				return found, nil
 			}
-			return
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil, ctx.Err()
 		case <-rings:
+			rung = true
 		case <-poll.C:
+			rung = false
 		}
+	}
+}
+
+// read passes on what there is.
+func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessionstore.Stream, error) {
+	found, err := t.store.Stream(ctx, sessionstore.Key(t.id), t.stream, t.after)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]byte
+	for i, event := range found.Events {
+		if event.Number != t.after+i+1 {
+			return nil, errMissing
+		}
+		data, err := sessionstore.Unseal(t.id, event.Data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, data)
+	}
+	if err := pass(all); err != nil {
+		return nil, err
+	}
+	if n := len(found.Events); n > 0 {
+		t.after = found.Events[n-1].Number
+	}
+	return found, nil
+}
+
+// follow sends what is in the store of a stream, and what comes, until the stream ends.
+func (h *shared) follow(w *response, r *http.Request, session *session, stream string, after int) {
+	ctx, cancel := h.server.boundTo(r)
+	defer cancel()
+	f := &follower{tail: tail{h, session.id, stream, after}, w: w}
+	lost, err := f.tail.follow(ctx, f.write)
+	switch {
+	case err != nil && !f.started:
+		f.refuse(err)
+	case lost != nil:
+		f.bury(lost)
 	}
 }
 
 // follower sends one stream from the store.
 type follower struct {
-	*shared
-	w           *response
-	key, stream string
-	after       int
-	started     bool
-}
-
-// send sends what there is, and reports whether that was all.
-func (f *follower) send(ctx context.Context) (done bool, err error) {
-	found, err := f.store.Stream(ctx, f.key, f.stream, f.after)
-	if err != nil {
-		return false, err
-	}
-	for _, event := range found.Events {
-		if event.Number != f.after+1 && event.Number > 1 {
-			return false, errMissing
-		}
-		if err := f.write(event); err != nil {
-			return false, err
-		}
-	}
-	f.start()
-	if found.Ended {
-		return true, nil
-	}
-	lives, err := f.store.Lives(ctx, found.Replica)
-	if err != nil || lives {
-		return false, nil // one that cannot be asked will be
-	}
-	return true, f.bury(found)
+	tail
+	w       *response
+	started bool
 }
 
 func (f *follower) start() {
@@ -133,12 +163,13 @@ func (f *follower) start() {
 	}
 }
 
-func (f *follower) write(event sessionstore.Event) error {
+func (f *follower) write(messages [][]byte) error {
 	f.start()
-	if _, err := fmt.Fprintf(f.w, "event: message\nid: %s_%d\ndata: %s\n\n", f.stream, event.Number, event.Data); err != nil {
-		return err
+	for i, data := range messages {
+		if _, err := fmt.Fprintf(f.w, "event: message\nid: %s_%d\ndata: %s\n\n", f.stream, f.after+1+i, data); err != nil {
+			return err
+		}
 	}
-	f.after = event.Number
 	return f.w.FlushError()
 }
 
@@ -146,14 +177,12 @@ func (f *follower) write(event sessionstore.Event) error {
 const lostText = "the replica that ran this has ended in the midst of it: whether it has taken effect is not known"
 
 // bury answers the requests of a replica that is no more.
-func (f *follower) bury(stream *sessionstore.Stream) error {
+func (f *follower) bury(stream *sessionstore.Stream) {
+	var answers [][]byte
 	for _, id := range stream.Requests {
-		data := mustJSON(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": jsonrpc.CodeInternalError, "message": lostText}})
-		if err := f.write(sessionstore.Event{Number: f.after + 1, Data: data}); err != nil {
-			return err
-		}
+		answers = append(answers, mustJSON(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": jsonrpc.CodeInternalError, "message": lostText}}))
 	}
-	return nil
+	_ = f.write(answers) // a client that has gone misses nothing
 }
 
 // refuse says why a stream cannot go on. 404 would mean that the session is no more.

@@ -246,16 +246,21 @@ func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, c
 		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
 		return
 	}
-	if s.callDirectly(w, r, over, call) {
+	if s.callDirectly(w, r, over, call) || s.shared != nil && s.shared.handOn(w, r, over, body) {
 		return
 	}
 	r = over.forSDK(r)
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	if listen {
 		var cancel context.CancelFunc
 		r, cancel = over.under.whileValid(r, over.identity)
 		defer cancel()
 	}
+	s.serveSessionless(w, r, body, listen)
+}
+
+// serveSessionless has the SDK answer a request.
+func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, body []byte, listen bool) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	// One JSON object is cheaper than a stream of one event, but has no room for notifications before it.
 	if listen || bytes.Contains(body, []byte(`"progressToken"`)) {
 		s.modern.ServeHTTP(w, r)

@@ -33,7 +33,8 @@ type Options struct {
 	// TrustedProxies are the addresses of proxies, or networks in CIDR notation, whose X-Forwarded-For header says where a request comes from,
 	// for limits and records.
 	TrustedProxies []string
-	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) those of all replicas: a client may send each request to another one.
+	// Sessions, if not nil, makes sessions (up to MCP 2025-11-25) and calls that wait for answers (from 2026-07-28) those of all replicas: a client
+	// may send each request to another one.
 	Sessions *sessionstore.Store
 	// Auth says who may use the HTTP endpoint. Nil lets everyone in; CheckExposure holds that against the address.
 	Auth *Auth

@@ -115,26 +115,31 @@ func (s *Server) noteSession(ctx context.Context, req mcp.Request) error {
 	return nil
 }
 
-// noteOpened takes in a session that the SDK has made.
+// noteOpened takes in a session that the SDK has made. One that cannot be kept is closed.
 func (s *Server) noteOpened(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
-	switch {
-	case sdk.ID() == "":
+	if sdk.ID() == "" {
 		return nil
-	case over.again != nil:
-		s.sessions.attach(over.again, sdk)
-		return nil
-	case s.shared != nil:
-		if err := s.shared.add(ctx, sdk, over); err != nil {
-			s.options.Logger.Warn("a session cannot be kept", "err", err)
-			go sdk.Close() // it waits for this request
-			if atFault[*jsonrpc.Error](err) {
-				return err
-			}
-			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the session cannot be kept at the moment: try again later"}
+	}
+	session, err := over.again, error(nil)
+	if session == nil {
+		if s.shared != nil {
+			err = s.shared.add(ctx, sdk, over)
+		}
+		if err == nil {
+			session = s.sessions.add(sdk.ID(), sdk.InitializeParams(), over)
 		}
 	}
-	s.sessions.attach(s.sessions.add(sdk.ID(), sdk.InitializeParams(), over), sdk)
-	return nil
+	if err == nil && s.sessions.attach(session, sdk) {
+		return nil
+	}
+	go sdk.Close() // it waits for this request
+	if atFault[*jsonrpc.Error](err) {
+		return err
+	}
+	if err != nil {
+		s.options.Logger.Warn("a session cannot be kept", "err", err)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the session cannot be kept at the moment: try again later"}
 }
 
 func (s *Server) hasResource(uri string) bool {

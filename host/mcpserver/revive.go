@@ -121,11 +121,18 @@ func (d *discard) Flush() {}
 
 // take acts on what another replica tells.
 func (h *shared) take(mail sessionstore.Mail) {
-	if mail.Kind == sessionstore.Updated {
+	switch mail.Kind {
+	case sessionstore.Updated:
 		var topics []string
 		if json.Unmarshal([]byte(mail.Body), &topics) == nil {
 			h.server.subscriptions.updatedElsewhere(topics)
 		}
+		return
+	case sessionstore.Request:
+		h.serveHandedOn(mail)
+		return
+	case sessionstore.Left:
+		h.handed.leave(mail.Body)
 		return
 	}
 	session := h.server.sessions.byStoreKey(mail.Session)
@@ -138,7 +145,9 @@ func (h *shared) take(mail sessionstore.Mail) {
 	case sessionstore.Changed:
 		h.work.Go(func() { h.changed(session) })
 	case sessionstore.Message:
-		h.work.Go(func() { h.passOn(session, []byte(mail.Body)) })
+		if body, err := sessionstore.Unseal(session.id, mail.Body); err == nil {
+			h.work.Go(func() { h.passOn(session, body) })
+		}
 	}
 }
 

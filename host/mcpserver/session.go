@@ -43,8 +43,8 @@ type session struct {
 	client *mcp.Implementation
 	// version is the one that its client asked for.
 	version string
-	// fillsForms says that its client shows forms to its user.
-	fillsForms bool
+	// capabilities are its client's; they may be nil.
+	capabilities *mcp.ClientCapabilities
 
 	requests int
 	lastUsed time.Time
@@ -73,7 +73,7 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 	}
 	s := &session{
 		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address,
-		client: opened.ClientInfo, version: opened.ProtocolVersion, fillsForms: fillsForms(opened.Capabilities),
+		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	if t.byKey != nil {
@@ -85,11 +85,15 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 	return s
 }
 
-// attach gives a session the SDK's.
-func (t *sessions) attach(s *session, sdk *mcp.ServerSession) {
+// attach gives a session the SDK's, and reports false if it has ended meanwhile.
+func (t *sessions) attach(s *session, sdk *mcp.ServerSession) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.byID[s.id] != s {
+		return false
+	}
 	s.sdk = sdk
+	return true
 }
 
 // sdkOf returns the SDK's session, or nil.

@@ -26,6 +26,7 @@ type shared struct {
 	store  *sessionstore.Store
 	naming naming
 	events *events
+	handed handedRequests
 
 	ctx  context.Context // ends with the Server
 	stop context.CancelFunc

@@ -273,6 +273,27 @@ func TestEndComesBeforeRevival(t *testing.T) {
 	}
 }
 
+// A session that ends while it is made anew here leaves nothing behind.
+func TestEndDuringRevival(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, offer(t, serveEverything, "look"), says, nil)
+	a, b := f.replicas[0], f.replicas[1]
+	session, err := b.shared.find(t.Context(), a.initialize(t, "{}"), new(exchange))
+	if err != nil || session == nil {
+		t.Fatal(session, err)
+	}
+	b.sessions.drop(session)
+	if err := b.shared.revive(t.Context(), session); err == nil {
+		t.Error("it was made")
+	}
+	eventually(t, func() bool {
+		for range b.sdk.Sessions() {
+			return false
+		}
+		return true
+	})
+}
+
 // What nobody uses here is given up here, and found again in the store.
 func TestIdleHere(t *testing.T) {
 	t.Parallel()

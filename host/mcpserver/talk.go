@@ -16,16 +16,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 // This file is how a call of the era without sessions asks while it runs. The question is the result of the client's request, and the call
 // waits: its second request, with the answer, is the same call, which passes policy, quotas and audit log once. What requestState names lies
-// with the host, and only whoever made the call can go on with it.
+// with the replica that it names, to which others hand the request on (handon.go), and only whoever made the call can go on with it.
 
 const (
-	// talkPrefix begins the requestState of a call that waits.
+	// talkPrefix begins the requestState of a call that waits. The replica follows where there are several, and a hyphen.
 	talkPrefix = "call_"
 	// maxTalks is how many calls may wait for answers, maxTalksPerCaller how many of one caller.
 	maxTalks, maxTalksPerCaller = 256, 16
@@ -34,36 +35,47 @@ const (
 )
 
 var (
-	errNoTalk = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState names no call of yours that waits for an answer here: it has ended, is another one, or waits at another replica. Make the call again"}
-	errTalks  = errors.New("too many calls wait for answers")
+	errNoTalk = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState names no call of yours that waits for an answer: it is another one, " +
+		"or it has ended, or the replica has at which it waited, and then it is not known whether it has taken effect"}
+	errDisplaced = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "a later request with the same requestState goes on with this call"}
+	errTalks     = errors.New("too many calls wait for answers")
 )
 
 // talks are the calls that wait for answers.
 type talks struct {
-	mu   sync.Mutex
-	byID map[string]*talk
-	// work are the calls that run.
+	mu sync.Mutex
+	// byKey finds them by what their IDs are known by among replicas.
+	byKey map[string]*talk
+	// work are the calls that run, and requests of other replicas that go on with them.
 	work sync.WaitGroup
 }
 
 // talk is one call that can ask.
 type talk struct {
-	id, caller, binding string
-	cancel              context.CancelFunc
-	// one is held by the question that is put; wake tells who attends to look at it.
-	one, wake chan struct{}
+	id, key, caller, binding string
+	cancel                   context.CancelFunc
+	// one is held by the question that is put.
+	one chan struct{}
 
 	// done is closed when there is a result.
 	done     chan struct{}
 	response *abi.Response
 	err      error
+	// over says that the call has ended; talks.mu guards it.
+	over bool
 
 	mu sync.Mutex // guards what follows
 	// question waits for its answer; nil is none. asked counts them.
-	question *question
-	asked    int
-	attended bool
-	report   func(abi.Progress)
+	question  *question
+	asked     int
+	attendant *attendant
+}
+
+// attendant is a request that waits for a call.
+type attendant struct {
+	report func(abi.Progress)
+	// wake says that there is a question; displaced is closed when another one has taken its place.
+	wake, displaced chan struct{}
 }
 
 // question is what a call wants to know from the person at its client.
@@ -86,11 +98,13 @@ func (t *talk) elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.Elici
 	t.asked++
 	q.key = "question" + strconv.Itoa(t.asked)
 	t.question = q
-	t.mu.Unlock()
-	select {
-	case t.wake <- struct{}{}:
-	default:
+	if t.attendant != nil {
+		select {
+		case t.attendant.wake <- struct{}{}:
+		default:
+		}
 	}
+	t.mu.Unlock()
 	defer t.settle(q, nil)
 	select {
 	case answer := <-q.answer:
@@ -123,32 +137,38 @@ func (t *talk) waiting() *question {
 // progress passes a report on to the request that attends, if it wants any.
 func (t *talk) progress(p abi.Progress) {
 	t.mu.Lock()
-	report := t.report
+	a := t.attendant
 	t.mu.Unlock()
-	if report != nil {
-		report(p)
+	if a != nil && a.report != nil {
+		a.report(p)
 	}
 }
 
-// attend begins a request that waits for the call, and reports false if there is one already.
-func (t *talk) attend(report func(abi.Progress)) bool {
+// attend begins a request that waits for the call. It takes the place of one that does already: its client may have sent it again, because
+// the way to it was lost.
+func (t *talk) attend(report func(abi.Progress)) *attendant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.attended {
+	if t.attendant != nil {
+		close(t.attendant.displaced)
+	}
+	t.attendant = &attendant{report, make(chan struct{}, 1), make(chan struct{})}
+	return t.attendant
+}
+
+// leave ends what attend began, and reports whether it attended until now.
+func (t *talk) leave(a *attendant) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.attendant != a {
 		return false
 	}
-	t.attended, t.report = true, report
+	t.attendant = nil
 	return true
 }
 
-func (t *talk) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.attended, t.report = false, nil
-}
-
 // next waits for a question, or the result: then it is nil. A client that leaves cancels the call.
-func (t *talk) next(ctx context.Context) (*question, error) {
+func (t *talk) next(ctx context.Context, a *attendant) (*question, error) {
 	for {
 		if q := t.waiting(); q != nil {
 			return q, nil
@@ -156,75 +176,119 @@ func (t *talk) next(ctx context.Context) (*question, error) {
 		select {
 		case <-t.done:
 			return nil, nil
-		case <-t.wake:
+		case <-a.wake:
+		case <-a.displaced:
+			return nil, errDisplaced
 		case <-ctx.Done():
-			t.cancel()
-			<-t.done
+			if t.leave(a) {
+				t.cancel()
+				<-t.done
+			}
 			return nil, ctx.Err()
 		}
 	}
 }
 
 // talk starts a call that can ask. run makes it.
-func (s *Server) talk(ctx context.Context, call *pipeline.Call, run func(ctx context.Context, t *talk) (*abi.Response, error)) *talk {
+func (s *Server) talk(ctx context.Context, caller string, call *pipeline.Call, run func(ctx context.Context, t *talk) (*abi.Response, error)) *talk {
 	t := &talk{
-		id: talkPrefix + rand.Text(), caller: callerKey(call.Caller), binding: bindingOf(call),
-		one: make(chan struct{}, 1), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		id: talkPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
+		one: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	if s.shared != nil {
+		t.id = talkPrefix + s.shared.store.Replica() + "-" + rand.Text()
+	}
+	t.key = sessionstore.Key(t.id)
 	ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(s.base, t.cancel)
 	s.talks.work.Go(func() {
 		defer stop()
 		defer t.cancel()
+		defer s.talks.ended(t)
 		defer close(t.done)
 		t.response, t.err = run(ctx, t)
-		time.AfterFunc(talkKept, func() { s.talks.remove(t) })
 	})
 	return t
+}
+
+// replicaOf is the replica at which the call waits that a requestState names, or empty.
+func replicaOf(state string) string {
+	name, ok := strings.CutPrefix(state, talkPrefix)
+	replica, _, tagged := strings.Cut(name, "-")
+	if !ok || !tagged {
+		return ""
+	}
+	return replica
 }
 
 // park keeps a call for the request that brings the answer, and reports false if there is no room.
 func (l *talks) park(t *talk) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byID[t.id] != nil {
+	if l.byKey[t.key] != nil {
 		return true
 	}
 	own := 0
-	for _, other := range l.byID {
+	for _, other := range l.byKey {
 		if other.caller == t.caller {
 			own++
 		}
 	}
-	if len(l.byID) >= maxTalks || own >= maxTalksPerCaller {
+	if len(l.byKey) >= maxTalks || own >= maxTalksPerCaller {
 		return false
 	}
-	if l.byID == nil {
-		l.byID = map[string]*talk{}
+	if l.byKey == nil {
+		l.byKey = map[string]*talk{}
 	}
-	l.byID[t.id] = t
+	l.byKey[t.key] = t
+	l.expire(t)
 	return true
 }
 
-func (l *talks) remove(t *talk) {
+// ended keeps the result of a call that somebody may come back for.
+func (l *talks) ended(t *talk) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.byID, t.id)
+	t.over = true
+	l.expire(t)
+}
+
+// expire has a call removed that has ended, if it is kept. The caller holds mu.
+func (l *talks) expire(t *talk) {
+	if t.over && l.byKey[t.key] != nil {
+		key := t.key // the result itself may be gone long before
+		time.AfterFunc(talkKept, func() { l.remove(key) })
+	}
+}
+
+func (l *talks) remove(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byKey, key)
+}
+
+// of returns the call with this key, or nil.
+func (l *talks) of(key string) *talk {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byKey[key]
 }
 
 // find returns the call that a request goes on with, or nil if it is not this caller's very call.
-func (l *talks) find(id string, call *pipeline.Call) *talk {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t := l.byID[id]; t != nil && t.caller == callerKey(call.Caller) && t.binding == bindingOf(call) {
+func (l *talks) find(id, caller string, call *pipeline.Call) *talk {
+	if t := l.of(sessionstore.Key(id)); t != nil && t.caller == caller && t.binding == bindingOf(call) {
 		return t
 	}
 	return nil
 }
 
 // callerKey tells callers apart, as far as the door knows them.
-func callerKey(c pipeline.Caller) string {
-	return strings.Join([]string{c.Door, c.Tenant, c.User, c.Token}, "\x00")
+func callerKey(c pipeline.Caller, over *exchange) string {
+	owner := ""
+	if over != nil {
+		owner = over.owner()
+	}
+	return strings.Join([]string{c.Door, owner, c.Token}, "\x00")
 }
 
 // bindingOf is a digest of what is called.
@@ -240,28 +304,29 @@ func bindingOf(call *pipeline.Call) string {
 
 // converse makes a call that can ask, or goes on with the one that the request names, until there is a result or a question: then state and
 // requests are there.
-func (s *Server) converse(ctx context.Context, call *pipeline.Call, before round, run func(ctx context.Context, t *talk) (*abi.Response, error)) (
+func (s *Server) converse(ctx context.Context, call *pipeline.Call, r *request, run func(ctx context.Context, t *talk) (*abi.Response, error)) (
 	_ *abi.Response, state string, requests mcp.InputRequestMap, _ error) {
+	caller := callerKey(call.Caller, exchangeOf(r.extra))
 	var t *talk
-	if strings.HasPrefix(before.state, talkPrefix) {
-		t = s.talks.find(before.state, call)
-	} else {
-		t = s.talk(ctx, call, run)
-	}
-	if t == nil || !t.attend(call.Progress) {
+	if !r.before.goesOn() {
+		t = s.talk(ctx, caller, call, run)
+	} else if t = s.talks.find(r.before.state, caller, call); t == nil {
 		return nil, "", nil, errNoTalk
 	}
-	defer t.leave()
+	a := t.attend(call.Progress)
+	defer t.leave(a)
 	if q := t.waiting(); q != nil {
-		if answer, ok := before.answers[q.key].(*mcp.ElicitResult); ok {
+		if answer, ok := r.before.answers[q.key].(*mcp.ElicitResult); ok {
 			t.settle(q, answer)
 		}
 	}
 	for {
-		q, err := t.next(ctx)
+		q, err := t.next(ctx, a)
 		switch {
+		case errors.Is(err, errDisplaced):
+			return nil, "", nil, err
 		case q == nil:
-			s.talks.remove(t)
+			s.talks.remove(t.key)
 			if err == nil {
 				return t.response, "", nil, t.err
 			}

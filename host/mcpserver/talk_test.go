@@ -58,6 +58,7 @@ func asking(t *testing.T, options *Options) (*Server, *curious) {
 func TestServersQuestions(t *testing.T) {
 	t.Parallel()
 	able := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}
+	pages := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}}
 	everyDoor(t, func(t *testing.T, door door, version string) {
 		for name, test := range map[string]struct {
 			tool   string
@@ -70,6 +71,8 @@ func TestServersQuestions(t *testing.T) {
 			"declined":     {"greet", able, answering("decline", nil), "decline <nil> <nil>; decline <nil> <nil>; ", 1},
 			"dismissed":    {"greet", able, answering("cancel", nil), "cancel <nil> <nil>; cancel <nil> <nil>; ", 1},
 			"a page":       {"visit", able, answering("accept", nil), "accept <nil> <nil>; accept <nil> <nil>; ", 2},
+			"pages alone":  {"visit", pages, answering("accept", nil), "accept <nil> <nil>; accept <nil> <nil>; ", 2},
+			"no forms":     {"greet", pages, answering("accept", nil), "decline <nil> there is nobody to ask", 0},
 			"no pages":     {"visit", nil, answering("accept", nil), "decline <nil> there is nobody to ask", 0},
 			"nonsense":     {"greet", able, answering("maybe", nil), "cancel <nil> <nil>; ", 1},
 			"nobody there": {"greet", nil, nil, "decline <nil> there is nobody to ask", 0},
@@ -138,7 +141,7 @@ func TestMisfitInSession(t *testing.T) {
 type talkReply struct{ result, state, key string }
 
 var (
-	talkState = regexp.MustCompile(`"requestState":"(call_[A-Z0-9]+)"`)
+	talkState = regexp.MustCompile(`"requestState":"(call_[-a-zA-Z0-9]+)"`)
 	talkKey   = regexp.MustCompile(`"(question[0-9]+)":`)
 )
 
@@ -148,14 +151,23 @@ func talkTo(t *testing.T, h http.Handler, tool, state, more string, headers ...s
 	return talkWith(t, h, tool, `{"n":1}`, state, more, headers...)
 }
 
-func talkWith(t *testing.T, h http.Handler, tool, arguments, state, more string, headers ...string) (r talkReply) {
+func talkWith(t *testing.T, h http.Handler, tool, arguments, state, more string, headers ...string) talkReply {
 	t.Helper()
+	return talkIn(t.Context(), h, talkBody(tool, arguments, state, more), headers...)
+}
+
+// talkBody is the message of a client that can ask anything.
+func talkBody(tool, arguments, state, more string) string {
 	if state != "" {
 		more += `,"requestState":"` + state + `"`
 	}
 	body := message(withoutSessions, 1, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+more+`}`)
-	body = strings.Replace(body, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{},"url":{}}}`, 1)
-	r.result = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(do(h, post(withoutSessions, body, headers...)).Body.String())
+	return strings.Replace(body, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{},"url":{}}}`, 1)
+}
+
+func talkIn(ctx context.Context, h http.Handler, body string, headers ...string) (r talkReply) {
+	w := do(h, post(withoutSessions, body, headers...).WithContext(ctx))
+	r.result = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(w.Body.String())
 	if m := talkState.FindStringSubmatch(r.result); m != nil {
 		r.state = m[1]
 	}

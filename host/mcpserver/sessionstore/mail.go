@@ -1,6 +1,7 @@
 package sessionstore
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"database/sql"
@@ -15,16 +16,22 @@ const (
 	Ended = "ended"
 	// Changed says that the session's level or subscriptions are others.
 	Changed = "changed"
-	// Message is one of the session's client for whoever waits for it: an answer to a request of the server's, or a cancellation.
+	// Message is one of the session's client for whoever waits for it, sealed: an answer to a request of the server's, or a cancellation.
 	Message = "message"
+	// Request is one of a client, sealed, that goes on with a call that waits. What comes of it is sent on the stream of the mail's ID.
+	Request = "request"
+	// Left says that the client of a Request, whose ID is the body, does not wait for it any more.
+	Left = "left"
 	// Updated says that resources have changed. It is of no session.
 	Updated = "updated"
 )
 
 // Mail is what one replica tells another.
 type Mail struct {
+	// ID is the mail's own. One that is sent without gets one.
+	ID   string
 	Kind string
-	// Session is the session's key, or empty.
+	// Session is the key of the session, or of the call that waits, or empty.
 	Session string
 	Body    string
 }
@@ -38,16 +45,28 @@ func (s *Store) Send(ctx context.Context, mail Mail) error {
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	return s.sendTo(ctx, others, mail)
+	return s.update(ctx, func(tx *sql.Tx, now int64) error { return s.send(ctx, tx, now, others, mail) })
 }
 
-// SendTo tells one replica.
-func (s *Store) SendTo(ctx context.Context, replica string, mail Mail) error {
-	return s.sendTo(ctx, []string{replica}, mail)
+// SendTo tells one replica, and reports false if that lives no more.
+func (s *Store) SendTo(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
+	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
+		return false, err
+	}
+	return true, s.update(ctx, func(tx *sql.Tx, now int64) error { return s.send(ctx, tx, now, []string{replica}, mail) })
 }
 
-func (s *Store) sendTo(ctx context.Context, targets []string, mail Mail) error {
-	return s.update(ctx, func(tx *sql.Tx, now int64) error { return s.send(ctx, tx, now, targets, mail) })
+// Ask sends a Request to a replica, with a stream for what comes of it, and reports false if that lives no more.
+func (s *Store) Ask(ctx context.Context, replica string, mail Mail) (sent bool, err error) {
+	if lives, err := s.Lives(ctx, replica); err != nil || !lives {
+		return false, err
+	}
+	return true, s.update(ctx, func(tx *sql.Tx, now int64) error {
+		if err := openStream(ctx, tx, now, mail.Session, mail.ID, replica, "[]"); err != nil {
+			return err
+		}
+		return s.send(ctx, tx, now, []string{replica}, mail)
+	})
 }
 
 // others are the other replicas that live.
@@ -63,8 +82,8 @@ func (s *Store) others(ctx context.Context) (ids []string, err error) {
 
 func (s *Store) send(ctx context.Context, tx *sql.Tx, now int64, targets []string, mail Mail) error {
 	for _, target := range targets {
-		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_mail (id, target, kind, session, body, sent) VALUES ($1, $2, $3, $4, $5, $6)",
-			crand.Text(), target, mail.Kind, mail.Session, mail.Body, now)
+		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_mail (id, target, kind, session, body, sent) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+			cmp.Or(mail.ID, crand.Text()), target, mail.Kind, mail.Session, mail.Body, now)
 		if err != nil {
 			return err
 		}
@@ -75,12 +94,13 @@ func (s *Store) send(ctx context.Context, tx *sql.Tx, now int64, targets []strin
 	return nil
 }
 
-// Receive passes on what other replicas tell this one, in no order, until ctx ends. Failures of the store are reported to failed, and the
-// mail is read later.
+// Receive passes on what other replicas tell this one, each once and what came earlier first, until ctx ends. Failures of the store are
+// reported to failed, and the mail is read later.
 func (s *Store) Receive(ctx context.Context, take func(Mail), failed func(error)) {
 	rings := s.store.Changes(ctx, topic(s.Replica()))
 	retry := time.NewTicker(10 * time.Second)
 	defer retry.Stop()
+	taken := map[string]bool{} // and not known to be deleted
 	for {
 		select {
 		case <-ctx.Done():
@@ -88,26 +108,45 @@ func (s *Store) Receive(ctx context.Context, take func(Mail), failed func(error)
 		case <-rings:
 		case <-retry.C:
 		}
-		mail, err := s.collect(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err := s.collect(ctx, taken, take); err != nil && ctx.Err() == nil {
 			failed(err)
-		}
-		for _, m := range mail {
-			take(m)
 		}
 	}
 }
 
-// collect takes the mail out of the store.
-func (s *Store) collect(ctx context.Context) (mail []Mail, err error) {
-	err = s.store.Update(ctx, func(tx *sql.Tx) error {
-		mail, err = store.Select(ctx, tx, scanMail, "DELETE FROM mcp_mail WHERE target = $1 RETURNING kind, session, body", s.Replica())
+// collect takes mail out of the store. It is deleted only when it has been taken: a connection that is lost must not take it along.
+func (s *Store) collect(ctx context.Context, taken map[string]bool, take func(Mail)) error {
+	var mail []Mail
+	err := s.store.View(ctx, func(tx *sql.Tx) (err error) {
+		mail, err = store.Select(ctx, tx, scanMail, "SELECT id, kind, session, body FROM mcp_mail WHERE target = $1 ORDER BY sent", s.Replica())
 		return err
 	})
-	return mail, err
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(mail))
+	for i, m := range mail {
+		ids[i] = m.ID
+		if !taken[m.ID] {
+			taken[m.ID] = true
+			take(m)
+		}
+	}
+	for chunk := range chunks(ids) {
+		list, args := named(chunk)
+		err := s.store.Update(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM mcp_mail WHERE id IN ("+list+")", args...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	clear(taken)
+	return nil
 }
 
 func scanMail(rows *sql.Rows) (m Mail, err error) {
-	err = rows.Scan(&m.Kind, &m.Session, &m.Body)
+	err = rows.Scan(&m.ID, &m.Kind, &m.Session, &m.Body)
 	return m, err
 }

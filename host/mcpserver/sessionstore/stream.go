@@ -17,9 +17,6 @@ const (
 	maxBytes  = 8 << 20
 )
 
-// ErrDropped says that a stream was longer than what is kept.
-var ErrDropped = errors.New("the stream was too long to be kept")
-
 // Stream is what was sent on a stream.
 type Stream struct {
 	// Replica is where its requests run.
@@ -32,10 +29,10 @@ type Stream struct {
 	Events []Event
 }
 
-// Event is one message that was sent.
+// Event is one message that was sent, as Seal has made it.
 type Event struct {
 	Number int
-	Data   []byte
+	Data   string
 }
 
 // OpenStream keeps that this replica answers these requests, by their IDs, on a new stream.
@@ -45,27 +42,56 @@ func (s *Store) OpenStream(ctx context.Context, key, stream string, requests []j
 		return err
 	}
 	return s.update(ctx, func(tx *sql.Tx, now int64) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_stream (session, id, replica, requests, ended, opened) VALUES ($1, $2, $3, $4, 0, $5)",
-			key, stream, s.Replica(), string(ids), now)
-		return err
+		return openStream(ctx, tx, now, key, stream, s.Replica(), string(ids))
 	})
 }
 
-// Append keeps a message, whose number is the next one. With last the stream ends.
+func openStream(ctx context.Context, tx *sql.Tx, now int64, key, stream, replica, requests string) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO mcp_stream (session, id, replica, requests, ended, opened) VALUES ($1, $2, $3, $4, 0, $5)
+		ON CONFLICT DO NOTHING`, key, stream, replica, requests, now)
+	return err
+}
+
+// Append keeps a message, whose number is the next one. With last the stream ends. The same message may be appended again; one of a stream
+// that is no more is not kept.
 func (s *Store) Append(ctx context.Context, key, stream string, event Event, last bool) error {
 	return s.update(ctx, func(tx *sql.Tx, now int64) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_event (session, stream, number, data) VALUES ($1, $2, $3, $4)",
-			key, stream, event.Number, string(event.Data))
-		if err != nil {
+		_, err := tx.ExecContext(ctx, `INSERT INTO mcp_event (session, stream, number, data)
+			SELECT session, id, CAST($1 AS BIGINT), CAST($2 AS TEXT) FROM mcp_stream WHERE session = $3 AND id = $4 ON CONFLICT DO NOTHING`,
+			event.Number, event.Data, key, stream)
+		switch {
+		case err != nil:
 			return err
+		case last:
+			return s.endStream(ctx, tx, now, key, stream)
 		}
-		if last {
-			_, err := tx.ExecContext(ctx, "UPDATE mcp_stream SET ended = $1 WHERE session = $2 AND id = $3", now, key, stream)
-			if err != nil {
+		return s.store.Announce(ctx, tx, streamTopic(stream))
+	})
+}
+
+// End ends a stream without another message.
+func (s *Store) End(ctx context.Context, key, stream string) error {
+	return s.update(ctx, func(tx *sql.Tx, now int64) error { return s.endStream(ctx, tx, now, key, stream) })
+}
+
+func (s *Store) endStream(ctx context.Context, tx *sql.Tx, now int64, key, stream string) error {
+	if _, err := tx.ExecContext(ctx, "UPDATE mcp_stream SET ended = $1 WHERE session = $2 AND id = $3", now, key, stream); err != nil {
+		return err
+	}
+	return s.store.Announce(ctx, tx, streamTopic(stream))
+}
+
+// Drop removes a stream that nobody will fetch again.
+func (s *Store) Drop(ctx context.Context, key, stream string) error {
+	return s.store.Update(ctx, func(tx *sql.Tx) error {
+		for _, query := range []string{
+			"DELETE FROM mcp_event WHERE session = $1 AND stream = $2", "DELETE FROM mcp_stream WHERE session = $1 AND id = $2",
+		} {
+			if _, err := tx.ExecContext(ctx, query, key, stream); err != nil {
 				return err
 			}
 		}
-		return s.store.Announce(ctx, tx, streamTopic(stream))
+		return nil
 	})
 }
 

@@ -1,0 +1,341 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+)
+
+// This file is how a request of the era without sessions that goes on with a call (talk.go) is served where the call waits, whichever replica it
+// has come to. That replica lets the client in, hands the request on by mail, and sends what comes of it from the store, as with a stream that
+// goes on elsewhere (follow.go). The one where the call waits serves the request as if it had come there. Both directions are sealed under the
+// requestState, which the client has and the store has not.
+
+// handedOn is what goes with the body of a request to another replica, before it, on a line of its own.
+type handedOn struct {
+	Header http.Header
+	// Identity is who sends it, Issuer what is not in there for other packages. It has been verified.
+	Identity *Identity
+	Issuer   string
+	Address  string
+}
+
+// answerHead is what goes with the body of its answer.
+type answerHead struct {
+	Status int
+	Header http.Header
+}
+
+// withHead puts v before a body. Neither JSON nor an answer's head has line breaks.
+func withHead(v any, body []byte) []byte {
+	return bytes.Join([][]byte{mustJSON(v), body}, []byte("\n"))
+}
+
+// cutHead is the reverse of withHead.
+func cutHead(data []byte, v any) (body []byte, err error) {
+	head, body, _ := bytes.Cut(data, []byte("\n"))
+	return body, json.Unmarshal(head, v)
+}
+
+// stateOf is the requestState of a message, or empty.
+func stateOf(body []byte) string {
+	var message struct {
+		Params struct {
+			State string `json:"requestState"`
+		} `json:"params"`
+	}
+	if !bytes.Contains(body, []byte(`"requestState"`)) || json.Unmarshal(body, &message) != nil {
+		return ""
+	}
+	return message.Params.State
+}
+
+// handOn serves a request that goes on with a call at another replica, or reports false if nothing waits for it elsewhere.
+func (h *shared) handOn(w *response, r *http.Request, over *exchange, body []byte) bool {
+	state := stateOf(body)
+	replica := replicaOf(state)
+	if replica == "" || replica == h.store.Replica() {
+		return false
+	}
+	ctx, cancel := h.server.boundTo(r)
+	defer cancel()
+	request := handedOn{Header: r.Header.Clone(), Identity: over.identity, Address: over.address}
+	request.Header.Del("Authorization") // nobody needs them from here on
+	request.Header.Del("Cookie")
+	if over.identity != nil {
+		request.Issuer = over.identity.issuer
+	}
+	mail := sessionstore.Mail{
+		ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state), Body: sessionstore.Seal(state, withHead(request, body)),
+	}
+	if sent, err := h.store.Ask(ctx, replica, mail); err != nil {
+		h.unreachable(w, err)
+		return true
+	} else if !sent {
+		return false
+	}
+	a := &awaited{tail: tail{shared: h, id: state, stream: mail.ID}, w: w, message: envelopeOf(body).id()}
+	defer a.drop(replica)
+	return a.serve(ctx)
+}
+
+// awaited is the answer to a request that was handed on.
+type awaited struct {
+	tail
+	w       *response
+	message jsonrpc.ID
+	// started says that the client has been sent something, gone that nothing can be sent to it, ended that there is no more to come.
+	started, gone, ended bool
+}
+
+// serve sends the answer until it ends. It reports false if there is none.
+func (a *awaited) serve(ctx context.Context) bool {
+	for {
+		lost, err := a.follow(ctx, a.write)
+		switch {
+		case err == nil && lost == nil:
+			a.ended = true
+			return a.started
+		case lost != nil, errors.Is(err, sessionstore.ErrNone), errors.Is(err, errMissing):
+			a.ended = true
+			a.fail(lostText)
+			return true
+		case a.gone || ctx.Err() != nil:
+			a.fail(canceledText)
+			return true
+		}
+		// What the other replica does goes on while this one cannot reach the store.
+		a.server.options.Logger.Warn("the answer of another replica cannot be read at the moment", "err", err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// write sends parts of the answer.
+func (a *awaited) write(parts [][]byte) error {
+	for _, part := range parts {
+		if !a.started {
+			var head answerHead
+			body, err := cutHead(part, &head)
+			if err != nil {
+				return errMissing
+			}
+			for name, values := range head.Header {
+				a.w.Header()[name] = values
+			}
+			a.w.WriteHeader(head.Status)
+			a.started, part = true, body
+		}
+		if _, err := a.w.Write(part); err != nil {
+			a.gone = true
+			return err
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	err := a.w.FlushError()
+	a.gone = err != nil
+	return err
+}
+
+// fail says why there is no answer, if the client can still be told.
+func (a *awaited) fail(text string) {
+	if !a.started {
+		writeError(a.w, http.StatusOK, a.message, jsonrpc.CodeInternalError, text)
+		return
+	}
+	data, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: a.message, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}})
+	_, _ = a.w.Write(event(data)) // a client that has gone misses nothing
+}
+
+// drop leaves nothing of the answer in the store. If there is more to come, the replica that writes it is told that nobody waits for it.
+func (a *awaited) drop(replica string) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	var err error
+	if !a.ended {
+		_, err = a.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Left, Session: sessionstore.Key(a.id), Body: a.stream})
+	}
+	if err = errors.Join(err, a.store.Drop(ctx, sessionstore.Key(a.id), a.stream)); err != nil { // it is deleted when it is old
+		a.server.options.Logger.Debug("the answer of another replica cannot be deleted", "err", err)
+	}
+}
+
+// handedRequests are those that other replicas have handed on and this one serves, by the ID of their mail.
+type handedRequests struct {
+	mu   sync.Mutex
+	byID map[string]context.CancelFunc
+}
+
+func (l *handedRequests) begin(id string) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID == nil {
+		l.byID = map[string]context.CancelFunc{}
+	}
+	l.byID[id] = cancel
+	return ctx, func() {
+		cancel()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.byID, id)
+	}
+}
+
+// leave ends a request whose client has gone.
+func (l *handedRequests) leave(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cancel := l.byID[id]; cancel != nil {
+		cancel()
+	}
+}
+
+// serveHandedOn serves a request that another replica has handed on. It does not wait for it.
+func (h *shared) serveHandedOn(mail sessionstore.Mail) {
+	ctx, end := h.handed.begin(mail.ID)
+	h.server.talks.work.Go(func() {
+		defer end()
+		w := &handedAnswer{shared: h, key: mail.Session, stream: mail.ID}
+		defer w.close()
+		if t := h.server.talks.of(mail.Session); t != nil {
+			w.state = t.id
+			h.serveFor(ctx, w, mail)
+		}
+	})
+}
+
+func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstore.Mail) {
+	data, err := sessionstore.Unseal(w.state, mail.Body)
+	if err != nil {
+		return
+	}
+	var request handedOn
+	body, err := cutHead(data, &request)
+	if err != nil {
+		return
+	}
+	if request.Identity != nil {
+		request.Identity.issuer = request.Issuer
+	}
+	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address, requestID: requestID(nil, body)}
+	leave, err := h.server.limiter.enter(clientKey(over), false)
+	if err != nil {
+		h.server.refuse(w, RefusedBusy, err)
+		return
+	}
+	// Shutdown waits for requests that have entered, and their answers must be in the store by then.
+	defer leave()
+	defer w.close()
+	defer h.server.recoverHTTP(w)
+	r := &http.Request{Method: http.MethodPost, Header: request.Header}
+	h.server.serveSessionless(w, over.forSDK(r.WithContext(ctx)), body, false)
+}
+
+// handedAnswer is the ResponseWriter for a request that was handed on. What is written goes to the store.
+type handedAnswer struct {
+	*shared
+	// key and state are the call's: what the store and what the client knows it by. stream is where the answer goes.
+	key, state, stream string
+
+	mu     sync.Mutex // guards what follows
+	header http.Header
+	status int
+	// part is what was written since the last flush, parts what is not in the store yet, number that of the last one that is.
+	part   []byte
+	parts  [][]byte
+	number int
+	closed bool
+}
+
+func (w *handedAnswer) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+func (w *handedAnswer) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.start(status)
+}
+
+func (w *handedAnswer) start(status int) {
+	if w.status == 0 {
+		w.status = status
+		w.part = withHead(answerHead{status, w.header}, nil)
+	}
+}
+
+func (w *handedAnswer) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.start(http.StatusOK)
+	w.part = append(w.part, data...)
+	return len(data), nil
+}
+
+// Flush implements http.Flusher.
+func (w *handedAnswer) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut()
+	_ = w.keep(false) // it is tried again
+}
+
+// cut ends a part.
+func (w *handedAnswer) cut() {
+	if len(w.part) > 0 {
+		w.parts, w.part = append(w.parts, w.part), nil
+	}
+}
+
+// keep writes down what there is. A part that has failed is written again as it was, because it may be there.
+func (w *handedAnswer) keep(last bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	for len(w.parts) > 0 {
+		ends := last && len(w.parts) == 1
+		part := sessionstore.Event{Number: w.number + 1, Data: sessionstore.Seal(w.state, w.parts[0])}
+		if err := w.store.Append(ctx, w.key, w.stream, part, ends); err != nil || ends {
+			return err
+		}
+		w.parts, w.number = w.parts[1:], w.number+1
+	}
+	if !last {
+		return nil
+	}
+	return w.store.End(ctx, w.key, w.stream)
+}
+
+// close ends the answer, also when the store cannot be reached for a while: the other replica waits as long as this one lives.
+func (w *handedAnswer) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	w.closed = true
+	w.cut()
+	for w.keep(true) != nil {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}

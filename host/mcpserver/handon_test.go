@@ -1,0 +1,379 @@
+package mcpserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/sessionstore"
+	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// nosy is a server that asks for a name and then works until it is let go.
+type nosy struct {
+	// begun and asked count; ended has how calls have ended.
+	begun, asked   atomic.Int32
+	working, letGo chan struct{}
+	ended          chan error
+}
+
+func (n *nosy) Call(ctx context.Context, invocation *catalog.Invocation) (response *abi.Response, err error) {
+	n.begun.Add(1)
+	defer func() { n.ended <- err }()
+	answer, err := invocation.Elicit(ctx, &elicitation.Request{Message: "Who are you?", Schema: []byte(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
+	if err != nil {
+		return nil, err
+	}
+	n.asked.Add(1)
+	if invocation.Progress != nil {
+		for i := range 3 {
+			invocation.Progress(abi.Progress{Progress: float64(i), Message: "step"})
+		}
+	}
+	n.working <- struct{}{}
+	select {
+	case <-n.letGo:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &abi.Response{Content: []abi.Content{
+		{Type: abi.Text, Text: fmt.Sprint("hello ", answer.Content["name"])}, {Type: abi.Image, MIMEType: "image/png", Data: []byte{0, 255, 10}},
+	}}, nil
+}
+
+// newNosy offers the server at the three replicas of a fleet.
+func newNosy(t *testing.T, change func(*Options)) (*fleet, *nosy) {
+	t.Helper()
+	n := &nosy{working: make(chan struct{}, 100), letGo: make(chan struct{}), ended: make(chan error, 100)}
+	return fleetOf(t, n, change), n
+}
+
+func fleetOf(t *testing.T, backend catalog.Backend, change func(*Options)) *fleet {
+	t.Helper()
+	c := new(catalog.Catalog)
+	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "A test."}, Tools: []manifest.Tool{tool("greet"), tool("visit")}}
+	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: m.Name, Backend: backend, Asks: true, Upstream: true}, m)); err != nil {
+		t.Fatal(err)
+	}
+	return newFleet(t, c, func(int) Caller { return pipeline.New(c, nil) }, change)
+}
+
+const aki = `,"inputResponses":{"question1":{"action":"accept","content":{"name":"Aki"}}}`
+
+// wait fails the test if nothing comes.
+func wait[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(patience):
+		t.Fatal("it does not happen")
+	}
+	return v
+}
+
+// TestTalkAnywhere: without sessions, the answers to what a server asks may come to any replica.
+func TestTalkAnywhere(t *testing.T) {
+	t.Parallel()
+	backend := new(curious)
+	f := fleetOf(t, backend, nil)
+	session := connect(t, overHTTP(f.url), withoutSessions, answering("accept", map[string]any{"name": "Aki"}).options())
+	defer session.Close()
+	const calls = 7
+	for i := range calls {
+		if got := textOf(t, callWith(t, session, "greet", i)); got != "accept Aki <nil>; accept Aki <nil>; " {
+			t.Errorf("got %q", got)
+		}
+	}
+	if n := backend.begun.Load(); n != calls {
+		t.Errorf("%d calls", n)
+	}
+	f.expectNothingLeft(t)
+}
+
+// expectNothingLeft waits until nothing of calls is in the store.
+func (f *fleet) expectNothingLeft(t *testing.T) {
+	t.Helper()
+	for _, table := range []string{"mcp_mail", "mcp_stream", "mcp_event"} {
+		eventually(t, func() bool { return f.count(t, table) == 0 })
+	}
+}
+
+func (f *fleet) count(t *testing.T, from string) (n int) {
+	t.Helper()
+	err := f.replicas[len(f.replicas)-1].store.View(t.Context(), func(tx *sql.Tx) error {
+		return tx.QueryRowContext(t.Context(), "SELECT count(*) FROM "+from).Scan(&n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestTalkElsewhere: at another replica too, a call goes on for the one who made it, with the same arguments, and for nobody else.
+func TestTalkElsewhere(t *testing.T) {
+	t.Parallel()
+	akis, akiHash := NewToken()
+	bens, benHash := NewToken()
+	auth := newAuth(t, AuthOptions{Tokens: []Token{{Name: "aki", Hash: akiHash}, {Name: "ben", Hash: benHash}}})
+	f, backend := newNosy(t, func(o *Options) { o.Auth = auth })
+	close(backend.letGo)
+	a, b, c := f.replicas[0].Handler(), f.replicas[1].Handler(), f.replicas[2].Handler()
+	by := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
+	first := talkTo(t, a, "greet", "", "", by(akis)...)
+	replica := f.replicas[0].store.Replica()
+	if !strings.HasPrefix(first.state, talkPrefix+replica+"-") || first.key != "question1" {
+		t.Fatalf("%s", first.result)
+	}
+	for what, reply := range map[string]talkReply{
+		"another user":       talkTo(t, b, "greet", first.state, aki, by(bens)...),
+		"another tool":       talkTo(t, b, "visit", first.state, aki, by(akis)...),
+		"other arguments":    talkWith(t, b, "greet", `{"n":2}`, first.state, aki, by(akis)...),
+		"a state made up":    talkTo(t, b, "greet", talkPrefix+replica+"-AAAA", aki, by(akis)...),
+		"no replica":         talkTo(t, b, "greet", talkPrefix+strings.Repeat("A", 9000)+"-AAAA", aki, by(akis)...),
+		"a part of the name": talkTo(t, b, "greet", first.state[:len(first.state)-1], aki, by(akis)...),
+	} {
+		if !strings.Contains(reply.result, "names no call of yours that waits") {
+			t.Errorf("%s: %s", what, reply.result)
+		}
+	}
+	if again := talkTo(t, b, "greet", first.state, "", by(akis)...); again.key != "question1" || again.state != first.state {
+		t.Errorf("without an answer: %s", again.result)
+	}
+	last := talkTo(t, c, "greet", first.state, aki, by(akis)...)
+	if !strings.Contains(last.result, `"text":"hello Aki"`) || !strings.Contains(last.result, `"data":"AP8K"`) || !strings.Contains(last.result, `"id":1`) {
+		t.Errorf("%s", last.result)
+	}
+	if after := talkTo(t, b, "greet", first.state, aki, by(akis)...); !strings.Contains(after.result, "names no call of yours") {
+		t.Errorf("after its end: %s", after.result)
+	}
+	if begun, asked := backend.begun.Load(), backend.asked.Load(); begun != 1 || asked != 1 {
+		t.Errorf("%d calls, %d answers", begun, asked)
+	}
+	f.expectNothingLeft(t)
+}
+
+// TestProgressElsewhere: what a call reports reaches the client wherever it waits.
+func TestProgressElsewhere(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	close(backend.letGo)
+	withToken := func(body string) string { return strings.Replace(body, `"_meta":{`, `"_meta":{"progressToken":9,`, 1) }
+	first := talkIn(t.Context(), f.replicas[0].Handler(), withToken(talkBody("greet", `{"n":1}`, "", "")))
+	body := withToken(talkBody("greet", `{"n":1}`, first.state, aki))
+	w := do(f.replicas[1].Handler(), post(withoutSessions, body))
+	if got := w.Body.String(); w.Header().Get("Content-Type") != "text/event-stream" || strings.Index(got, `"progressToken":9`) < 0 ||
+		strings.Index(got, `"progressToken":9`) > strings.Index(got, "hello Aki") {
+		t.Errorf("%v %s", w.Header(), got)
+	}
+}
+
+// TestTalkDiesWithItsReplica: nobody waits for an answer that cannot come, and nobody takes it for one that came.
+func TestTalkDiesWithItsReplica(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	a, b := f.replicas[0], f.replicas[1]
+	first, other := talkTo(t, a.Handler(), "greet", "", ""), talkTo(t, a.Handler(), "greet", "", "")
+	answered := make(chan talkReply, 1)
+	go func() { answered <- talkTo(t, b.Handler(), "greet", first.state, aki) }()
+	wait(t, backend.working)
+	_ = a.store.Close() // what it has to say at its end does not reach the store
+	if got := wait(t, answered); !strings.Contains(got.result, lostText) || !strings.Contains(got.result, `"id":1`) {
+		t.Errorf("%s", got.result)
+	}
+	if late := talkTo(t, b.Handler(), "greet", other.state, aki); !strings.Contains(late.result, "names no call of yours") {
+		t.Errorf("%s", late.result)
+	}
+}
+
+// TestAnswerAgain: an answer that comes again, because the replica that it came to is no more, goes on with the call where it is.
+func TestAnswerAgain(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	a, b, c := f.replicas[0], f.replicas[1], f.replicas[2]
+	first := talkTo(t, a.Handler(), "greet", "", "")
+	lost, again := make(chan talkReply, 1), make(chan talkReply, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { lost <- talkIn(ctx, b.Handler(), talkBody("greet", `{"n":1}`, first.state, aki)) }()
+	wait(t, backend.working)
+	_ = b.store.Close() // it cannot tell that its client has gone
+	cancel()
+	wait(t, lost)
+	waiting := a.talks.of(sessionstore.Key(first.state))
+	before := waiting.attends()
+	go func() { again <- talkTo(t, c.Handler(), "greet", first.state, aki) }()
+	eventually(t, func() bool { return waiting.attends() != before })
+	close(backend.letGo)
+	if got := wait(t, again); !strings.Contains(got.result, "hello Aki") {
+		t.Errorf("%s", got.result)
+	}
+	if begun, asked := backend.begun.Load(), backend.asked.Load(); begun != 1 || asked != 1 {
+		t.Errorf("%d calls, %d answers", begun, asked)
+	}
+}
+
+// TestAnswersAtOnce: of two answers one counts, and one request gets the result.
+func TestAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	close(backend.letGo)
+	for range 5 {
+		first := talkTo(t, f.replicas[0].Handler(), "greet", "", "")
+		answered := make(chan talkReply, len(f.replicas))
+		for _, r := range f.replicas {
+			go func() { answered <- talkTo(t, r.Handler(), "greet", first.state, aki) }()
+		}
+		results := 0
+		for range f.replicas {
+			got := wait(t, answered)
+			switch {
+			case strings.Contains(got.result, "hello Aki"):
+				results++
+			case !strings.Contains(got.result, "names no call") && !strings.Contains(got.result, "a later request"):
+				t.Errorf("%s", got.result)
+			}
+		}
+		if results == 0 {
+			t.Error("nobody got the result")
+		}
+	}
+	if begun, asked := backend.begun.Load(), backend.asked.Load(); begun != 5 || asked != 5 {
+		t.Errorf("%d calls, %d answers", begun, asked)
+	}
+}
+
+// TestClientLeavesElsewhere: a client that closes its connection cancels the call, wherever that is.
+func TestClientLeavesElsewhere(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	first := talkTo(t, f.replicas[0].Handler(), "greet", "", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan talkReply, 1)
+	go func() { left <- talkIn(ctx, f.replicas[1].Handler(), talkBody("greet", `{"n":1}`, first.state, aki)) }()
+	wait(t, backend.working)
+	cancel()
+	if err := wait(t, backend.ended); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	wait(t, left)
+	f.expectNothingLeft(t)
+}
+
+// TestConnectionsAreLostMeanwhile: an answer outlives the connections to the database.
+func TestConnectionsAreLostMeanwhile(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	first := talkTo(t, f.replicas[0].Handler(), "greet", "", "")
+	answered := make(chan talkReply, 1)
+	go func() { answered <- talkTo(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
+	wait(t, backend.working)
+	for range 3 {
+		_ = f.replicas[2].store.View(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+			return err
+		})
+	}
+	close(backend.letGo)
+	if got := wait(t, answered); !strings.Contains(got.result, "hello Aki") {
+		t.Errorf("%s", got.result)
+	}
+}
+
+// TestShutdownWaitsForHandedOn: a replica that ends waits for requests of others as for its own.
+func TestShutdownWaitsForHandedOn(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	a := f.replicas[0]
+	first := talkTo(t, a.Handler(), "greet", "", "")
+	answered, ended := make(chan talkReply, 1), make(chan error, 1)
+	go func() { answered <- talkTo(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
+	wait(t, backend.working)
+	go func() { ended <- a.Shutdown(t.Context()) }()
+	<-a.draining.Done()
+	close(backend.letGo)
+	if err := wait(t, ended); err != nil {
+		t.Error(err)
+	}
+	if got := wait(t, answered); !strings.Contains(got.result, "hello Aki") {
+		t.Errorf("%s", got.result)
+	}
+}
+
+// TestNothingInTheClear: neither questions nor answers nor results can be read in the store, in either era.
+func TestNothingInTheClear(t *testing.T) {
+	t.Parallel()
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			backend := new(curious)
+			f := fleetOf(t, backend, nil)
+			f.spy(t)
+			session := connect(t, overHTTP(f.url), version, answering("accept", map[string]any{"name": "Aki"}).options())
+			defer session.Close()
+			for i := range 4 {
+				if got := textOf(t, callWith(t, session, "greet", i)); !strings.Contains(got, "accept Aki <nil>; accept Aki <nil>; ") {
+					t.Errorf("got %q", got)
+				}
+			}
+			if n := f.count(t, "spied"); n < 8 {
+				t.Errorf("%d rows were seen", n)
+			}
+			if n := f.count(t, "spied WHERE what LIKE '%Aki%' OR what LIKE '%Who are you%' OR what LIKE '%jsonrpc%' OR what LIKE '%"+talkPrefix+"%'"); n > 0 {
+				t.Errorf("%d rows can be read", n)
+			}
+		})
+	}
+}
+
+// spy copies whatever is written for other replicas.
+func (f *fleet) spy(t *testing.T) {
+	t.Helper()
+	err := f.replicas[0].store.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `CREATE TABLE spied (what TEXT);
+			CREATE FUNCTION spy() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO spied VALUES (CAST(NEW AS TEXT)); RETURN NEW; END';
+			CREATE TRIGGER spy BEFORE INSERT ON mcp_mail FOR EACH ROW EXECUTE FUNCTION spy();
+			CREATE TRIGGER spy BEFORE INSERT ON mcp_event FOR EACH ROW EXECUTE FUNCTION spy();
+			CREATE TRIGGER spy BEFORE INSERT ON mcp_stream FOR EACH ROW EXECUTE FUNCTION spy()`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStrayMail: mail that is nobody's, or was not sealed by who knows the call, does no harm.
+func TestStrayMail(t *testing.T) {
+	t.Parallel()
+	f, backend := newNosy(t, nil)
+	close(backend.letGo)
+	a, b := f.replicas[0], f.replicas[1]
+	first := talkTo(t, a.Handler(), "greet", "", "")
+	for i, body := range []string{"", "nonsense", sessionstore.Seal("another", withHead(handedOn{}, []byte("{}"))), sessionstore.Seal(first.state, []byte("{")),
+		sessionstore.Seal(first.state, withHead(handedOn{}, []byte("{")))} {
+		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request, Session: sessionstore.Key(first.state), Body: body}
+		if sent, err := b.options.Sessions.Ask(t.Context(), a.store.Replica(), mail); !sent || err != nil {
+			t.Fatal(sent, err)
+		}
+		eventually(t, func() bool {
+			stream, err := b.options.Sessions.Stream(t.Context(), mail.Session, mail.ID, 0)
+			return err == nil && stream.Ended
+		})
+	}
+	if last := talkTo(t, b.Handler(), "greet", first.state, aki); !strings.Contains(last.result, "hello Aki") {
+		t.Errorf("%s", last.result)
+	}
+}
+
+func (t *talk) attends() *attendant {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.attendant
+}
