@@ -5,6 +5,9 @@ import "time"
 // IndexAtOnce lets the index take in files that have just changed.
 func (h *Host) IndexAtOnce() { h.index.settled = 0 }
 
+// KeepCopies is what a host does once a day.
+func (h *Host) KeepCopies() { h.keepCopies() }
+
 // AskFor bounds how long a guest is asked what it offers.
 func (h *Host) AskFor(limit time.Duration) { h.listings.time = limit }
 

@@ -152,6 +152,8 @@ func (h *Host) Watch(ctx context.Context) error {
 	}
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
+	keep := time.NewTicker(storeAge / 30)
+	defer keep.Stop()
 	var consented <-chan struct{}
 	if s := h.options().ConsentStore; s != nil {
 		consented = s.Changes(ctx, grant.Topic)
@@ -164,6 +166,8 @@ func (h *Host) Watch(ctx context.Context) error {
 			settle(ctx, watcher.Events)
 		case <-watcher.Errors:
 		case <-consented:
+		case <-keep.C:
+			h.keepCopies()
 		case <-poll.C:
 		case <-h.listings.answered:
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -148,4 +149,35 @@ func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 		content.wasm = read.wasm
 	}
 	return h.store.keep(digest, content.wasm)
+}
+
+// copyOf returns the plugin with this digest. Where the copy of it is gone, such as by another process that shares the directory and took it for
+// unused, it is made again from where the plugin came from.
+func (h *Host) copyOf(from source, digest string) ([]byte, error) {
+	wasm, err := h.store.open(digest)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return wasm, err
+	}
+	read, readErr := from.read(h.options().MaxPluginSize)
+	if readErr != nil {
+		return nil, errors.Join(err, readErr)
+	}
+	if read.module.Digest != digest {
+		return nil, fmt.Errorf("%w, and %s has changed since: call again when the plugin is updated", err, from.path)
+	}
+	if err := h.store.keep(digest, read.wasm); err != nil {
+		h.logger.Warn("a copy of a plugin cannot be kept", "path", from.path, "err", err)
+	}
+	return read.wasm, nil
+}
+
+// keepCopies keeps the copies of what is in service from being pruned.
+func (h *Host) keepCopies() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugins {
+		if p.service != nil {
+			h.store.touch(p.service.digest)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/manifest"
@@ -139,6 +140,33 @@ func TestIndexCannotApprove(t *testing.T) {
 		if status.Name == "evil" && filepath.Base(status.Path) != "a.wasm" {
 			t.Error("the forged index was not used: this test shows nothing")
 		}
+	}
+}
+
+// TestCopyIsGone: a copy that another process has pruned, which shares the directory and has another clock, is made again from the plugin's
+// file; and copies of what is in service are not old.
+func TestCopyIsGone(t *testing.T) {
+	t.Parallel()
+	var cache string
+	w := newWorld(t, func(o *host.Options) { cache = o.CacheDir })
+	w.put("hello.wasm", plugin(t, "hello"))
+	w.approve("hello.wasm", nil)
+	w.load()
+	copies, err := filepath.Glob(filepath.Join(cache, "plugins", "*.wasm"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	if err := os.Remove(copies[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.greets("greet", "Hello, Aki")
+	old := time.Now().Add(-60 * 24 * time.Hour)
+	if err := os.Chtimes(copies[0], old, old); err != nil {
+		t.Fatal("there is no copy again: ", err)
+	}
+	w.KeepCopies()
+	if info, err := os.Stat(copies[0]); err != nil || time.Since(info.ModTime()) > 24*time.Hour {
+		t.Error(info, err)
 	}
 }
 

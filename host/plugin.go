@@ -98,7 +98,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	if err := h.keepCopy(from, p); err != nil {
 		return nil, err
 	}
-	spec.Wasm = func() ([]byte, error) { return h.store.open(s.digest) }
+	spec.Wasm = func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
 	switch {
 	case p.module.IsExtism():
 		if s.manifest, err = h.adopt(p, client, &spec); err != nil {
