@@ -83,6 +83,9 @@ func (a *app) runAgent(ctx context.Context, c *config.Config, flags serveFlags) 
 	orders, deaf := a.orders()
 	s.hangups = orders
 	s.atEnd(deaf)
+	if err := c.AwaitStore(ctx, s.logger); err != nil {
+		return err
+	}
 	if err := s.openGovernment(ctx); err != nil { // and no replica: the jobs that one of several does are none of its
 		return err
 	}

@@ -72,12 +72,16 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	orders, deaf := a.orders()
 	s.hangups = orders
 	s.atEnd(deaf)
-	greeting := flags.http && c.LogFormat == "text"
-	if s.level.Set(logLevels[c.LogLevel]); greeting {
-		s.level.Set(silent) // the greeting says how the plugins stand
-	}
 	if err := s.check(); err != nil {
 		return err
+	}
+	s.level.Set(logLevels[c.LogLevel])
+	if err := c.AwaitStore(ctx, s.logger); err != nil {
+		return err
+	}
+	greeting := flags.http && c.LogFormat == "text"
+	if greeting {
+		s.level.Set(silent) // the greeting says how the plugins stand
 	}
 	err = s.openServer(ctx, a)
 	if s.level.Set(logLevels[c.LogLevel]); err != nil {

@@ -41,11 +41,11 @@ type postgres struct {
 
 var _ engine = (*postgres)(nil)
 
-// openPostgres reads the URL, and looks whether the database can be used through what lies in between.
-func openPostgres(ctx context.Context, where, replica string, o *Options) (*postgres, error) {
+// newPostgres reads the URL. The pool is not there yet, but its configuration.
+func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(where)
 	if err != nil {
-		return nil, badURL(where, err)
+		return nil, nil, badURL(where, err)
 	}
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 {
@@ -54,12 +54,20 @@ func openPostgres(ctx context.Context, where, replica string, o *Options) (*post
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "hako " + replica
 	}
-	e := &postgres{options: o, config: c.Copy()}
+	return &postgres{options: o, config: c.Copy()}, config, nil
+}
+
+// openPostgres looks whether the database can be used through what lies in between.
+func openPostgres(ctx context.Context, where, replica string, o *Options) (*postgres, error) {
+	e, config, err := newPostgres(where, replica, o)
+	if err != nil {
+		return nil, err
+	}
 	config.MaxConns = int32(o.Connections)
 	config.PingTimeout = pingTime
 	config.BeforeConnect = e.password
 	config.AfterConnect = e.settings(o.StatementTimeout)
-	c.DialFunc = impatient(c.DialFunc, o.StatementTimeout+answerTime)
+	config.ConnConfig.DialFunc = impatient(config.ConnConfig.DialFunc, o.StatementTimeout+answerTime)
 	if e.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, e.explain(err)
 	}

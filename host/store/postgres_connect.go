@@ -60,6 +60,8 @@ func whatFailed(err error) string {
 	switch {
 	case errors.As(err, &own):
 		return own.Message
+	case errors.As(err, &name) && name.IsTimeout: // its words name a port that is another one each time
+		return "the host " + name.Name + " is not known: no answer from the name servers"
 	case errors.As(err, &name):
 		return "the host " + name.Name + " is not known: " + name.Err
 	case errors.Is(err, context.DeadlineExceeded):
@@ -86,7 +88,7 @@ func connectTrouble(err error) trouble {
 		return trouble{ErrUnreachable, "there is no such socket: look at host and port in store, and whether the server runs"}
 	case isCertificate(err):
 		return trouble{ErrUnreachable, "name the certificate of who has signed the server's with sslrootcert in store, and the host as that certificate does"}
-	case strings.Contains(err.Error(), "refused TLS"):
+	case refusesTLS(err):
 		return trouble{ErrUnreachable, "the server does not encrypt: set ssl=on there, or where nobody else is on the way sslmode=disable in store"}
 	case errors.As(err, &network) && network.Timeout():
 		return trouble{ErrUnreachable, "look at host and port in store, and at firewalls and the load in between; calls succeed again when the server answers"}
@@ -104,6 +106,9 @@ func serverTrouble(own *pgconn.PgError) trouble {
 	}
 	return trouble{ErrUnreachable, "look at the server's log"}
 }
+
+// refusesTLS reports that the server does not encrypt, and has to.
+func refusesTLS(err error) bool { return strings.Contains(err.Error(), "refused TLS") }
 
 // isCertificate reports that the server's certificate does not hold.
 func isCertificate(err error) bool {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -107,6 +108,11 @@ func (e *postgres) lost(err error) bool {
 	}
 	var network net.Error
 	return broken(err) && !(errors.As(err, &network) && network.Timeout())
+}
+
+// noAnswer is the error for a server that does not answer at all.
+func (e *postgres) noAnswer(in time.Duration) error {
+	return fmt.Errorf("store %s: %w: no answer within %v: calls succeed again when the server answers", e.name(), ErrUnreachable, in)
 }
 
 // broken reports an error of the connection rather than of what it carried.

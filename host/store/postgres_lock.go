@@ -147,7 +147,7 @@ func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 		held, err = l.ask(asking, ctx, name)
 	}
 	if err != nil && asking.Err() != nil {
-		return nil, fmt.Errorf("store %s: %w: no answer within %v: calls succeed again when the server answers", l.engine.name(), ErrUnreachable, lockAnswer)
+		return nil, l.engine.noAnswer(lockAnswer)
 	}
 	return held, err
 }

@@ -19,6 +19,8 @@ type Postgres struct {
 	Password         credential.Source
 	Connections      int
 	StatementTimeout time.Duration
+	// Wait is how long a server that starts waits for the database.
+	Wait time.Duration
 	// Dir is a directory of this machine, for what may be lost.
 	Dir string
 }
@@ -27,6 +29,7 @@ func (p *Postgres) table() []setting {
 	return []setting{
 		{key: "postgres.connections", value: &p.Connections, fallback: "10"},
 		{key: "postgres.statementTimeout", value: &p.StatementTimeout, fallback: "10s"},
+		{key: "postgres.wait", value: &p.Wait, fallback: "60s"},
 		{key: "postgres.dir", value: &p.Dir, path: true},
 	}
 }
@@ -62,13 +65,22 @@ func (r reader) auditKey(v strictyaml.Value) {
 
 // OpenStore opens the store as it is configured; the caller closes it.
 func (c *Config) OpenStore(ctx context.Context, logger *slog.Logger) (*store.Store, error) {
+	return store.OpenWith(ctx, c.Store, c.storeOptions(logger))
+}
+
+// AwaitStore waits until the store can be opened, if it is a database.
+func (c *Config) AwaitStore(ctx context.Context, logger *slog.Logger) error {
+	return store.Await(ctx, c.Store, c.storeOptions(logger), c.Postgres.Wait)
+}
+
+func (c *Config) storeOptions(logger *slog.Logger) *store.Options {
 	o := &store.Options{
 		Dir: c.StateDir(), Connections: c.Postgres.Connections, StatementTimeout: c.Postgres.StatementTimeout, Logger: logger,
 	}
 	if !c.Postgres.Password.IsZero() {
 		o.Password = c.Postgres.Password.Read
 	}
-	return store.OpenWith(ctx, c.Store, o)
+	return o
 }
 
 // StateDir is the directory on this machine for the host's state: the store itself, or, where that is a PostgreSQL database, one whose

@@ -1,0 +1,127 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+// lines are what is logged, in order.
+type lines struct {
+	mu   sync.Mutex
+	all  []string
+	said chan struct{} // full after the first
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(p))
+	select {
+	case l.said <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+// logged returns a logger, and what it logs.
+func logged() (*slog.Logger, *lines) {
+	l := &lines{said: make(chan struct{}, 1)}
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})), l
+}
+
+// ages is longer than any test waits.
+const ages = 24 * time.Hour
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t)
+	where := server.Database(t)
+	server.Stop(t)
+	logger, log := logged()
+	done := make(chan error, 1)
+	go func() { done <- Await(t.Context(), where, &Options{Logger: logger}, ages) }()
+	<-log.said
+	server.Start(t)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	last := len(log.all) - 1
+	if !strings.Contains(log.all[0], "waiting for the database") || !strings.Contains(log.all[0], "there is no such socket") || !strings.Contains(log.all[last], "the database answers") {
+		t.Errorf("%q", log.all)
+	}
+	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) {
+		t.Errorf("a cause is logged again and again: %q", log.all)
+	}
+	log.all = nil
+	if err := Await(t.Context(), where, &Options{Logger: logger}, ages); err != nil || log.all != nil {
+		t.Errorf("of a database that is there: %v, %q", err, log.all)
+	}
+	if err := Await(t.Context(), t.TempDir(), nil, ages); err != nil {
+		t.Errorf("of a directory: %v", err)
+	}
+}
+
+// What does not pass by itself is not waited for.
+func TestAwaitEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t, "listen_addresses=127.0.0.1")
+	server.Exec(t, "CREATE ROLE hako LOGIN PASSWORD 'another'")
+	server.Admit(t, "host all hako 127.0.0.1/32 scram-sha-256", "host all encrypted 127.0.0.1/32 reject")
+	at := fmt.Sprintf("@127.0.0.1:%d", server.Port())
+	for name, test := range map[string]struct{ where, want string }{
+		"a wrong password":        {"postgres://hako:wrong" + at + "/postgres", "password authentication failed"},
+		"no such database":        {server.URL("missing"), "create the database"},
+		"no such user":            {"postgres://nobody-here" + at + "/postgres", "the user in store"},
+		"encryption is wanted":    {"postgres://encrypted" + at + "/postgres", "no encryption"},
+		"encryption is not there": {"postgres://hako:another" + at + "/postgres?sslmode=require", "refused TLS"},
+		"no URL":                  {"postgres://u@127.0.0.1:port/hako", "port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := Await(t.Context(), test.where, nil, ages); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// The wait has an end, and says what it was for.
+func TestAwaitEnds(t *testing.T) {
+	t.Parallel()
+	hangs := postgrestest.NewServer(t)
+	silent := hangs.Database(t)
+	t.Cleanup(hangs.Pause(t))
+	for name, where := range map[string]string{
+		"nobody listens": "postgres://u@127.0.0.1:1/hako", "no name yet": "postgres://u@nowhere.invalid/hako", "it hangs": silent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := Await(t.Context(), where, nil, time.Nanosecond)
+			if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "postgres.wait") {
+				t.Errorf("got %v", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			logger, log := logged()
+			go func() { <-log.said; cancel() }()
+			if err := Await(ctx, where, &Options{Logger: logger}, ages); !errors.Is(err, context.Canceled) {
+				t.Errorf("given up: %v", err)
+			}
+		})
+	}
+}
