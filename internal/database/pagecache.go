@@ -36,8 +36,8 @@ func (c *pageCache) advance(ctx context.Context, snapshot Snapshot) error {
 	defer c.mu.Unlock()
 	switch {
 	case c.version >= to: // another connection was faster
-	case c.version != from:
-		c.pages, c.version = map[int64][]byte{}, to
+	case c.version != from || empty: // meanwhile another one may have kept pages that nobody has asked about
+		c.pages, c.version = nil, to
 	default:
 		for _, number := range changed {
 			delete(c.pages, number)
