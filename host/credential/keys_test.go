@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 func TestParseKeys(t *testing.T) {
@@ -175,6 +176,36 @@ func TestRotateFromCommand(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "secrets.key")); err == nil {
 		t.Error("a key of its own was made, too")
+	}
+}
+
+// TestRotateWhereReplicasShare: a new key in the file of one machine would be unknown to the others.
+func TestRotateWhereReplicasShare(t *testing.T) {
+	t.Parallel()
+	where, old, next := postgrestest.Start(t), newKeyText(), newKeyText()
+	files := []string{filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "key")}
+	var replicas []*Broker
+	for _, file := range files {
+		write(t, file, old+"\n")
+		replicas = append(replicas, keyed(t, where, Source{File: file}))
+	}
+	hold(t, replicas[0], "", 0, time.Hour)
+	if _, err := replicas[0].Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "for all replicas") {
+		t.Errorf("got %v", err)
+	}
+	for _, file := range files {
+		write(t, file, next+"\n"+old+"\n")
+	}
+	if r, err := replicas[0].Rotate(t.Context()); err != nil || r.Records != 1 || !strings.Contains(r.Remedy, "take the old keys out") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for i, file := range files {
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), old) {
+			t.Errorf("the file of one machine was changed: %v", err)
+		}
+		if got := token(t, replicas[i], ""); got != "access-0000" {
+			t.Errorf("afterwards: %s", got)
+		}
 	}
 }
 

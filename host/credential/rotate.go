@@ -23,8 +23,8 @@ type Rotation struct {
 
 // Rotate encrypts all connections with a new key, in one transaction. Where the key is in a file, a new one is put in front of the
 // old, and the old is taken out afterwards; a crash in between leaves both there, and the next Rotate finishes the work. From other
-// sources the newest key is taken, which the operator has put in front beforehand. Other processes need no restart, unless their key
-// comes from their environment.
+// sources, and where replicas share the store, of whose files this is one, the newest key is taken, which the operator has put in front
+// beforehand. Other processes need no restart, unless their key comes from their environment.
 func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 	s, err := b.vault.ready(ctx)
 	if err != nil {
@@ -47,10 +47,18 @@ func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
 	r.Remedy = fmt.Sprintf("take the old keys out of %v", b.vault.keys.source)
-	if file := b.vault.keys.source.File; file != "" && writeKeys(file, ring[0].text) == nil {
+	if file := b.vault.ownFile(); file != "" && writeKeys(file, ring[0].text) == nil {
 		r.Remedy = ""
 	}
 	return r, nil
+}
+
+// ownFile is the file with the keys where no other machine has one of its own; empty if there is none.
+func (v *vault) ownFile() string {
+	if v.shared() {
+		return ""
+	}
+	return v.keys.source.File
 }
 
 // newestFirst returns the keys with the one to encrypt with in front: a new one where there is none that waits to be used.
@@ -59,11 +67,16 @@ func (v *vault) newestFirst(ctx context.Context) ([]key, error) {
 	if err != nil || len(ring) > 1 {
 		return ring, err
 	}
-	if v.keys.source.File == "" {
+	file := v.ownFile()
+	if file == "" {
+		everywhere := ""
+		if v.shared() {
+			everywhere = ", for all replicas"
+		}
 		return nil, fmt.Errorf("%v holds one key only: put a new one in front of it, on a line of its own "+
-			"(openssl rand -base64 32 prints one), and run this again", v.keys.source)
+			"(openssl rand -base64 32 prints one)%s, and run this again", v.keys.source, everywhere)
 	}
-	if err := writeKeys(v.keys.source.File, newKeyText(), ring[0].text); err != nil {
+	if err := writeKeys(file, newKeyText(), ring[0].text); err != nil {
 		return nil, fmt.Errorf("put a new key into the file: %w", err)
 	}
 	return v.keys.all(ctx)
