@@ -63,7 +63,7 @@ func Start(ctx context.Context, s *store.Store, logger *slog.Logger, jobs ...Job
 	return &Runner{stop}, nil
 }
 
-// Close stops, and waits for jobs that run, whose context ends. It may be called twice.
+// Close stops, and waits for jobs that run, whose context ends; over PostgreSQL for up to 5 seconds. It may be called twice.
 func (r *Runner) Close() { r.close() }
 
 // run runs a job once.

@@ -60,10 +60,7 @@ func (e *postgres) knock(ctx context.Context) error {
 	defer cancel()
 	conn, err := e.connect(inTime)
 	if err != nil {
-		if err = e.explain(err); inTime.Err() != nil && !errors.Is(err, ErrUnreachable) {
-			err = e.noAnswer(connectTime)
-		}
-		return err
+		return e.explainWithin(connectTime, err)
 	}
 	_ = conn.Close(inTime)
 	return nil

@@ -77,6 +77,29 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// What keeps news of changes away is logged once, and that it comes again.
+func TestOutageIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t)
+	logger, log := logged()
+	s, err := OpenWith(t.Context(), server.Database(t), &Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	bell := s.Changes(t.Context(), "notes")
+	heard(t, bell)
+	server.Stop(t)
+	<-log.said
+	server.Start(t)
+	heard(t, bell)
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) || !strings.Contains(twice[len(twice)-1], "comes from the database again") {
+		t.Errorf("%q", log.all)
+	}
+}
+
 // What does not pass by itself is not waited for.
 func TestAwaitEndsAtOnce(t *testing.T) {
 	t.Parallel()

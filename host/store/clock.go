@@ -20,13 +20,23 @@ func (s *Store) Now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 	before := time.Now()
 	now, err := s.now(ctx, tx)
 	if err == nil {
-		s.clock.set.Store(&clockReading{server: now, local: before.Add(time.Since(before) / 2)})
+		s.clock.read(now, before, time.Since(before))
 	}
 	return now, err
 }
 
-// Time is about what Now returns, without asking: what it returned last, and the time since then. It is right to within milliseconds, except
-// for up to 30 seconds after this machine has slept, 5 for a replica that has joined. For a store in a directory it is time.Now.
+// slowLook is how long an answer may take to say more than one that is there, which is wrong by half of that at most.
+const slowLook = time.Second
+
+// read takes a look at the server's clock that began at before and took so long.
+func (c *clock) read(server, before time.Time, took time.Duration) {
+	if took < slowLook || c.set.Load() == nil {
+		c.set.Store(&clockReading{server: server, local: before.Add(took / 2)})
+	}
+}
+
+// Time is about what Now returns, without asking: what it returned last, and the time since then. It is right to within half
+// of what an answer takes, except for up to 30 seconds after this machine has slept, 5 for a replica that has joined. For a store in a directory it is time.Now.
 func (s *Store) Time() time.Time {
 	r := s.clock.set.Load()
 	if r == nil || !s.Shared() {

@@ -6,6 +6,23 @@ import (
 	"time"
 )
 
+// A look that took long does not spoil a good one.
+func TestSlowLook(t *testing.T) {
+	t.Parallel()
+	var c clock
+	now := time.Now()
+	for i, look := range []struct {
+		took time.Duration
+		want time.Duration // how far the server is ahead
+	}{{8 * time.Second, -4 * time.Second}, {time.Millisecond, -time.Millisecond / 2}, {8 * time.Second, -time.Millisecond / 2}} {
+		c.read(now, now, look.took)
+		r := c.set.Load()
+		if got := r.server.Sub(r.local); got != look.want {
+			t.Errorf("after look %d the server is %v ahead, want %v", i, got, look.want)
+		}
+	}
+}
+
 // Replicas have one clock, whatever their own say.
 func TestTime(t *testing.T) {
 	t.Parallel()

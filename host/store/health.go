@@ -15,7 +15,7 @@ type Health struct {
 	Skew time.Duration
 	// Encrypted says that the connection is; Local that the server is on this machine, where it need not be.
 	Encrypted, Local bool
-	// Connections are those of all clients to the server, of at most MaxConnections.
+	// Connections are those to all databases of the server, of at most MaxConnections.
 	Connections, MaxConnections int
 	// ReadOnly says that nothing can be written, as on a standby; CanCreate that this user may make tables.
 	ReadOnly, CanCreate bool
@@ -47,7 +47,7 @@ func (e *postgres) health(ctx context.Context, h *Health) error {
 	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
 		coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
 		inet_server_addr() IS NULL OR host(inet_server_addr()) IN ('127.0.0.1', '::1'),
-		(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), current_setting('max_connections')::int`).
+		(SELECT sum(numbackends) FROM pg_stat_database), current_setting('max_connections')::int`).
 		Scan(&h.Version, &pid, &recovery, &readOnly, &h.CanCreate, &h.Encrypted, &h.Local, &h.Connections, &h.MaxConnections)
 	if err != nil {
 		return err

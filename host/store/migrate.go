@@ -142,7 +142,8 @@ func checksum(step string) string {
 var (
 	adding   = regexp.MustCompile(`(?is)^\s*(CREATE\s+TABLE|CREATE\s+INDEX|ALTER\s+TABLE\s+\w+\s+ADD\s+COLUMN\s+[^,]*)`)
 	column   = regexp.MustCompile(`(?is)^\s*ALTER\s`)
-	demand   = regexp.MustCompile(`(?is)\b(NOT\s+NULL|UNIQUE|CHECK|REFERENCES)\b`)
+	rule     = regexp.MustCompile(`(?is)\b(UNIQUE|CHECK|REFERENCES|PRIMARY)\b`)
+	demand   = regexp.MustCompile(`(?is)\bNOT\s+NULL\b`)
 	fallback = regexp.MustCompile(`(?is)\bDEFAULT\b`)
 )
 
@@ -156,7 +157,10 @@ func additive(step string) bool {
 		if whole == "" {
 			return false
 		}
-		if column.MatchString(statement) && (whole != statement || demand.MatchString(statement) && !fallback.MatchString(statement)) {
+		if !column.MatchString(statement) {
+			continue
+		}
+		if whole != statement || rule.MatchString(statement) || demand.MatchString(statement) && !fallback.MatchString(statement) {
 			return false
 		}
 	}

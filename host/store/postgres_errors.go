@@ -66,6 +66,8 @@ func (e *postgres) explain(err error) error {
 		return fmt.Errorf("store %s: %w: %s", e.name(), err, ownSessions)
 	case errors.As(err, &connect): // also where it took longer than a connection may take, which is a deadline of its own
 		return fmt.Errorf("store %s: %w", e.name(), explainConnect(connect))
+	case errors.As(err, &commit) && dropped(err):
+		return fmt.Errorf("store %s: %w (%w): the connection was lost at the end of the transaction, which may have been kept or not", e.name(), ErrUnreachable, err)
 	case errors.As(err, &own):
 		t, ok := troubleOf(own.Code)
 		if !ok {
@@ -76,10 +78,16 @@ func (e *postgres) explain(err error) error {
 		return err
 	case !broken(err):
 		return err
-	case errors.As(err, &commit):
-		return fmt.Errorf("store %s: %w (%w): the connection was lost at the end of the transaction, which may have been kept or not", e.name(), ErrUnreachable, err)
 	}
 	return fmt.Errorf("store %s: %w (%w): calls succeed again when the server answers", e.name(), ErrUnreachable, err)
+}
+
+// explainWithin is explain for an answer that did not come in time.
+func (e *postgres) explainWithin(in time.Duration, err error) error {
+	if err = e.explain(err); errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnreachable) {
+		return e.noAnswer(in)
+	}
+	return err
 }
 
 // again reports a conflict of transactions, or a statement that was prepared before a migration.
@@ -102,12 +110,17 @@ func (e *postgres) lost(err error) bool {
 	if errors.As(err, &commit) || errors.As(err, &connect) {
 		return false
 	}
+	var network net.Error
+	return dropped(err) && !(errors.As(err, &network) && network.Timeout())
+}
+
+// dropped reports a connection that is there no more, by the server's own words or without any. It is none of a context's end.
+func dropped(err error) bool {
 	var own *pgconn.PgError
 	if errors.As(err, &own) {
 		return own.SeverityUnlocalized == "FATAL" || strings.HasPrefix(own.Code, "57P") || strings.HasPrefix(own.Code, "08")
 	}
-	var network net.Error
-	return broken(err) && !(errors.As(err, &network) && network.Timeout())
+	return broken(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // noAnswer is the error for a server that does not answer at all.

@@ -23,14 +23,24 @@ const (
 
 // listen keeps a connection that is told of announcements.
 func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
-	wait := reconnectAfter
+	wait, said := reconnectAfter, ""
+	heard := func(topic string) {
+		if said != "" {
+			e.options.Logger.Info("news of changes comes from the database again")
+			said = ""
+		}
+		ring(topic)
+	}
 	for ctx.Err() == nil {
 		start := time.Now()
-		err := e.listenOnce(ctx, ring)
+		err := e.listenOnce(ctx, heard)
 		if ctx.Err() != nil {
 			return
 		}
-		e.options.Logger.Warn("no news of changes comes from the database until it can be reached again", "err", e.explain(err))
+		if err = e.explainWithin(listenAnswer, err); err.Error() != said {
+			said = err.Error()
+			e.options.Logger.Warn("no news of changes comes from the database until it can be reached again", "err", err)
+		}
 		if time.Since(start) > time.Minute {
 			wait = reconnectAfter
 		}

@@ -267,7 +267,7 @@ func (l *locks) ping() {
 	ctx, cancel := context.WithTimeout(context.Background(), lockAnswer)
 	defer cancel()
 	if err := l.conn.Ping(ctx); err != nil {
-		l.engine.options.Logger.Warn("the connection that holds locks in the database is lost", "err", err)
+		l.engine.options.Logger.Warn("the connection that holds locks in the database is lost", "err", l.engine.explainWithin(lockAnswer, err))
 		l.drop()
 	}
 }

@@ -292,6 +292,49 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
+// Where the connection is lost at the very end nobody knows what has become of the transaction, and it is not run again.
+func TestLostCommit(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.Start(t))
+	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
+		"CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()",
+	} {
+		if err := exec(t, s, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	times := 0
+	err := s.Update(t.Context(), func(tx *sql.Tx) error {
+		times++
+		return appendNote(t)(tx)
+	})
+	if times != 1 || !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "may have been kept or not") {
+		t.Errorf("ran %d times, %v", times, err)
+	}
+}
+
+// A transaction that is lost after it met another one runs again, too.
+func TestLostAfterAConflict(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.Start(t))
+	times := 0
+	err := s.Update(t.Context(), func(tx *sql.Tx) error {
+		times++
+		statement := map[int]string{
+			1: "DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$", 2: "SELECT pg_terminate_backend(pg_backend_pid())", 3: "SELECT 1",
+		}[times]
+		_, err := tx.ExecContext(t.Context(), statement)
+		return err
+	})
+	if err != nil || times != 3 {
+		t.Errorf("ran %d times, %v", times, err)
+	}
+}
+
 // Transactions that meet for longer than anybody waits end with an error that says so.
 func TestStorm(t *testing.T) {
 	t.Parallel()
@@ -349,6 +392,16 @@ func TestHealth(t *testing.T) {
 	if !strings.HasPrefix(h.Version, "1") || h.Latency <= 0 || h.Skew.Abs() > time.Minute || h.Connections < 1 || h.MaxConnections != 300 ||
 		h.ReadOnly || !h.CanCreate || !h.Local || h.Encrypted || h.Pooler {
 		t.Errorf("%+v", h)
+	}
+	where, err := url.Parse(server.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Exec(t, "CREATE ROLE simple LOGIN")
+	server.Exec(t, "ALTER DATABASE "+strings.TrimPrefix(where.Path, "/")+" OWNER TO simple")
+	other := open(t, with(t, where.String(), "simple", ""))
+	if seen, err := other.Health(t.Context()); err != nil || seen.Connections < 3 { // two of its own, and one of s
+		t.Errorf("as another user: %+v, %v", seen, err)
 	}
 	if h, err := open(t, t.TempDir()).Health(t.Context()); h != nil || err != nil {
 		t.Errorf("of a directory: %+v, %v", h, err)

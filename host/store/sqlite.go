@@ -138,7 +138,11 @@ func (e *sqlite) listen(ctx context.Context, ring func(topic string)) {
 	var seen int64
 	for {
 		version, err := e.version(ctx, &conn)
-		if err == nil && version != seen {
+		switch {
+		case err != nil && conn != nil: // another one counts anew
+			_ = conn.Close()
+			conn, seen = nil, 0
+		case err == nil && version != seen:
 			seen = version
 			ring("")
 		}

@@ -160,19 +160,19 @@ func (s *Store) Connections() int { return s.connections() }
 // Where names the store for messages: its directory, or the URL without password and parameters.
 func (s *Store) Where() string { return s.name() }
 
-// patience is how long a transaction waits for others, or is run again because of them.
+// patience is how long a transaction over PostgreSQL is run again because of others.
 const patience = 5 * time.Second
 
 // Update runs f in a transaction that may write. When it returns nil, what f wrote is on the disk; with an error nothing has
-// changed, except that nobody knows if the connection to PostgreSQL is lost in the midst of the end. Transactions have the effect of
-// running one after the other.
+// changed, except that nobody knows if the connection to PostgreSQL is lost, or ctx ends, in the midst of the end. Transactions have the
+// effect of running one after the other.
 //
 // Over PostgreSQL f runs again, for up to 5 seconds, if its transaction met another one, and once if the connection was lost: f changes
-// nothing but the transaction and variables that it sets anew. In a directory, f waits 5 seconds for other processes, and runs once.
+// nothing but the transaction and variables that it sets anew. In a directory, f waits 30 seconds for other processes, and runs once.
 //
 // The error is f's, ctx's, or matches ErrFull, ErrLocked, ErrReadOnly, ErrCorrupt or ErrUnreachable where that is the cause.
 func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
-	start := time.Now()
+	start, lost := time.Now(), false
 	for attempt := 1; ; attempt++ {
 		err := s.transact(ctx, true, f)
 		switch {
@@ -180,7 +180,8 @@ func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
 			return nil
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return err
-		case s.lost(err) && attempt == 1:
+		case s.lost(err) && !lost:
+			lost = true
 		case s.again(err) && time.Since(start) < patience:
 			if err := pause(ctx, attempt); err != nil {
 				return err

@@ -241,6 +241,7 @@ func TestOlderProgramBesideANewerOne(t *testing.T) {
 		"a table less":         {"CREATE TABLE other (id BIGINT); DROP TABLE note", false},
 		"other contents":       {"UPDATE note SET text = ''", false},
 		"a column with a rule": {"ALTER TABLE note ADD COLUMN size BIGINT CHECK (size > 0)", false},
+		"a rule for a default": {"ALTER TABLE note ADD COLUMN size BIGINT NOT NULL DEFAULT 1 CHECK (size > 0)", false},
 	}
 	over(t, func(t *testing.T, where string) {
 		for name, test := range tests {
