@@ -3,6 +3,7 @@ package wire_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/pdk/abi"
@@ -43,6 +44,21 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	for _, data := range requests {
 		same(t, []byte(data))
+	}
+}
+
+// TestTexts puts quotes, backslashes and the end at every place of a text.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	for length := range 20 {
+		for at := range length + 1 {
+			for _, special := range []string{``, `\"`, `\\`, `\\\"`, `"`, `\`, `{`, `}`, "\x80", `!`, `]`, `#`} {
+				text := strings.Repeat("a", at) + special + strings.Repeat("b", length-at)
+				whole := `{"method":"x","arguments":{"text":"` + text + `"},"locale":"ja"}`
+				same(t, []byte(whole))
+				same(t, []byte(whole[:len(whole)-len(`"},"locale":"ja"}`)])) // ends inside
+			}
+		}
 	}
 }
 

@@ -1,0 +1,32 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestPlainBytes puts a quote, a backslash, and what differs from them by a bit or is like them in another way, at every place of a text.
+func TestPlainBytes(t *testing.T) {
+	t.Parallel()
+	for length := range 40 {
+		for at := range length {
+			for b := range 256 {
+				for _, filling := range []byte{'a', 0, '!', ']', 0x80, 0xff} {
+					data := bytes.Repeat([]byte{filling}, length)
+					data[at] = byte(b)
+					want := length
+					if b == '"' || b == '\\' {
+						want = at
+					}
+					if got := plainBytes(data); got != want {
+						t.Fatalf("%q: %d bytes, want %d", data, got, want)
+					}
+				}
+			}
+		}
+	}
+	both := []byte(`12345678901234"\`)
+	if got := plainBytes(both); got != 14 {
+		t.Errorf("%q: %d bytes, want 14", both, got)
+	}
+}
