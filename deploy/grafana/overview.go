@@ -53,6 +53,8 @@ func overview() *dashboard {
 					`topk(10, sum by (action, rule) (rate(hako_policy_decisions_total{@, action!="allow"}[$__rate_interval])))`),
 				stack("Questions to people", "What became of them.", "reqps", q("{{outcome}}", `sum by (outcome) (rate(hako_approvals_total{@}[$__rate_interval]))`)),
 				quantiles("How long people take", "From a question until it was answered or expired.", "hako_approval_wait_seconds_bucket{@}", ""),
+				stack("Questions of upstream servers", "What they asked in the middle of calls, and what became of it.", "reqps",
+					q("{{mode}} {{outcome}}", `sum by (mode, outcome) (rate(hako_elicitations_total{@}[$__rate_interval]))`)),
 				stack("Quotas used up", "Calls that were refused, by quota.", "reqps", q("{{quota}}", `sum by (quota) (rate(hako_quota_refusals_total{@}[$__rate_interval]))`)),
 				stack("Secrets found", "Secrets in arguments, results and logs, and what became of them.", "reqps",
 					q("{{place}}: {{action}}", `sum by (place, action) (rate(hako_secrets_found_total{@}[$__rate_interval]))`)),

@@ -136,6 +136,7 @@ func serveHako(t *testing.T) *subject {
 	s.write("slack-app.token", fakes.SlackAppToken)
 	s.write("servers.json", fmt.Sprintf(`{"mcpServers":{"inner":{"command":%q,"args":["serve","--stdio","-C","inner"],"env":{"HAKO_CACHE":%q}}}}`, s.program, cache))
 	s.write("inner/hako.yaml", "shipped: {enabled: true, mounts: {workspace: workspace}}\n")
+	s.write("inner/hako.policy.yaml", "version: 1\nrules: [{name: whoever calls agrees, action: ask, tools: [delete_file]}]\n")
 	s.write("workspace/note.txt", "a note\n")
 	s.model()
 	t.Setenv("HAKO_CACHE", cache)
@@ -219,10 +220,15 @@ const stateless = "2026-07-28"
 // trace is the one that all calls belong to.
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
-// ask sends a request of the era without sessions.
+// ask sends a request of the era without sessions, of a client that can be asked nothing.
 func (s *subject) ask(method, name string, params map[string]any) string {
+	return s.askAs(map[string]any{}, method, name, params)
+}
+
+// askAs sends a request of the era without sessions, of a client with these capabilities.
+func (s *subject) askAs(capabilities map[string]any, method, name string, params map[string]any) string {
 	params["_meta"] = map[string]any{
-		"io.modelcontextprotocol/protocolVersion": stateless, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+		"io.modelcontextprotocol/protocolVersion": stateless, "io.modelcontextprotocol/clientCapabilities": capabilities,
 		"io.modelcontextprotocol/clientInfo": map[string]string{"name": "test", "version": "1"}, "traceparent": "00-" + trace + "-00f067aa0ba902b7-01",
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})

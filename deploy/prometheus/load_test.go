@@ -71,8 +71,13 @@ func (s *subject) beRefused() {
 	s.send("{}", "Origin", "https://elsewhere.example")
 }
 
-// waitForPeople asks for something that nobody agrees to in time.
-func (s *subject) waitForPeople() { s.call("file_write", `{"path":"new.txt","content":"x"}`) }
+// waitForPeople asks for something that nobody agrees to in time: neither operators, nor the caller itself, which an upstream server asks.
+func (s *subject) waitForPeople() {
+	s.askAs(map[string]any{"elicitation": map[string]any{}}, "tools/call", "inner_delete_file", map[string]any{
+		"name": "inner_delete_file", "arguments": map[string]string{"path": "new.txt"},
+	})
+	s.call("file_write", `{"path":"new.txt","content":"x"}`)
+}
 
 // takeTooLong calls a tool whose vendor does not answer.
 func (s *subject) takeTooLong() { s.call("get_weather", `{"location":"大阪"}`) }

@@ -54,8 +54,8 @@ func (m *Metrics) AgentCall(result string, took time.Duration) {
 	m.agent.calls.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// AgentSessions counts the sessions that are followed.
+// AgentSessions says that n sessions more are followed, or fewer if it is negative.
 func (m *Metrics) AgentSessions(n int) { m.agent.sessions.Add(float64(n)) }
 
-// AgentOutdated counts the sessions that have other tools than hako offers.
+// AgentOutdated says that n sessions more have other tools than hako offers, or fewer if it is negative.
 func (m *Metrics) AgentOutdated(n int) { m.agent.outdated.Add(float64(n)) }

@@ -42,8 +42,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// New returns a Tracer that sends in the background; Close ends it. It fails for an endpoint that is no URL, for a protocol that is unknown, and
-// for a ratio out of its range. Nothing is sent yet, so a receiver that is not there is no error: spans are dropped then, which the
+// New returns a Tracer that sends in the background; Close ends it. It fails for an endpoint that is no URL, for a protocol that is unknown,
+// for a ratio out of its range, and for a malformed OTEL_RESOURCE_ATTRIBUTES. Nothing is sent yet, so a receiver that is not there is no error: spans are dropped then, which the
 // logger is told of. The logger becomes that of OpenTelemetry in the whole process.
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	if o.Logger == nil {
@@ -53,15 +53,15 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+	described, err := o.resource(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w: mend OTEL_RESOURCE_ATTRIBUTES, which is a list such as team=search,stage=test", err)
+	}
 	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("traces are lost", "err", err) }))
-	described, err := o.resource(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("traces: %w", err)
-	}
 	options := []sdk.TracerProviderOption{sdk.WithBatcher(exporter), sdk.WithResource(described)}
 	if o.Ratio > 0 {
 		options = append(options, sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(o.Ratio))))
