@@ -18,11 +18,19 @@ import (
 // session and replica anew; on their way to the client the replica's ID goes before the number. An answer with another replica's ID is
 // sent there. Answers of the era without sessions are whole requests: see handon.go.
 
-// outgoing is how a request to a client begins in the SDK's encoding.
-var outgoing = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"method":"`)
+// outgoing is how a request to a client begins in the SDK's encoding, withdrawal how the news begins that one needs no answer any more.
+var (
+	outgoing   = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"method":"`)
+	withdrawal = []byte(`{"jsonrpc":"2.0","method":"` + methodCancelled + `"`)
+)
 
-// tagged puts the replica into the ID of a request to a client. Other messages stay as they are.
+const methodCancelled = "notifications/cancelled"
+
+// tagged puts the replica into the ID of a request to a client, also where that is withdrawn. Other messages stay as they are.
 func tagged(data []byte, replica string) []byte {
+	if bytes.HasPrefix(data, withdrawal) {
+		return taggedWithdrawal(data, replica)
+	}
 	at := outgoing.FindSubmatchIndex(data)
 	if at == nil {
 		return data
@@ -30,7 +38,21 @@ func tagged(data []byte, replica string) []byte {
 	return bytes.Join([][]byte{data[:at[2]], []byte(`"` + replica + "-"), data[at[2]:at[3]], []byte(`"`), data[at[3]:]}, nil)
 }
 
-const methodCancelled = "notifications/cancelled"
+func taggedWithdrawal(data []byte, replica string) []byte {
+	var message struct {
+		Params map[string]json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(data, &message) != nil {
+		return data
+	}
+	number := message.Params["requestId"]
+	if _, err := strconv.ParseUint(string(number), 10, 63); err != nil {
+		return data
+	}
+	message.Params["requestId"] = mustJSON(replica + "-" + string(number))
+	end := data[len(bytes.TrimRight(data, "\n")):]
+	return append(mustJSON(map[string]any{"jsonrpc": "2.0", "method": methodCancelled, "params": message.Params}), end...)
+}
 
 // taggedEvent is tagged for a whole server-sent event.
 func taggedEvent(event []byte, replica string) []byte {
@@ -56,9 +78,35 @@ func untagged(body []byte) (replica string, bare []byte, ok bool) {
 	return replica, mustJSON(members), true
 }
 
-// route sends messages to the replicas that wait for them. It returns the message as the SDK here is to have it, or nil if it is not for
-// this one.
+// maxRouted is the most messages of a batch that are looked at: each may be one to send.
+const maxRouted = 100
+
+// route sends messages, one or a batch, to the replicas that wait for them. It returns what the SDK here is to have of it, or nil if that is
+// nothing.
 func (h *shared) route(ctx context.Context, session *session, body []byte) ([]byte, error) {
+	var batch, rest []json.RawMessage
+	switch {
+	case json.Unmarshal(body, &batch) != nil:
+		return h.routeOne(ctx, session, body)
+	case len(batch) == 0 || len(batch) > maxRouted:
+		return body, nil
+	}
+	for _, message := range batch {
+		own, err := h.routeOne(ctx, session, message)
+		if err != nil {
+			return nil, err
+		}
+		if own != nil {
+			rest = append(rest, own)
+		}
+	}
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	return mustJSON(rest), nil
+}
+
+func (h *shared) routeOne(ctx context.Context, session *session, body []byte) ([]byte, error) {
 	mail := func(body []byte) sessionstore.Mail {
 		return sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: sessionstore.Seal(session.id, body)}
 	}

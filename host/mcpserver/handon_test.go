@@ -296,6 +296,9 @@ func TestShutdownWaitsForHandedOn(t *testing.T) {
 	answered, ended := make(chan talkReply, 1), make(chan error, 1)
 	go func() { answered <- talkTo(t, f.replicas[1].Handler(), "greet", first.state, aki) }()
 	wait(t, backend.working)
+	if n := a.Load().Requests; n != 1 {
+		t.Errorf("it counts %d requests", n)
+	}
 	go func() { ended <- a.Shutdown(t.Context()) }()
 	<-a.draining.Done()
 	close(backend.letGo)

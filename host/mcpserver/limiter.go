@@ -95,7 +95,7 @@ func (l *limiter) enter(key string, stream bool) (leave func(), err error) {
 func (l *limiter) enterStream() (leave func(), err error) {
 	if l.streams >= l.limits.Sessions {
 		return nil, &busyError{
-			reason:   fmt.Sprintf("%d subscription streams are open already; try again later", l.streams),
+			reason:   fmt.Sprintf("%d streams are open already; try again later", l.streams),
 			retry:    time.Minute,
 			everyone: true,
 		}

@@ -93,7 +93,8 @@ func (s *Server) ended(era, method string, begin time.Time) {
 
 // Load is what a Server does at one moment.
 type Load struct {
-	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28, Sessions the open sessions before it.
+	// Requests are those over HTTP in flight, Streams the open subscription streams of 2026-07-28 and those before it that
+	// go on here from another replica, Sessions the open sessions before it.
 	Requests, Streams, Sessions int
 }
 

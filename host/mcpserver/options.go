@@ -58,7 +58,7 @@ type Options struct {
 // the other end of stdio.
 type Limits struct {
 	// Sessions is the most sessions (up to MCP 2025-11-25), of all replicas together, and the most subscription streams of this one (from
-	// 2026-07-28). Zero means 1,000.
+	// 2026-07-28), with those that go on here from another replica. Zero means 1,000.
 	Sessions int
 	// SessionIdle ends a session without requests. Zero means 30 min.
 	SessionIdle time.Duration

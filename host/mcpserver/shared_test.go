@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -469,6 +469,90 @@ func TestAnswersArriveAnywhere(t *testing.T) {
 	}
 }
 
+// A question that needs no answer any more is taken back, although its ID is another one at the client.
+func TestWithdrawnAnywhere(t *testing.T) {
+	t.Parallel()
+	asked, takenBack := make(chan struct{}), make(chan struct{})
+	f := newFleet(t, offer(t, serveEverything, "look"), func(int) Caller {
+		return governs{caller(func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+			asking, cancel := context.WithCancel(ctx)
+			go func() {
+				<-asked
+				cancel()
+			}()
+			_, err := call.Way.Ask(asking, &approval.Question{Tool: "look"})
+			<-takenBack // the news comes on the call's stream
+			return ok(text("%v", err))
+		})}
+	}, nil)
+	session := connect(t, overHTTP(f.url), withSessions, &mcp.ClientOptions{
+		ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			close(asked)
+			select {
+			case <-ctx.Done():
+			case <-time.After(patience):
+				t.Error("it is not taken back")
+			}
+			close(takenBack)
+			return &mcp.ElicitResult{Action: "cancel"}, nil
+		},
+	})
+	defer session.Close()
+	if got := textOf(t, call(t, session, "look")); got != context.Canceled.Error() {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Answers in a batch, which MCP has in 2025-03-26, find their way too.
+func TestBatchOfAnswers(t *testing.T) {
+	t.Parallel()
+	const version = "2025-03-26"
+	f := newFleet(t, offer(t, serveEverything, "look"), func(i int) Caller { return governs{asks(i)} }, nil)
+	a, b := f.replicas[0], f.replicas[1]
+	response, _ := a.send(t, "", strings.Replace(initialize(version), `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), "Mcp-Protocol-Version", version)
+	id := response.Header.Get("Mcp-Session-Id")
+	b.send(t, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Protocol-Version", version)
+	stream := readEvents(t, a.open(t, http.MethodPost, id, message(version, 7, "tools/call", `{"name":"look"}`), "Mcp-Protocol-Version", version))
+	question := stream.next()
+	number := regexp.MustCompile(`"id":("[^"]+")`).FindStringSubmatch(question)
+	if number == nil {
+		t.Fatalf("got %s", question)
+	}
+	answers := `[{"jsonrpc":"2.0","id":` + number[1] + `,"result":{"action":"accept","content":{"approve":true}}},{"jsonrpc":"2.0","id":5,"method":"ping"}]`
+	if response, data := b.send(t, id, answers, "Mcp-Protocol-Version", version); response.StatusCode != http.StatusOK || !strings.Contains(data, `"id":5`) {
+		t.Errorf("%d %s", response.StatusCode, data)
+	}
+	if got := stream.next(); !strings.Contains(got, "true") {
+		t.Errorf("got %s", got)
+	}
+	for body, want := range map[string]int{
+		`[{"jsonrpc":"2.0","id":` + number[1] + `,"result":{}}]`: http.StatusAccepted, `[]`: http.StatusBadRequest,
+	} {
+		if response, data := b.send(t, id, body, "Mcp-Protocol-Version", version); response.StatusCode != want {
+			t.Errorf("%s: %d %s", body, response.StatusCode, data)
+		}
+	}
+}
+
+// Streams that go on elsewhere count as what they are.
+func TestFollowersAreLimited(t *testing.T) {
+	t.Parallel()
+	entered, letGo := make(chan struct{}), make(chan struct{})
+	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, letGo), func(o *Options) { o.Limits.Sessions = 2 })
+	a, b := f.replicas[0], f.replicas[1]
+	id := a.initialize(t, "{}")
+	stream := readEvents(t, a.open(t, http.MethodPost, id, message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)))
+	stream.next()
+	<-entered
+	for range 2 {
+		readEvents(t, b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last))
+	}
+	if response := b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last); response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("%d", response.StatusCode)
+	}
+	close(letGo)
+}
+
 // blocked waits in a call until it is let go or canceled.
 func blocked(entered, letGo chan struct{}) func(int) Caller {
 	return func(int) Caller {
@@ -633,6 +717,12 @@ func TestTags(t *testing.T) {
 	sent := tagged(request, replica)
 	if want := `{"jsonrpc":"2.0","id":"0123456789abcdef-12","method":"elicitation/create","params":{}}`; string(sent) != want {
 		t.Errorf("got %s", sent)
+	}
+	for id, want := range map[string]string{`12`: `"0123456789abcdef-12"`, `"x"`: `"x"`, `null`: `null`, `1.5`: `1.5`} {
+		withdrawn := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\"requestId\":7","requestId":` + id + "}}"
+		if got := string(taggedEvent([]byte("event: message\ndata: "+withdrawn+"\n\n"), replica)); got != "event: message\ndata: "+strings.Replace(withdrawn, `"requestId":`+id, `"requestId":`+want, 1)+"\n\n" {
+			t.Errorf("got %s", got)
+		}
 	}
 	for _, other := range []string{`{"jsonrpc":"2.0","id":12,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/progress"}`, `{"jsonrpc":"2.0","id":"x","method":"y"}`} {
 		if got := tagged([]byte(other), replica); string(got) != other {
