@@ -121,7 +121,6 @@ func TestTroubles(t *testing.T) {
 		want string
 	}{
 		"a slow statement": {func() error { return exec(t, s, "SELECT pg_sleep(10)") }, ErrUnreachable, "postgres.statementTimeout"},
-		"a standby":        {reopen(with(t, where, "", "", "options", "-c default_transaction_read_only=on")), nil, ""},
 		"only reads":       {func() error { return exec(t, s, "SET TRANSACTION READ ONLY; INSERT INTO note VALUES (1, 'x')") }, ErrReadOnly, "target_session_attrs"},
 		"no right":         {reopen(with(t, where, "reader", "")), ErrReadOnly, "give the user the right"},
 		"no such schema":   {reopen(with(t, where, "astray", "")), ErrReadOnly, "search_path"},
@@ -132,7 +131,6 @@ func TestTroubles(t *testing.T) {
 		"damage":           {raise("XX001"), ErrCorrupt, "restore the database"},
 		"its own error":    {func() error { return exec(t, s, "nonsense") }, nil, "SQLSTATE 42601"},
 	}
-	delete(tests, "a standby")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := test.do()
