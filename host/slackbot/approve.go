@@ -273,8 +273,20 @@ func (b *Bot) adoptQuestion(ctx context.Context, w *workspace, p posted) {
 		return
 	}
 	q, err := b.options.Desk.Question(ctx, p.ID)
+	for err != nil && !errors.Is(err, approval.ErrUnknown) {
+		w.logger.Error("a question that another process left is not known: it is tried again", "question", p.ID, "err", err)
+		select {
+		case <-time.After(startPause):
+		case <-ctx.Done():
+			return
+		}
+		q, err = b.options.Desk.Question(ctx, p.ID)
+	}
 	if err != nil {
-		w.logger.Warn("a question is not known any more", "question", p.ID, "err", err)
+		w.logger.Warn("a question is not known any more", "question", p.ID)
+		if err := b.journal.answered(ctx, p.ID); err != nil {
+			w.logger.Error("a question could not be taken out of the journal", "err", err)
+		}
 		return
 	}
 	if q.Caller.Door == pipeline.DoorSlack {

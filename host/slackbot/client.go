@@ -29,12 +29,14 @@ const (
 type client struct {
 	http     *http.Client
 	observer Observer
+	// refused is called when Slack does not take the bot's token.
+	refused func()
 
 	mu    sync.Mutex // guards until
 	until map[string]time.Time
 }
 
-func (b *Bot) client() *client {
+func (b *Bot) client(refused func()) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
 	if b.options.Proxy != nil {
@@ -42,7 +44,7 @@ func (b *Bot) client() *client {
 	}
 	transport.MaxIdleConnsPerHost = 32
 	return &client{
-		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, until: map[string]time.Time{},
+		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, refused: refused, until: map[string]time.Time{},
 	}
 }
 
@@ -149,6 +151,9 @@ func (c *client) count(method string, response *http.Response) (*http.Response, 
 	}
 	if slices.Contains(authErrors, answer.Error) {
 		result = "auth"
+		if method != "apps.connections.open" { // which takes the app's
+			c.refused()
+		}
 	}
 	c.observer.SlackRequest(method, result)
 	response.Body = io.NopCloser(bytes.NewReader(body))

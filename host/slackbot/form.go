@@ -48,8 +48,9 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 	}
 	wake := s.w.bot.questions.await(id)
 	defer s.w.bot.questions.forget(id)
-	err = journal.askForm(ctx, id, &storedForm{s.m.Team, s.m.Channel, s.m.Thread, s.m.User, s.who.locale, q.Server, q.Tool, *q.Request()}, expires)
+	err = journal.askForm(ctx, id, s.m, &storedForm{s.m.Team, s.m.Channel, s.m.Thread, s.m.User, s.who.locale, q.Server, q.Tool, *q.Request()}, expires)
 	if err != nil {
+		s.w.logger.Error("a server's question could not be written down, and was put to nobody", "err", err)
 		return none, err
 	}
 	defer func() {
@@ -64,14 +65,17 @@ func (s *surface) fill(ctx context.Context, q *elicitation.Question) (none elici
 	if err != nil {
 		return none, err
 	}
+	if err := journal.postedForm(lasting, id, ts); err != nil {
+		s.w.logger.Error("a question's message could not be written down", "err", err)
+	}
 	state := s.words.withdrawn
-	defer func() { s.closeForm(lasting, ts, q, state) }()
+	defer func() { s.w.closeForm(lasting, s.m, ts, q, s.who.locale, state) }()
 	answer, err := journal.awaitForm(ctx, id, wake)
 	switch {
 	case err == nil && answer.Action == elicitation.Accept:
-		state = fmt.Sprintf(s.words.answered, s.m.User, moment(time.Now()))
+		state = fmt.Sprintf(s.words.answered, s.m.User, moment(journal.store.Time()))
 	case err == nil:
-		state = fmt.Sprintf(s.words.declined, s.m.User, moment(time.Now()))
+		state = fmt.Sprintf(s.words.declined, s.m.User, moment(journal.store.Time()))
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		state = s.words.expired
 	}
@@ -86,7 +90,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 		open.URL = q.URL.String()
 		buttons = []slack.BlockElement{open, button(actionFormYes, id, s.words.opened).WithStyle(slack.StylePrimary), button(actionFormNo, id, s.words.decline)}
 	}
-	blocks := s.formBlocks(q, fmt.Sprintf(s.words.until, moment(expires)), slack.NewActionBlock("", buttons...))
+	blocks := formBlocks(s.m.User, q, s.who.locale, fmt.Sprintf(s.words.until, moment(expires)), slack.NewActionBlock("", buttons...))
 	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // a message that was made must be known
 	defer cancel()
 	_, ts, err = s.w.account.Load().api.PostMessageContext(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
@@ -98,20 +102,34 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 }
 
 // formBlocks are the question, whom it is for and where it stands, and buttons.
-func (s *surface) formBlocks(q *elicitation.Question, state string, buttons ...slack.Block) []slack.Block {
+func formBlocks(user string, q *elicitation.Question, locale, state string, buttons ...slack.Block) []slack.Block {
 	return append([]slack.Block{
-		slack.NewSectionBlock(plain(clip(q.Text(s.who.locale), maxQuestion)), nil, nil),
-		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "<@"+s.m.User+">  "+state, false, false)),
+		slack.NewSectionBlock(plain(clip(q.Text(locale), maxQuestion)), nil, nil),
+		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "<@"+user+">  "+state, false, false)),
 	}, buttons...)
 }
 
-// closeForm says in the message how the question has ended.
-func (s *surface) closeForm(ctx context.Context, ts string, q *elicitation.Question, state string) {
+// closeForm says in the message of a question, which the turn of m has asked, how it has ended.
+func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *elicitation.Question, locale, state string) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	_, _, _, err := s.w.account.Load().api.UpdateMessageContext(ctx, s.m.Channel, ts, slack.MsgOptionText(state, false), slack.MsgOptionBlocks(s.formBlocks(q, state)...))
+	_, _, _, err := w.account.Load().api.UpdateMessageContext(ctx, m.Channel, ts,
+		slack.MsgOptionText(state, false), slack.MsgOptionBlocks(formBlocks(m.User, q, locale, state)...))
 	if err != nil {
-		s.w.logger.Error("a question's message could not be updated", "err", err)
+		w.logger.Error("a question's message could not be updated", "err", err)
+	}
+}
+
+// closeForms withdraws the questions of a turn that is over: nobody waits for their answers any more.
+func (w *workspace) closeForms(ctx context.Context, m *message) {
+	left, err := w.bot.journal.takeForms(ctx, m)
+	if err != nil {
+		w.logger.Error("the questions of an answer that broke off could not be withdrawn", "err", err)
+	}
+	for _, f := range left {
+		if q, err := f.question(); err == nil && f.ts != "" {
+			w.closeForm(ctx, m, f.ts, q, f.Locale, wordsFor(f.Locale).withdrawn)
+		}
 	}
 }
 
@@ -135,6 +153,9 @@ func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCa
 // formFor returns the question that waits for this person, or tells them why there is none.
 func (w *workspace) formFor(ctx context.Context, id, user string, at spot) (*storedForm, bool) {
 	f, err := w.bot.journal.form(ctx, id)
+	if err == nil && f != nil && f.Team == w.account.Load().team && f.User == user {
+		return f, true // Slack was not asked for anything yet
+	}
 	words := wordsFor(w.locale(ctx, user))
 	switch {
 	case err != nil:
@@ -142,11 +163,9 @@ func (w *workspace) formFor(ctx context.Context, id, user string, at spot) (*sto
 		w.whisper(ctx, at, user, words.failed)
 	case f == nil || f.Team != w.account.Load().team:
 		w.whisper(ctx, at, user, words.noQuestion)
-	case f.User != user:
+	default:
 		w.logger.Info("somebody pressed a button of a question that is for somebody else", "user", user)
 		w.whisper(ctx, at, user, words.mayNot)
-	default:
-		return f, true
 	}
 	return nil, false
 }
@@ -175,7 +194,11 @@ func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionC
 	id := callback.View.PrivateMetadata
 	f, err := w.bot.journal.form(ctx, id)
 	words := wordsFor(w.bot.options.Locale)
-	if err != nil || f == nil || f.Team != w.account.Load().team || f.User != callback.User.ID {
+	if err != nil {
+		w.logger.Error("a question could not be looked up", "err", err)
+		return refused(words.failed)
+	}
+	if f == nil || f.Team != w.account.Load().team || f.User != callback.User.ID {
 		return refused(words.noQuestion)
 	}
 	words = wordsFor(f.Locale)

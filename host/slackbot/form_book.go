@@ -8,15 +8,36 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/store"
 )
 
-// askForm writes a question down.
-func (j *journal) askForm(ctx context.Context, id string, f *storedForm, expires time.Time) error {
+// askForm writes a question of the turn of m down, and postedForm which message it is in.
+func (j *journal) askForm(ctx context.Context, id string, m *message, f *storedForm, expires time.Time) error {
 	encoded, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	return j.exec(ctx, `INSERT INTO slack_form (id, question, answer, expires) VALUES ($1, $2, '', $3)`, id, string(encoded), expires.UnixMilli())
+	return j.exec(ctx, `INSERT INTO slack_form (id, turn, question, answer, expires) VALUES ($1, $2, $3, '', $4)`, id, m.id(), string(encoded), expires.UnixMilli())
+}
+
+func (j *journal) postedForm(ctx context.Context, id, ts string) error {
+	return j.exec(ctx, `UPDATE slack_form SET ts = $1 WHERE id = $2`, ts, id)
+}
+
+// leftForm is a question that its turn left behind, with the timestamp of its message, which may be empty.
+type leftForm struct {
+	storedForm
+	ts string
+}
+
+// takeForms takes out the questions of a turn that is over.
+func (j *journal) takeForms(ctx context.Context, m *message) ([]leftForm, error) {
+	left, err := store.List(ctx, j.store, func(rows *sql.Rows) (f leftForm, err error) {
+		var text string
+		err = errors.Join(rows.Scan(&text, &f.ts), json.Unmarshal([]byte(text), &f.storedForm))
+		return f, err
+	}, `SELECT question, ts FROM slack_form WHERE turn = $1`, m.id())
+	return left, errors.Join(err, j.exec(ctx, `DELETE FROM slack_form WHERE turn = $1`, m.id()))
 }
 
 // form returns a question that waits, or nil.

@@ -38,7 +38,10 @@ CREATE TABLE slack_question (
 );
 CREATE TABLE slack_thread (conversation TEXT PRIMARY KEY, seen TEXT NOT NULL, used BIGINT NOT NULL)`,
 	`ALTER TABLE slack_turn ADD COLUMN cards TEXT NOT NULL DEFAULT ''`,
-	`CREATE TABLE slack_form (id TEXT PRIMARY KEY, question TEXT NOT NULL, answer TEXT NOT NULL, expires BIGINT NOT NULL)`}
+	`CREATE TABLE slack_form (id TEXT PRIMARY KEY, question TEXT NOT NULL, answer TEXT NOT NULL, expires BIGINT NOT NULL)`,
+	`ALTER TABLE slack_form ADD COLUMN turn TEXT NOT NULL DEFAULT '';
+ALTER TABLE slack_form ADD COLUMN ts TEXT NOT NULL DEFAULT '';
+CREATE INDEX slack_form_turn ON slack_form (turn)`}
 
 // States of a turn in the journal. One that has ended is not in it.
 const (

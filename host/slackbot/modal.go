@@ -142,8 +142,8 @@ func read(field *elicitation.Field, a slack.BlockAction) (any, error) {
 	case elicitation.Boolean:
 		typed = a.SelectedOption.Value
 	case elicitation.Choice:
-		if typed = option(a.SelectedOption); typed == "" && a.SelectedOption.Value != "" {
-			return field.Check(typed)
+		if a.SelectedOption.Value != "" {
+			return field.Check(option(a.SelectedOption))
 		}
 	case elicitation.Choices:
 		var list []any

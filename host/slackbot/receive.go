@@ -91,9 +91,14 @@ func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) err
 		kind = kindStop
 		id := callback.TeamID + ":" + callback.EventID
 		fresh, err := w.bot.journal.claim(ctx, id, nil)
-		if err == nil && fresh {
+		switch {
+		case err != nil:
+			result = resultFailed
+		case !fresh:
+			result = resultDuplicate
+		default:
 			result = resultTaken
-			w.bot.stop(conversation(callback.TeamID, inner.Channel, inner.ThreadTimestamp), inner.User)
+			w.bot.work.Go(func() { w.stopSession(inner) })
 		}
 		return err
 	}
@@ -111,6 +116,21 @@ func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) err
 		w.bot.enqueue(m)
 	}
 	return err
+}
+
+// stopSession stops what runs in a thread, if whoever pressed Slack's own button may use the bot there.
+func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
+	by := person{id: e.User}
+	if !w.allows(by, e.Channel) { // without their groups
+		ctx, cancel := context.WithTimeout(w.bot.ctx, actTime)
+		defer cancel()
+		var err error
+		if by, err = w.person(ctx, e.User); err != nil || !w.allows(by, e.Channel) {
+			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "err", err)
+			return
+		}
+	}
+	w.bot.stop(conversation(w.account.Load().team, e.Channel, e.ThreadTimestamp), by.id)
 }
 
 // mention is the message of somebody who mentions the bot; nil if it is not to be answered.

@@ -1,9 +1,11 @@
 package slackbot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,6 +194,7 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
 		return false
 	}
+	w.closeForms(ctx, m)
 	words := w.words(ctx, m)
 	err = errNoStream
 	if t.answer != "" {
@@ -202,6 +205,10 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 		_, _, err = w.account.Load().api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
 	case slackError(err) != "":
 		err = nil // it has ended
+	}
+	if slices.Contains(goneErrors, slackError(err)) {
+		w.logger.Warn("an answer that broke off is left as it is: the bot cannot write there any more", "channel", m.Channel, "err", err)
+		err = nil
 	}
 	if err != nil {
 		w.logger.Error("an answer that broke off could not be ended: it is tried again", "err", err)
@@ -215,6 +222,9 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	}
 	return true
 }
+
+// goneErrors are what Slack says of places in which nothing can be said to anybody any more.
+var goneErrors = []string{"channel_not_found", "not_in_channel", "is_archived", "thread_not_found"}
 
 var errNoStream = errors.New("there is no streamed message")
 
@@ -285,7 +295,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 		}
 		for _, said := range list {
 			if said.Timestamp < m.TS && said.Timestamp > seen && said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
-				lines = append(lines, fmt.Sprintf("%s: %s", w.name(ctx, said.User), clip(unescape(said.Text), maxSaid)))
+				lines = append(lines, fmt.Sprintf("%s: %s", w.author(ctx, &said), clip(unescape(said.Text), maxSaid)))
 			}
 		}
 		if !more || next == "" {
@@ -301,6 +311,14 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// author is who wrote a message: a person, or another app by the name that it gives itself.
+func (w *workspace) author(ctx context.Context, said *slack.Message) string {
+	if said.User != "" {
+		return w.name(ctx, said.User)
+	}
+	return oneLine(clip(cmp.Or(said.Username, said.BotID, "somebody"), maxCard))
 }
 
 // clip cuts text to a number of bytes, and marks that.

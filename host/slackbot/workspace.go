@@ -27,6 +27,9 @@ type workspace struct {
 	logger *slog.Logger
 
 	botToken, appToken, signingSecret *credential.Secret
+	client                            *client
+	// refused has something in it when Slack has refused the token.
+	refused chan struct{}
 	// account is what is known once Slack has taken the token.
 	account atomic.Pointer[account]
 	people  people
@@ -43,10 +46,16 @@ type account struct {
 }
 
 func newWorkspace(b *Bot, w Workspace) *workspace {
-	open := make(chan struct{})
+	open, refused := make(chan struct{}), make(chan struct{}, 1)
 	return &workspace{
 		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name), open: open, opened: sync.OnceFunc(func() { close(open) }),
 		botToken: credential.NewSecret(w.BotToken), appToken: credential.NewSecret(w.AppToken), signingSecret: credential.NewSecret(w.SigningSecret),
+		refused: refused, client: b.client(func() {
+			select {
+			case refused <- struct{}{}:
+			default:
+			}
+		}),
 	}
 }
 
@@ -81,47 +90,39 @@ func (w *workspace) run(ctx context.Context) error {
 		if time.Since(began) > mostWait {
 			wait = leastWait
 		}
-		if isAuth(err) {
-			w.botToken.Forget()
-			w.appToken.Forget()
-			wait = mostWait
-			w.logger.Error("Slack does not take the token: put a new one in its place, or install the app again; hako tries again", "in", wait, "err", err)
-		} else {
-			w.logger.Warn("not connected to Slack: hako tries again", "in", wait, "err", err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
-		wait = min(2*wait, mostWait)
+		wait = w.again(ctx, wait, err)
 	}
 	return nil
 }
 
+// again waits until it is time for another attempt to sign in, and returns how long the wait after the next one is.
+func (w *workspace) again(ctx context.Context, wait time.Duration, err error) time.Duration {
+	if isAuth(err) {
+		w.botToken.Forget()
+		w.appToken.Forget()
+		wait = mostWait
+		w.logger.Error("Slack does not take the token: put a new one in its place, or install the app again; hako tries again", "in", wait, "err", err)
+	} else {
+		w.logger.Warn("not connected to Slack: hako tries again", "in", wait, "err", err)
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+	return min(2*wait, mostWait)
+}
+
 // connect signs in and takes what comes, until that fails or ctx ends.
 func (w *workspace) connect(ctx context.Context) error {
-	token, err := readToken(ctx, w.botToken, "botToken", w.BotToken)
+	api, err := w.signIn(ctx)
 	if err != nil {
 		return err
 	}
-	options := []slack.Option{slack.OptionHTTPClient(w.bot.client())}
-	if w.APIURL != "" {
-		options = append(options, slack.OptionAPIURL(w.APIURL))
-	}
-	if !w.AppToken.IsZero() {
-		appToken, err := readToken(ctx, w.appToken, "appToken", w.AppToken)
-		if err != nil {
-			return err
-		}
-		options = append(options, slack.OptionAppLevelToken(appToken))
-	}
-	api := slack.New(token, options...)
-	who, err := api.AuthTestContext(ctx)
-	if err != nil {
-		return fmt.Errorf("auth.test: %w", err)
-	}
-	w.account.Store(&account{api: api, team: who.TeamID, user: who.UserID, bot: who.BotID})
-	w.logger.Info("signed in to Slack", "team", who.TeamID, "bot", who.UserID)
+	ctx, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { w.renew(ctx) })
+	defer renewing.Wait()
+	defer cancel()
 	w.bot.recoverLost(ctx, w)
 	if w.AppToken.IsZero() {
 		w.opened()
@@ -129,6 +130,54 @@ func (w *workspace) connect(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return w.socket(ctx, api)
+}
+
+// renew signs in anew when Slack has refused the token, until ctx ends. Nothing else stops for that: what comes over Socket Mode does not hang
+// on the bot's token.
+func (w *workspace) renew(ctx context.Context) {
+	for {
+		select {
+		case <-w.refused:
+		case <-ctx.Done():
+			return
+		}
+		w.botToken.Forget()
+		wait := leastWait
+		for _, err := w.signIn(ctx); err != nil && ctx.Err() == nil; _, err = w.signIn(ctx) {
+			wait = w.again(ctx, wait, err)
+		}
+	}
+}
+
+// signIn reads the tokens and has Slack say whose they are.
+func (w *workspace) signIn(ctx context.Context) (*slack.Client, error) {
+	token, err := readToken(ctx, w.botToken, "botToken", w.BotToken)
+	if err != nil {
+		return nil, err
+	}
+	options := []slack.Option{slack.OptionHTTPClient(w.client)}
+	if w.APIURL != "" {
+		options = append(options, slack.OptionAPIURL(w.APIURL))
+	}
+	if !w.AppToken.IsZero() {
+		appToken, err := readToken(ctx, w.appToken, "appToken", w.AppToken)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, slack.OptionAppLevelToken(appToken))
+	}
+	api := slack.New(token, options...)
+	who, err := api.AuthTestContext(ctx)
+	select {
+	case <-w.refused: // by this request, or before
+	default:
+	}
+	if err != nil {
+		return nil, fmt.Errorf("auth.test: %w", err)
+	}
+	w.account.Store(&account{api: api, team: who.TeamID, user: who.UserID, bot: who.BotID})
+	w.logger.Info("signed in to Slack", "team", who.TeamID, "bot", who.UserID)
+	return api, nil
 }
 
 // readToken reads what is under a key of the workspace, anew next time if it cannot be a token.
@@ -194,6 +243,7 @@ const (
 
 // people remembers what Slack says of them. The zero value is ready.
 type people struct {
+	asking sync.Mutex // held while Slack is asked for the groups: once is enough
 	mu     sync.Mutex // guards what follows
 	known  map[string]remembered
 	groups map[string][]string // by user
@@ -235,11 +285,15 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	}
 	known = remembered{locale: w.bot.options.Locale, until: time.Now().Add(localeTime)}
 	user, err := w.account.Load().api.GetUserInfoContext(ctx, id)
-	if err != nil {
+	switch code := slackError(err); {
+	case err == nil:
+		known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
+	case slices.Contains(strangerErrors, code): // it would say the same again, for each of their messages
+		w.logger.Info("a person's language and name are not known", "user", id, "err", err)
+	default:
 		w.logger.Warn("a person's language and name are not known", "user", id, "err", err)
 		return known
 	}
-	known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
 	w.people.mu.Lock()
 	defer w.people.mu.Unlock()
 	if w.people.known == nil || len(w.people.known) > maxPeople {
@@ -249,15 +303,18 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	return known
 }
 
+// strangerErrors are what Slack says of people whom the app may not see.
+var strangerErrors = []string{"user_not_found", "user_not_visible", "missing_scope"}
+
 // maxPeople bounds what is remembered.
 const maxPeople = 10_000
 
 // groups are the handles of the person's user groups.
 func (w *workspace) groups(ctx context.Context, id string) ([]string, error) {
-	w.people.mu.Lock()
-	defer w.people.mu.Unlock() // also while Slack is asked: once is enough
-	if w.people.groups != nil && time.Since(w.people.asked) < groupsTime {
-		return w.people.groups[id], nil
+	w.people.asking.Lock()
+	defer w.people.asking.Unlock()
+	if groups, ok := w.people.of(id); ok {
+		return groups, nil
 	}
 	list, err := w.account.Load().api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeUsers(true))
 	switch slackError(err) {
@@ -274,8 +331,17 @@ func (w *workspace) groups(ctx context.Context, id string) ([]string, error) {
 			groups[user] = append(groups[user], group.Handle)
 		}
 	}
+	w.people.mu.Lock()
+	defer w.people.mu.Unlock()
 	w.people.groups, w.people.asked = groups, time.Now()
 	return groups[id], nil
+}
+
+// of are somebody's groups, not ok if Slack is to be asked.
+func (p *people) of(id string) (groups []string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.groups[id], p.groups != nil && time.Since(p.asked) < groupsTime
 }
 
 // in are the members of a user group, as far as they were asked for.
