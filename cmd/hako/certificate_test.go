@@ -12,8 +12,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/host/policy"
 )
 
 // writeCertificate writes a new certificate for 127.0.0.1 into dir and returns it.
@@ -72,9 +75,20 @@ func TestCertificate(t *testing.T) {
 	serves(1)
 	writeCertificate(t, dir, 2)
 	serves(2)
+	s := &service{cert: c, government: &government{policy: must(policy.OpenLive(""))}, reloader: new(reloader)}
+	s.reloader.outcome.Store(new(reloadOutcome))
+	if err := c.trouble(); err != nil || len(s.state()) > 0 {
+		t.Errorf("two files that are good: %v, %q", err, s.state())
+	}
 	put(t, c.cert, []byte("half a fi"))
+	if got := c.problems("ja"); len(s.state()) != 1 || len(got) != 1 || !strings.Contains(got[0].Remedy, "以前の証明書") {
+		t.Errorf("a broken file: %q, %+v", s.state(), got)
+	}
 	serves(2)
 	writeCertificate(t, dir, 3)
+	if err := c.trouble(); err != nil {
+		t.Errorf("a file that is good again: %v", err)
+	}
 	serves(3)
 }
 

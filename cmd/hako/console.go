@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
@@ -201,8 +203,10 @@ func (s *service) newConsole(ctx context.Context, c *config.Config, g *governmen
 		Configuration: func() console.Configuration { return consoleConfiguration(s.reloader.config()) },
 		Reload:        s.reloader.forConsole,
 		Upstreams:     s.upstreamStatus, Credentials: credentials.Status,
-		Problems: func() []console.Problem { return append(g.problems(), s.reloader.problems()...) },
-		Build:    console.Build{Version: b.Version, Go: b.Go, Commit: b.Commit}, Logger: s.logger,
+		Problems: func(language string) []console.Problem {
+			return slices.Concat(g.problems(language), s.reloader.problems(language), s.cert.problems(language))
+		},
+		Build: console.Build{Version: b.Version, Go: b.Go, Commit: b.Commit}, Logger: s.logger,
 	}
 	if g.audit != nil {
 		o.Journal = journal{g.audit, auditPlace(ctx, c, g.store, s.logger)}
@@ -243,9 +247,11 @@ func (s *service) upstreamStatus() []mcpclient.Status {
 }
 
 // problems are what somebody who operates the host should look at.
-func (g *government) problems() []console.Problem {
+func (g *government) problems(language string) []console.Problem {
 	if err := g.policy.Err(); err != nil {
-		return []console.Problem{{Kind: "policy", Text: err.Error(), Remedy: "mend the policy file: hako policy check"}}
+		return []console.Problem{{Kind: "policy", Text: err.Error(), Remedy: manifest.Text{
+			"en": "Mend the policy file (hako policy check); until then the policy before stays in force.", "ja": "ポリシーファイルを修正してください (hako policy check)。それまでは以前のポリシーが有効です。",
+		}.In(language)}}
 	}
 	return nil
 }

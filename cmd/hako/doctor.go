@@ -107,11 +107,26 @@ func (a *app) installation(cmd *cobra.Command) []finding {
 		file = "the built-in demonstration, because there is no " + config.FileName
 	}
 	findings := []finding{{levelOK, "configuration", file, ""}, policyFile(c)}
+	findings = append(findings, doorFindings(c)...)
 	findings = append(findings, secretsFound(cmd.Context(), c)...)
 	findings = append(findings, proxyFindings(c, os.LookupEnv)...)
-	findings = append(findings, directory("cache", c.Cache))
+	findings = append(findings, directory("cache", "cache", c.Cache))
 	findings = append(findings, a.storeFindings(cmd.Context(), c)...)
 	return append(findings, a.pluginFindings(cmd.Context(), c)...)
+}
+
+// doorFindings say what would keep hako serve from opening its doors.
+func doorFindings(c *config.Config) (findings []finding) {
+	_, _, err := checkHTTP(c)
+	for _, err := range []error{err, checkConsole(c)} {
+		if err != nil {
+			findings = append(findings, finding{levelError, "configuration", strings.TrimPrefix(err.Error(), "configuration: "), "mend it; hako config check says whether hako serve would start"})
+		}
+	}
+	if _, err := upstreamSpecs(c); err != nil {
+		findings = append(findings, finding{levelError, "upstreams", strings.TrimPrefix(err.Error(), "configuration: "), "mend the file that upstreams names"})
+	}
+	return findings
 }
 
 func policyFile(c *config.Config) finding {
@@ -133,8 +148,8 @@ func isFile(path string) bool {
 // lowDisk is how many bytes a directory should have left: room for the compiled code of some plugins, or for a database.
 const lowDisk = 256 << 20
 
-// directory looks at one that hako writes to, or at where it would make it.
-func directory(name, path string) finding {
+// directory looks at one that hako writes to, or at where it would make it. key is what names it in the configuration.
+func directory(name, key, path string) finding {
 	if path == "" {
 		return finding{levelOK, name, "kept in memory", ""}
 	}
@@ -147,7 +162,7 @@ func directory(name, path string) finding {
 	}
 	probe, err := os.CreateTemp(there, ".hako-doctor-*")
 	if err != nil {
-		return finding{levelError, name, fmt.Sprintf("%s cannot be written to: %v", path, err), "change its owner or mode, or name another directory: " + name + " in " + config.FileName}
+		return finding{levelError, name, fmt.Sprintf("%s cannot be written to: %v", path, err), "change its owner or mode, or name another directory: " + key + " in " + config.FileName}
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())

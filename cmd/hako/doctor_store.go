@@ -20,10 +20,10 @@ const (
 
 // storeFindings look at the store.
 func (a *app) storeFindings(ctx context.Context, c *config.Config) []finding {
-	findings := []finding{directory("store", c.StateDir())}
 	if !store.IsURL(c.Store) {
-		return findings
+		return []finding{directory("store", "store", c.StateDir())}
 	}
+	findings := []finding{directory("store", "postgres.dir", c.StateDir())}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var health *store.Health

@@ -36,6 +36,16 @@ func TestDoctorFinds(t *testing.T) {
 		"policy":        {func(dir string) { put(t, filepath.Join(dir, "hako.policy.yaml"), []byte("rulez: []")) }, "error    policy: "},
 		"plugin":        {func(dir string) { put(t, filepath.Join(dir, "plugins", "bad.wasm"), []byte("no wasm")) }, "error    plugin "},
 		"store":         {func(dir string) { put(t, filepath.Join(dir, "hako.store"), []byte("a file")) }, "error    store: "},
+		"logins": {func(dir string) {
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("console: {enabled: true, address: '0.0.0.0:1'}"))
+		}, "error    configuration: console: address 0.0.0.0:1 can be reached from other machines"},
+		"certificate": {func(dir string) {
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("http: {tls: {cert: missing, key: missing}}"))
+		}, "error    configuration: http.tls: "},
+		"upstreams": {func(dir string) {
+			put(t, filepath.Join(dir, "hako.yaml"), []byte("upstreams: servers.json"))
+			put(t, filepath.Join(dir, "servers.json"), []byte("{"))
+		}, "error    upstreams: "},
 		"secret": {func(dir string) {
 			put(t, filepath.Join(dir, "hako.yaml"), []byte("credentials: {kot: {token: {file: missing}}}"))
 		}, "error    secret credentials.kot.token: the file " + os.TempDir()},

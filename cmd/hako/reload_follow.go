@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/manifest"
 )
 
 // orders are orders to read the configuration again, until stop is called.
@@ -80,9 +81,11 @@ func (r *reloader) forConsole(ctx context.Context, by audit.Subject) (*console.R
 }
 
 // problems are what somebody who operates the host should look at.
-func (r *reloader) problems() []console.Problem {
+func (r *reloader) problems(language string) []console.Problem {
 	if err := r.outcome.Load().err; err != nil {
-		return []console.Problem{{Kind: "reload", Text: err.Error(), Remedy: "mend the configuration: hako config check"}}
+		return []console.Problem{{Kind: "reload", Text: err.Error(), Remedy: manifest.Text{
+			"en": "Mend the configuration (hako config check); until then the one before stays in force.", "ja": "設定を修正してください (hako config check)。それまでは以前の設定が有効です。",
+		}.In(language)}}
 	}
 	return nil
 }

@@ -162,6 +162,7 @@ func (s *service) openHTTP(ctx context.Context) (err error) {
 	if s.web, err = listen(s.config, s.cert, handler, s.watched.handler(), s.state, s.logger); err != nil {
 		return err
 	}
+	s.atEnd(s.web.close)
 	return s.console.listen(s.web, s.config, s.cert, s.logger)
 }
 
@@ -184,7 +185,9 @@ func (s *service) parts() []part {
 }
 
 // state says what an operator should look at, for those who look after the process.
-func (s *service) state() []string { return append(s.government.state(), s.reloader.state()...) }
+func (s *service) state() []string {
+	return slices.Concat(s.government.state(), s.reloader.state(), s.cert.state())
+}
 
 // newDoor makes the MCP server, with options that change may change. It is an error if the configuration holds what it does not take.
 func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*mcpserver.Options), conformance bool, logger *slog.Logger) (*mcpserver.Server, error) {

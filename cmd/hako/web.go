@@ -154,6 +154,13 @@ func (w *web) shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// close gives up the addresses, also where serve was never called.
+func (w *web) close() {
+	for _, listener := range w.listeners {
+		_ = listener.Close() // it is closed already where it was served
+	}
+}
+
 // isLoopback reports whether an address, as host:port, is one of this machine only.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)

@@ -61,8 +61,8 @@ type Options struct {
 	// Upstreams and Credentials say how they stand. Each may be nil.
 	Upstreams   func() []mcpclient.Status
 	Credentials func(ctx context.Context) ([]credential.Status, error)
-	// Problems are what an operator should look at, besides plugins, upstreams and credentials. It may be nil.
-	Problems func() []Problem
+	// Problems are what an operator should look at, besides plugins, upstreams and credentials, in the language "en" or "ja". It may be nil.
+	Problems func(language string) []Problem
 
 	Build Build
 	// Now is the clock. Nil means Store's.

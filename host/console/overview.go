@@ -13,10 +13,12 @@ import (
 
 // Problem is something that an operator should look at, with what to do about it.
 type Problem struct {
-	// Kind is "plugin", "policy", "audit", "upstream", "credential", "store" or "reload". Name is what it is about, if that has one.
-	Kind   string `json:"kind"`
-	Name   string `json:"name,omitempty"`
-	Text   string `json:"text"`
+	// Kind is "plugin", "policy", "audit", "upstream", "credential", "certificate", "store" or "reload". Name is what it is about, if that has one.
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	// State is that of a plugin, an upstream server or a credential, for which the page has words of its own.
+	State  string `json:"state,omitempty"`
+	Text   string `json:"text,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -70,7 +72,7 @@ func (c *Console) overview(q *request) (any, error) {
 	}
 	c.lookAtAudit(answer, q.language)
 	if c.options.Problems != nil {
-		answer.add(c.options.Problems()...)
+		answer.add(c.options.Problems(q.language)...)
 	}
 	return answer, nil
 }
@@ -104,11 +106,12 @@ func (c *Console) countPlugins(answer *overviewJSON, language string) {
 	}
 	for _, p := range c.options.Host.Plugins() {
 		answer.Plugins[p.State]++
-		problem := Problem{Kind: "plugin", Name: cmp.Or(p.Name, filepath.Base(p.Path)), Text: string(p.State) + ": " + p.Reason}
+		problem := Problem{Kind: "plugin", Name: cmp.Or(p.Name, filepath.Base(p.Path)), State: string(p.State), Text: p.Reason}
 		switch {
 		case p.State == host.Broken, p.State == host.Conflict:
 			answer.add(problem)
 		case p.State == host.Pending && waitsForYes(&p):
+			problem.Text = "" // which says how it is approved at a terminal
 			problem.Remedy = manifest.Text{"en": "Look at what it asks for, and approve it.", "ja": "求めている権限を確認し、承認してください。"}.In(language)
 			answer.add(problem)
 		}
@@ -122,7 +125,7 @@ func (c *Console) countUpstreams(answer *overviewJSON) {
 	for _, s := range c.upstreamStatus() {
 		answer.Upstreams[s.State]++
 		if s.State == mcpclient.Down {
-			answer.add(Problem{Kind: "upstream", Name: s.Name, Text: s.Error})
+			answer.add(Problem{Kind: "upstream", Name: s.Name, State: string(s.State), Text: s.Error})
 		}
 	}
 }
@@ -143,7 +146,7 @@ func (c *Console) lookAtCredentials(answer *overviewJSON, q *request) error {
 	list, err := c.credentialStatus(q)
 	for _, s := range list {
 		if s.State == credential.Reconnect || s.State == credential.Unusable {
-			answer.add(Problem{Kind: "credential", Name: s.Credential, Text: s.State, Remedy: s.Remedy})
+			answer.add(Problem{Kind: "credential", Name: s.Credential, State: s.State, Remedy: s.Remedy})
 		}
 	}
 	return err

@@ -32,7 +32,7 @@ func TestTextStaysText(t *testing.T) {
 		o.Configuration = func() console.Configuration {
 			return console.Configuration{Items: []console.Setting{{Key: payload, Value: payload, Origin: payload}}}
 		}
-		o.Problems = func() []console.Problem { return []console.Problem{{Kind: "policy", Text: payload}} }
+		o.Problems = func(string) []console.Problem { return []console.Problem{{Kind: "policy", Text: payload}} }
 		o.Logins.Tokens = append(o.Logins.Tokens, console.Token{Name: "x", User: payload, Hash: hashOf("x"), Role: console.Admin})
 	})
 	w.offer("hostile", hostile, manifest.Tool{

@@ -97,8 +97,8 @@ export function answers(who = session()) {
       calls: { perSecond: 3.42, failuresPerSecond: 0.11, lastMinute: 205, failedLastMinute: 7, inFlight: 2, p50Ms: 3.1, p95Ms: 40.2, p99Ms: 88 },
       approvals: { waiting: 2 }, upstreams: { up: 1, down: 1, connecting: 0, disabled: 0 }, replicas: 3, audit: { on: true, verified: ago(20 * minute), ok: true },
       problems: [
-        { kind: 'plugin', name: 'files', text: 'Version 0.2.0 asks for more than before. Version 0.1.0 stays in service.', remedy: 'Look at what is new, and approve it.' },
-        { kind: 'upstream', name: 'jira', text: 'connection refused', remedy: 'Start the server, or disable it in the configuration.' },
+        { kind: 'plugin', name: 'files', state: 'pending', remedy: 'Look at what it asks for, and approve it.' },
+        { kind: 'upstream', name: 'jira', state: 'down', text: 'connection refused' },
       ],
       build: { version: '1.4.0', go: 'go1.26.8', commit: 'abc' }, started: ago(190 * minute),
     },

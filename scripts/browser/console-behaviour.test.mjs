@@ -144,6 +144,10 @@ describe('plugins', () => {
     await dialog.waitFor({ state: 'detached' })
     assert.deepEqual(host.posted.map(post => post.body.version), [answers()['plugins/files'].ask.version, 'sha256:newer'])
   })
+  opened('a file that cannot be read says why', { hash: '#/plugins' }, async page => {
+    await page.locator('.opener', { hasText: 'notes.wasm' }).click()
+    await page.getByRole('dialog').getByText('notes.wasm is not a WebAssembly module').waitFor()
+  })
   opened('revoking asks first', { hash: '#/plugins/files', more: { 'plugins/files/revoke': {} } }, async (page, host) => {
     await page.getByRole('button', { name: 'Revoke' }).click()
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Cancel')
@@ -185,6 +189,8 @@ describe('trying a tool', () => {
       location: '東京', days: 2, notify: true, unit: 'fahrenheit', tags: ['b'], area: { code: '130000' }, when: { from: 'mon' },
     })
     await page.waitForFunction(() => document.querySelector('.picture').naturalWidth === 16)
+    await page.locator('.result code', { hasText: 'file:///tokyo.txt' }).waitFor()
+    await page.locator('.result pre', { hasText: /^晴れ$/ }).waitFor()
   })
   opened('the form and JSON are two ways to write the same', { hash: '#/tools/get_weather' }, async (page, host) => {
     await page.getByLabel('location').fill('大阪')

@@ -91,6 +91,7 @@ export default {
   'kind.audit': 'audit log',
   'kind.upstream': 'upstream',
   'kind.credential': 'credential',
+  'kind.certificate': 'certificate',
   'kind.store': 'store',
   'kind.reload': 'configuration',
 
@@ -224,6 +225,10 @@ export default {
   'approvals.approvers': 'May answer',
 
   'plugins.empty': 'No plugins. Put a .wasm file into the folder of plugins.',
+  'plugins.waits.new': 'It is new, and waits for the yes of an administrator.',
+  'plugins.waits.changed': 'It has changed since it was approved, and waits for another yes of an administrator.',
+  'plugins.waits.update': 'Another version lies in the folder and waits for the yes of an administrator. Until then the one before stays in service.',
+  'plugins.waits.again': 'Its approval was taken back: it is not in service.',
   'plugins.asks': 'What it asks for',
   'plugins.gets': 'What it has',
   'plugins.getsNothing': 'Nothing: it is not in service, or needs nothing.',

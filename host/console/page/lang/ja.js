@@ -91,6 +91,7 @@ export default {
   'kind.audit': '監査ログ',
   'kind.upstream': '上流サーバー',
   'kind.credential': '認証情報',
+  'kind.certificate': '証明書',
   'kind.store': 'ストア',
   'kind.reload': '設定',
 
@@ -160,7 +161,7 @@ export default {
   'outcome.failed': '失敗',
   'outcome.refused': '拒否',
   'state.active': '稼働中',
-  'state.pending': '承認待ち',
+  'state.pending': '保留中',
   'state.revoked': '取り消し',
   'state.broken': '破損',
   'state.conflict': '名前の競合',
@@ -224,6 +225,10 @@ export default {
   'approvals.approvers': '回答できる人',
 
   'plugins.empty': 'プラグインはありません。プラグインのフォルダーに .wasm ファイルを置いてください。',
+  'plugins.waits.new': '新しいプラグインです。管理者の承認を待っています。',
+  'plugins.waits.changed': '承認後に変わりました。管理者の再承認を待っています。',
+  'plugins.waits.update': 'フォルダーに別のバージョンがあり、管理者の承認を待っています。それまでは以前のものが稼働します。',
+  'plugins.waits.again': '承認が取り消されているため、稼働していません。',
   'plugins.asks': '求めている権限',
   'plugins.gets': '与えられている権限',
   'plugins.getsNothing': 'ありません。稼働していないか、何も必要としていません。',

@@ -95,8 +95,9 @@ function attention() {
       element.hidden = problems.length === 0
       put(list, problems.map(problem => h('li', {},
         h('span', { class: 'badge warn' }, term('kind', problem.kind)), ' ',
-        h('a', { href: problemPlace(problem) }, problem.name || term('kind', problem.kind)),
-        h('p', {}, problem.text),
+        h('a', { href: problemPlace(problem) }, problem.name || term('kind', problem.kind)), ' ',
+        problem.state && badge('state', problem.state),
+        problem.text && h('p', {}, problem.text),
         problem.remedy && h('p', { class: 'hint' }, problem.remedy))))
     },
   }

@@ -1,6 +1,6 @@
 // Plugins: what they may do in plain words, and the operator's yes and no.
 import { chooser } from '../choose.js'
-import { decide } from '../dialog.js'
+import { decide, showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { digest, moment, t } from '../language.js'
 import { badge, card, code, facts, guarded, head } from '../parts.js'
@@ -15,7 +15,10 @@ export default function plugins(page) {
 function all(page) {
   const list = table({
     caption: t('nav.plugins'), rowKey: row => `${row.name}/${row.file ?? ''}/${row.digest}`, empty: t('plugins.empty'),
-    open: row => { if (row.name) location.hash = `#/plugins/${segment(row.name)}` },
+    open(row) {
+      if (row.name) location.hash = `#/plugins/${segment(row.name)}`
+      else showFile(row)
+    },
     columns: [
       { label: t('column.plugin'), cell: row => [h('strong', {}, row.name || row.file), h('small', {}, row.title ?? ''), row.reason && h('small', { class: 'narrow' }, row.reason)] },
       { label: t('column.state'), cell: row => badge('state', row.state) },
@@ -28,6 +31,11 @@ function all(page) {
   put(page.root, head(t('nav.plugins')), list.element)
   const again = page.poll(15_000, async () => list.update(await page.pages('plugins')))
   live.addEventListener('plugins', again, { signal: page.signal })
+}
+
+/** showFile says what there is to say of a file that could not be read so far that it had a name. */
+function showFile({ file, state, reason, digest: sum }) {
+  showDialog({ title: file, side: true, body: [h('p', {}, badge('state', state)), h('p', { class: 'notice' }, reason), facts([[t('plugins.digest'), sum && code(sum)]])] })
 }
 
 function one(page, name) {
@@ -48,7 +56,7 @@ function details(page, plugin, again) {
     h('p', { class: 'back' }, h('a', { href: '#/plugins' }, t('nav.plugins'))),
     head(plugin.name, badge('state', plugin.state), actions(page, plugin, again)),
     plugin.description && h('p', { class: 'lead' }, plugin.description),
-    plugin.reason && h('p', { class: 'notice' }, plugin.reason),
+    (ask || plugin.reason) && h('p', { class: 'notice' }, ask ? t(waiting(plugin)) : plugin.reason),
     ask && !ask.ready && unready(plugin),
     h('div', { class: 'pair' },
       card(t('plugins.asks'), lines(plugin.asks)),
@@ -64,6 +72,13 @@ function details(page, plugin, again) {
       ])),
       card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), String(value)])))),
   ]
+}
+
+/** waiting says for which yes a plugin waits. Its reason says how to give it at a terminal, which is not needed here. */
+function waiting({ state, serving, consent }) {
+  if (state === 'revoked') return 'plugins.waits.again'
+  if (serving) return 'plugins.waits.update'
+  return consent ? 'plugins.waits.changed' : 'plugins.waits.new'
 }
 
 /** unready says what is missing before a plugin can be approved: choices that can be made here, or something for the terminal. */
