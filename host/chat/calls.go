@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,13 +24,27 @@ type made struct {
 	result llm.Result
 	// again says that the call never got to its tool, and so may be repeated.
 	again bool
+	// reads says that its tool changes nothing.
+	reads bool
 }
 
 // ended is a call of a round that was made.
 type ended struct {
 	result  llm.Result
 	outcome pipeline.Outcome
-	changes bool // it may have changed what others read
+	reads   bool // its tool changes nothing
+}
+
+// changed reports whether the call has changed what others read, and mayHave whether that is possible: one that failed in the middle, or that was
+// given up, may have done what it was to do.
+func (e *ended) changed() bool { return !e.reads && e.outcome == pipeline.OK }
+
+func (e *ended) mayHave() bool {
+	switch e.outcome {
+	case pipeline.NotFound, pipeline.NotAllowed, pipeline.InvalidArguments, pipeline.Asked, pipeline.Busy:
+		return false // it did not get to its tool
+	}
+	return !e.reads
 }
 
 // runCalls makes the calls of a round, several at once, and returns their results in the same order. stuck says that the model repeats
@@ -76,7 +91,8 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 	return results, stuck
 }
 
-// remember keeps what the calls of a round gave. Where one of them may have changed something, what was read before does not count any more.
+// remember keeps what the calls of a round gave. Where one of them may have changed something, also where it failed, what was read before does not
+// count any more.
 func (r *run) remember(round map[string]*ended) {
 	times := map[string]int{}
 	for key := range round {
@@ -84,18 +100,21 @@ func (r *run) remember(round map[string]*ended) {
 			times[key] = before.times
 		}
 	}
-	changed := false
+	changed, mayHave := false, false
 	for _, e := range round {
-		changed = changed || e.changes
+		changed, mayHave = changed || e.changed(), mayHave || e.mayHave()
 	}
-	if changed {
+	switch {
+	case changed:
 		clear(r.made)
+	case mayHave: // whoever looks has to see what is there now
+		maps.DeleteFunc(r.made, func(_ string, m *made) bool { return m.reads })
 	}
 	for key, e := range round {
-		if changed && !e.changes {
+		if changed && !e.changed() || mayHave && e.reads {
 			continue // it may have read before the change
 		}
-		r.made[key] = &made{times[key] + 1, e.result, e.outcome == pipeline.Busy}
+		r.made[key] = &made{times[key] + 1, e.result, e.outcome == pipeline.Busy, e.reads}
 	}
 	r.answer.Calls += len(round)
 }
@@ -121,8 +140,8 @@ func (r *run) runCall(ctx context.Context, call llm.Call, e *ended) {
 		line = r.words.outcomes[outcome]
 	}
 	r.screen.do(func(s Surface) { s.ToolEnded(shown.ID, outcome, line) })
-	reads := tool != nil && tool.Hints().ReadOnlyHint != nil && *tool.Hints().ReadOnlyHint
-	e.outcome, e.changes = outcome, outcome == pipeline.OK && !reads
+	e.outcome = outcome
+	e.reads = tool != nil && tool.Hints().ReadOnlyHint != nil && *tool.Hints().ReadOnlyHint
 }
 
 // throughPipeline makes one call, and returns how it ended and a line for people.

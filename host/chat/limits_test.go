@@ -126,6 +126,32 @@ func TestChangesEndRepeats(t *testing.T) {
 	}
 }
 
+// TestFailuresEndRepeats: what was read before a call that failed, and may have had an effect all the same, is read again after it; what such a
+// call gave is not asked for twice. A call that never got to its tool changes nothing.
+func TestFailuresEndRepeats(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments string
+		want      int64
+	}{"failed": {`{"path":"x"}`, 2}, "not made": {`{}`, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			look, remove := calls("get_weather", `{"location":"x"}`), calls("delete_file", test.arguments)
+			m := &model{steps: []step{look, remove, look, remove, says("ok")}}
+			var looked, removed atomic.Int64
+			b := setup(t, m, backend{"delete_file": func(context.Context, *abi.Request) (*abi.Response, error) {
+				removed.Add(1)
+				return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "lost the connection"}}}, nil
+			}, "get_weather": func(context.Context, *abi.Request) (*abi.Response, error) {
+				return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: fmt.Sprint(looked.Add(1))}}}, nil
+			}}, nil, nil)
+			if _, _, err := b.say(t, "c", "weather?"); err != nil || looked.Load() != test.want || removed.Load() > 1 {
+				t.Errorf("looked %d times, removed %d times, %v", looked.Load(), removed.Load(), err)
+			}
+		})
+	}
+}
+
 // TestToolTimeout: a call that takes too long is an error for the model; waiting for people takes longer.
 func TestToolTimeout(t *testing.T) {
 	t.Parallel()

@@ -123,7 +123,9 @@ func (s *server) requested(ctx context.Context, x *session, p *mcp.ElicitParams)
 	token, _ := p.Meta[callMark].(string)
 	o, err := x.about(token)
 	if err != nil {
-		s.logger.Warn("a question of an upstream server was put to nobody", "err", err)
+		if s.lines.Allow() { // a server may ask as often as it likes
+			s.logger.Warn("a question of an upstream server was put to nobody", "err", err)
+		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
 	defer o.asking.Done()
