@@ -144,11 +144,14 @@ func connectHTTP(t *testing.T, s *Server, version string, options *mcp.ClientOpt
 }
 
 // web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
-var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+var web = &http.Client{Transport: ownConnections()}
+
+// ownConnections are nobody else's: an idle one of another test may be to a port that has a new server by now.
+func ownConnections() *http.Transport { return http.DefaultTransport.(*http.Transport).Clone() }
 
 // overHTTP reaches the endpoint at a URL.
 func overHTTP(url string) *mcp.StreamableClientTransport {
-	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web}
+	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: ownConnections()}}
 }
 
 // listen serves s over TCP and returns the base URL.

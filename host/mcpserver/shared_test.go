@@ -52,7 +52,7 @@ func newFleet(t *testing.T, offered *catalog.Catalog, calls func(replica int) Ca
 		f.add(database, offered, calls, change, i)
 	}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
-		FlushInterval: -1, Transport: web.Transport,
+		FlushInterval: -1, Transport: ownConnections(),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			to, _ := url.Parse(f.pick().url)
 			r.SetURL(to)
