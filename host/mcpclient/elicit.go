@@ -158,7 +158,9 @@ func (s *server) question(ctx context.Context, o *ongoing, p *mcp.ElicitParams) 
 	defer o.clock.pause()()
 	answer, err := o.invocation.Elicit(ctx, &elicitation.Request{Mode: p.Mode, Message: p.Message, Schema: schema, URL: p.URL, ID: p.ElicitationID})
 	if err != nil && ctx.Err() == nil {
-		s.logger.Info("a question of an upstream server was not answered", "err", err)
+		if s.lines.Allow() {
+			s.logger.Info("a question of an upstream server was not answered", "err", err)
+		}
 		o.note(err)
 	}
 	return &mcp.ElicitResult{Action: answer.Action, Content: answer.Content}, err

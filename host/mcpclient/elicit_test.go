@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -292,9 +293,10 @@ func TestHugeForm(t *testing.T) {
 	}
 }
 
-// TestFloodOfQuestions: a person sees ten questions of a call, one at a time, and no more.
+// TestFloodOfQuestions: a person sees ten questions of a call, one at a time, and no more. The log does not grow with the others.
 func TestFloodOfQuestions(t *testing.T) {
 	t.Parallel()
+	began := time.Now()
 	spec := child("up", "asking")
 	spec.ProtocolVersion = "2025-11-25"
 	r := newRig(t, spec)
@@ -312,6 +314,10 @@ func TestFloodOfQuestions(t *testing.T) {
 	})
 	if err != nil || !strings.HasPrefix(text(result), "10 accepted, 190 failed") || shown != 10 {
 		t.Errorf("%v, %v, %d shown", text(result), err, shown)
+	}
+	n := strings.Count(r.log.String(), "was not answered")
+	if most := mcpclient.LogBurst + mcpclient.LogRate*(1+time.Since(began).Seconds()); n == 0 || float64(n) > most {
+		t.Errorf("%d lines in the log, want %.0f at most", n, most)
 	}
 }
 

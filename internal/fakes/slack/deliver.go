@@ -168,6 +168,11 @@ func (s *Server) Deliver(ctx context.Context, kind string, payload any, retry in
 	c.mu.Lock()
 	c.acks[envelope] = ack
 	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.acks, envelope) // of one that was not acknowledged
+	}()
 	message := map[string]any{"type": kind, "envelope_id": envelope, "payload": payload, "accepts_response_payload": kind != KindEvent}
 	if retry > 0 {
 		message["retry_attempt"], message["retry_reason"] = retry, "timeout"
