@@ -170,7 +170,7 @@ func TestProgressElsewhere(t *testing.T) {
 	first := talkIn(t.Context(), f.replicas[0].Handler(), withToken(talkBody("greet", `{"n":1}`, "", "")))
 	body := withToken(talkBody("greet", `{"n":1}`, first.state, aki))
 	w := do(f.replicas[1].Handler(), post(withoutSessions, body))
-	if got := w.Body.String(); w.Header().Get("Content-Type") != "text/event-stream" || strings.Index(got, `"progressToken":9`) < 0 ||
+	if got := w.Body.String(); w.Header().Get("Content-Type") != "text/event-stream" || !strings.Contains(got, `"progressToken":9`) ||
 		strings.Index(got, `"progressToken":9`) > strings.Index(got, "hello Aki") {
 		t.Errorf("%v %s", w.Header(), got)
 	}

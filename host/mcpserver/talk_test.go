@@ -224,6 +224,47 @@ func TestTalk(t *testing.T) {
 	}
 }
 
+// TestTalkOfAnotherIssuersUser: users of one name are two where their issuers are.
+func TestTalkOfAnotherIssuersUser(t *testing.T) {
+	t.Parallel()
+	by := func(issuer string) string {
+		return callerKey(pipeline.Caller{Door: pipeline.DoorHTTP, User: "aki"}, &exchange{identity: &Identity{User: "aki", issuer: issuer}})
+	}
+	if by("https://a.example") == by("https://b.example") || by("https://a.example") != by("https://a.example") {
+		t.Error(by("https://a.example"))
+	}
+}
+
+// TestTalkGoesOnWithoutCapability: a request that names a call never makes another one, whatever the client says of itself.
+func TestTalkGoesOnWithoutCapability(t *testing.T) {
+	t.Parallel()
+	s, backend := asking(t, nil)
+	first := talkTo(t, s.Handler(), "greet", "", "")
+	const decline = `,"inputResponses":{"question1":{"action":"decline"}}`
+	body := strings.Replace(talkBody("greet", `{"n":1}`, first.state, decline), `{"elicitation":{"form":{},"url":{}}}`, `{}`, 1)
+	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "decline <nil> <nil>; decline") || backend.begun.Load() != 1 {
+		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
+	}
+	body = strings.Replace(talkBody("greet", `{"n":1}`, "call_AAAA", decline), `{"elicitation":{"form":{},"url":{}}}`, `{}`, 1)
+	if got := talkIn(t.Context(), s.Handler(), body); !strings.Contains(got.result, "names no call of yours") || backend.begun.Load() != 1 {
+		t.Errorf("%d calls, %s", backend.begun.Load(), got.result)
+	}
+}
+
+// TestResultsAreNotKept: nothing is left of calls that have given their results.
+func TestResultsAreNotKept(t *testing.T) {
+	t.Parallel()
+	s, _ := asking(t, nil)
+	reply := talkTo(t, s.Handler(), "greet", "", "")
+	for reply.state != "" {
+		reply = talkTo(t, s.Handler(), "greet", reply.state, `,"inputResponses":{"`+reply.key+`":{"action":"accept","content":{"name":"Aki"}}}`)
+	}
+	s.talks.work.Wait()
+	if n := len(s.talks.byKey); n > 0 {
+		t.Errorf("%d are kept", n)
+	}
+}
+
 // TestManyTalks: who leaves many calls waiting gets no more questions, and the calls end with the server.
 func TestManyTalks(t *testing.T) {
 	t.Parallel()
