@@ -182,6 +182,21 @@ func TestVerification(t *testing.T) {
 	}
 }
 
+// TestVerificationAfterTheEnd: a check that nobody would wait for does not begin.
+func TestVerificationAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	b := w.as(console.Viewer)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.post("audit/verify", struct{}{}); !strings.Contains(got.body, `"state":"never"`) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
 func TestWithoutAudit(t *testing.T) {
 	t.Parallel()
 	b := newWorld(t, func(_ *world, o *console.Options) { o.Journal = nil }).as(console.Admin)

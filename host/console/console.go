@@ -185,7 +185,7 @@ func (c *Console) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			c.stop()
 			c.options.Traffic.hub.endAll(endShutdown)
-			c.check.done.Wait()
+			c.check.end()
 			saving.Wait()
 			return nil
 		case <-ticker.C:

@@ -21,8 +21,10 @@ const (
 type verification struct {
 	done sync.WaitGroup
 
+	// mu guards what follows. ended says that none begins any more.
 	mu    sync.Mutex
-	state verificationJSON // guarded by mu
+	state verificationJSON
+	ended bool
 }
 
 // verificationJSON says how the last check went. Its report stays while the next one runs.
@@ -55,11 +57,19 @@ func (v *verification) snapshot() verificationJSON {
 	return state
 }
 
-// start begins a check unless one runs.
+// end waits for the check that runs, and lets no other begin.
+func (v *verification) end() {
+	v.mu.Lock()
+	v.ended = true
+	v.mu.Unlock()
+	v.done.Wait()
+}
+
+// start begins a check unless one runs, or the end has come.
 func (v *verification) start(now func() time.Time, check func() (*audit.Report, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.state.State == verifyRunning {
+	if v.ended || v.state.State == verifyRunning {
 		return
 	}
 	v.state.State, v.state.Started = verifyRunning, now().UTC()
