@@ -133,6 +133,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	c.ctx = ctx
 	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
 	i.memory.begin()
+	defer i.memory.end()
 	i.files.Begin(ctx)
 	if i.fuel != nil {
 		i.fuel.Set(uint64(c.meter.begin()))

@@ -44,6 +44,7 @@ func (r *region) overlay(image *imageMemory) error {
 }
 
 func (r *region) begin() {}
+func (r *region) end()   {}
 
 // restore makes the first size bytes of the region those of the image again, and zero after its end.
 func (r *region) restore(image *imageMemory, size uint64) {

@@ -44,6 +44,7 @@ func TestRestore(t *testing.T) {
 			// Some places again and again, others once.
 			data[random.IntN(len(data))], data[random.IntN(8)*page] = byte(call), byte(call)
 		}
+		memory.end()
 		if !memory.takeBack(size) {
 			t.Fatal("the growth cannot be taken back")
 		}

@@ -14,8 +14,10 @@ type private struct {
 	runs  []extent
 	pages int
 	known bool
-	// faults is how many page faults the process had had when the call began. Without another one no page has become private.
+	// faults is how many page faults the process had had when the call began. Without another one until it ended no page has become
+	// private; stale says that there was one, or that nobody knows.
 	faults int64
+	stale  bool
 	// restored counts restorations.
 	restored int
 }
@@ -23,12 +25,18 @@ type private struct {
 // begin is told before a call.
 func (r *region) begin() { r.faults = pageFaults() }
 
+// end is told right after a call: what the host does with the answer has page faults of its own.
+func (r *region) end() {
+	faults := pageFaults()
+	r.stale = r.stale || faults < 0 || faults != r.faults
+}
+
 // restore makes the first size bytes of the region those of the image again, and zero after its end.
 //
-// The kernel knows which pages are private, but walks over all to tell. So it is asked only if there has been a page fault.
+// The kernel knows which pages are private, but walks over all to tell. So it is asked only if there was a page fault during a call.
 func (r *region) restore(image *imageMemory, size uint64) {
 	own := r.reserved[:size]
-	if faults := pageFaults(); !r.known || faults < 0 || faults != r.faults {
+	if !r.known || r.stale {
 		r.scan(own)
 	}
 	if !r.known {
@@ -91,7 +99,7 @@ func (r *region) drop(pages []byte) bool {
 // scan finds the private pages of own. It leaves known false if the kernel cannot tell which they are (before Linux 6.7, or without
 // /proc).
 func (r *region) scan(own []byte) {
-	r.known, r.runs, r.pages = false, r.runs[:0], 0
+	r.known, r.stale, r.runs, r.pages = false, false, r.runs[:0], 0
 	pagemap := openPagemap()
 	if pagemap < 0 {
 		return
