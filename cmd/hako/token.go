@@ -2,17 +2,19 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/mcpserver"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make bearer tokens for clients over HTTP",
+		Short: "Make bearer tokens for clients over HTTP, and for the console",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
@@ -21,12 +23,12 @@ func (a *app) tokenCommand() *cobra.Command {
 }
 
 func (a *app) tokenNewCommand() *cobra.Command {
-	var user, expires string
+	var user, expires, role string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Make a bearer token",
 		Long: `Make a bearer token. It is printed once, on standard error; hako keeps only its hash. The entry for the configuration file
-goes to standard output.`,
+goes to standard output: for clients of MCP, or with --role for somebody who logs in to the console.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if expires != "" {
@@ -34,12 +36,17 @@ goes to standard output.`,
 					return usageError(cmd, fmt.Errorf("--expires %q is no date such as 2027-12-31", expires))
 				}
 			}
+			use, key := "Clients send it in the header  Authorization: Bearer TOKEN", "http.auth.tokens"
+			if role != "" {
+				if !slices.Contains(console.Roles, console.Role(role)) {
+					return usageError(cmd, fmt.Errorf("--role %q does not exist: there are viewer, approver and admin", role))
+				}
+				use, key = "It logs in to the console", "console.tokens"
+			}
 			token, hash := mcpserver.NewToken()
-			fmt.Fprintf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n"+
-				"Clients send it in the header  Authorization: Bearer TOKEN\n"+
-				"Put this under http.auth.tokens in hako.yaml:\n\n", token)
+			fmt.Fprintf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n", token, use, key)
 			fmt.Fprintf(a.stdout, "- name: %q\n  hash: %s\n", args[0], hash)
-			for _, line := range []struct{ key, value string }{{"user", user}, {"expires", expires}} {
+			for _, line := range []struct{ key, value string }{{"role", role}, {"user", user}, {"expires", expires}} {
 				if line.value != "" {
 					fmt.Fprintf(a.stdout, "  %s: %q\n", line.key, line.value)
 				}
@@ -48,6 +55,7 @@ goes to standard output.`,
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user that calls with it are made for (default NAME)")
+	cmd.Flags().StringVar(&role, "role", "", "make a token for the console, with this role there: viewer, approver or admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "the last day on which it is valid (YYYY-MM-DD)")
 	return cmd
 }

@@ -49,8 +49,26 @@ func TestTokenNew(t *testing.T) {
 	}
 }
 
+// TestTokenNewForConsole: with a role the entry is one of the console's.
+func TestTokenNewForConsole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := invoke(t, dir, "token", "new", "mori-laptop", "--role", "admin", "--user", "mori@example.com")
+	o.want(t, exitOK, "console.tokens", "logs in to the console")
+	entry := "    " + strings.ReplaceAll(strings.TrimSpace(o.stdout), "\n", "\n    ")
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("console:\n  tokens:\n"+entry+"\n"))
+	c, err := config.Load(config.Source{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Console.Tokens; len(got) != 1 || got[0].Role != "admin" || got[0].User != "mori@example.com" || strings.Contains(o.stderr, "http.auth") {
+		t.Errorf("%+v: %s", got, o)
+	}
+}
+
 func TestTokenNewFails(t *testing.T) {
 	t.Parallel()
+	invoke(t, t.TempDir(), "token", "new", "ci", "--role", "root").want(t, exitUsage, `--role "root" does not exist`)
 	invoke(t, t.TempDir(), "token", "new", "ci", "--expires", "soon").want(t, exitUsage, `--expires "soon" is no date`)
 	invoke(t, t.TempDir(), "token", "nwe").want(t, exitUsage, `did you mean "new"?`)
 }
