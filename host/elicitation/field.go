@@ -170,8 +170,8 @@ func (f *Field) checkText(text string) (any, error) {
 	return text, nil
 }
 
-// Read returns the value that somebody typed, or a *Problem, also where nothing was typed into a field that is required: for a Boolean yes or no, for a Choice the number of an option, from 1, or the
-// option itself, for Choices several with commas between them.
+// Read returns the value that somebody typed, or a *Problem, also where nothing was typed into a field that is required: for a Boolean yes or no,
+// for a Choice the number of an option, from 1, or the option itself, for Choices several with commas between them.
 func (f *Field) Read(typed string) (any, error) {
 	typed = strings.TrimSpace(typed)
 	if typed == "" && f.Required {

@@ -15,7 +15,7 @@ import (
 type Form struct {
 	// Fields are first those that are required, by name, and then the others.
 	Fields []Field
-	// names are those of the fields that are required.
+	// required are the names of those that are.
 	required []string
 }
 

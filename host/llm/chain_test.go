@@ -137,6 +137,26 @@ func TestNewKey(t *testing.T) {
 	})
 }
 
+// TestKeyReplacedMeanwhile holds that a key that is replaced while the old one is being refused is used at once.
+func TestKeyReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		w := newWorld(t, provider, script.Step{Say: "ok"})
+		s := spec(t, provider)
+		path := s.Key.File
+		if err := os.WriteFile(path, []byte("an old key"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.chain = w.newChain(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			w.Handler.ServeHTTP(out, r)
+			if err := os.WriteFile(path, []byte(testKey), 0o600); err != nil {
+				t.Error(err)
+			}
+		}), s)
+		w.must(asks("hello"))
+	})
+}
+
 // TestTemperature is taken by some models only.
 func TestTemperature(t *testing.T) {
 	t.Parallel()

@@ -69,6 +69,7 @@ type attempt struct {
 	changed    bool // the next request will not be the one that failed
 	changes    int
 	waits      int
+	used       string // the key of the last request
 	rekeyed    bool
 }
 
@@ -128,7 +129,7 @@ func (a *attempt) once(ctx context.Context) (*Response, error) {
 		if err != nil {
 			return nil, &Error{Kind: Auth, Text: fmt.Sprintf("the key cannot be read: %v", err), Err: err}
 		}
-		x.key = key
+		x.key, a.used = key, key
 	}
 	a.mu.Lock()
 	x.without = a.without
@@ -198,8 +199,7 @@ func (a *attempt) rekey(ctx context.Context, e *Error) bool {
 		return false
 	}
 	a.rekeyed = true
-	old, _ := a.key.Read(ctx)
 	a.key.Forget()
 	fresh, err := a.key.Read(ctx)
-	return err == nil && fresh != old
+	return err == nil && fresh != a.used
 }
