@@ -211,3 +211,21 @@ func TestCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestionsHoldNobodyUp: turns that wait for people leave room for others.
+func TestQuestionsHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ask := w.asking(make(chan error, 1))
+	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		if turn.Text == "tell them" {
+			return ask(ctx, turn)
+		}
+		return echo(ctx, turn)
+	}), func(o *slackbot.Options) { o.Turns = 1 })
+	w.connected()
+	w.tell(mention("tell them"))
+	w.question()
+	w.tell(mention("hello"))
+	w.answered("You said: hello")
+}

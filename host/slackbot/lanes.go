@@ -43,11 +43,12 @@ func (b *Bot) lane(key string) {
 		case <-b.ctx.Done():
 			return
 		}
+		free := sync.OnceFunc(func() { <-b.lanes.slots })
 		m := b.lanes.next(key)
 		if m != nil && b.ctx.Err() == nil {
-			b.answer(m)
+			b.answer(m, free)
 		}
-		<-b.lanes.slots
+		free()
 		if m == nil {
 			return
 		}

@@ -14,6 +14,7 @@ func (s *surface) waits(ctx context.Context, tool, text string) {
 		c.status, c.output = slack.TaskCardStatusPending, text
 	})
 	s.count(1)
+	s.free()
 	s.showStatus(ctx)
 }
 

@@ -94,7 +94,7 @@ type Options struct {
 	Rate func(ctx context.Context, caller pipeline.Caller, conversation string, answer int64, good bool) error
 	// Locale is for people whose language Slack does not tell. Empty means "en".
 	Locale string
-	// Turns is how many turns run at once; more wait. Zero means 64.
+	// Turns is how many turns run at once; more wait. One that has asked people does not count any more. Zero means 64.
 	Turns int
 	// Proxy is the one for requests to Slack. Nil means none.
 	Proxy *url.URL

@@ -34,9 +34,11 @@ const mostText = 30_000
 
 // surface shows a turn in its thread. What the engine tells is gathered, and one goroutine sends it in order.
 type surface struct {
-	w     *workspace
-	m     *message
-	who   person
+	w   *workspace
+	m   *message
+	who person
+	// free lets another turn run beside this one, which waits for people.
+	free  func()
 	words *words
 	out   *answerWriter
 	wake  chan struct{}
@@ -92,9 +94,9 @@ type openCard struct {
 
 var _ chat.Surface = (*surface)(nil)
 
-func newSurface(w *workspace, m *message, who person) *surface {
+func newSurface(w *workspace, m *message, who person, free func()) *surface {
 	s := &surface{
-		w: w, m: m, who: who, words: wordsFor(who.locale), wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		w: w, m: m, who: who, free: free, words: wordsFor(who.locale), wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.out = &answerWriter{surface: s}
 	return s

@@ -33,8 +33,9 @@ type turn struct {
 // errEnding is why turns are cancelled when the process ends.
 var errEnding = errors.New("hako is shutting down")
 
-// answer takes a message through the engine, and tells the person however that ends.
-func (b *Bot) answer(m *message) {
+// answer takes a message through the engine, and tells the person however that ends. It calls free when it begins to wait for people, so that
+// other turns need not wait for them too.
+func (b *Bot) answer(m *message, free func()) {
 	w := b.workspaceOf(m)
 	if w == nil {
 		return // the journal keeps it until the workspace is there
@@ -49,7 +50,7 @@ func (b *Bot) answer(m *message) {
 		return
 	}
 	who, err := w.person(ctx, m.User)
-	s := newSurface(w, m, who)
+	s := newSurface(w, m, who, free)
 	t := &turn{message: m, cancel: cancel, surface: s}
 	b.lanes.set(m.conversation(), t)
 	defer b.lanes.clear(m.conversation())
