@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 	// Guests may run in the interpreter, under the race detector, on a busy machine.
 	os.Setenv("HAKO_LIMITS_TIME", "10m")
 	os.Setenv("HAKO_CHAT_LIMITS_TOOL_TIMEOUT", "10m")
+	handlersTime = 10 * time.Minute
 	os.Exit(m.Run())
 }
 

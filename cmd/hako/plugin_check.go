@@ -21,6 +21,9 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
+// handlersTime is how long a plugin may take to say which handlers it has. Tests change it.
+var handlersTime = 10 * time.Second
+
 func (a *app) pluginCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE|DIR",
@@ -139,7 +142,7 @@ func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_
 	})
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	response, err := plugin.Call(ctx, &catalog.Invocation{
-		Request: &abi.Request{Method: abi.ListHandlers}, Limits: manifest.Limits{Time: 10 * time.Second},
+		Request: &abi.Request{Method: abi.ListHandlers}, Limits: manifest.Limits{Time: handlersTime},
 	})
 	if err != nil || response.Error != nil {
 		return nil, err
