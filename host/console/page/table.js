@@ -1,6 +1,13 @@
 // Tables whose rows come and go while somebody reads them: a row that stays keeps its place in the keyboard's way.
 import { h, put } from './dom.js'
 
+/** renew puts content into a button only if it is another: what is replaced between the press and the release of a click takes the click along. */
+function renew(button, content) {
+  const fresh = button.cloneNode(false)
+  put(fresh, content)
+  if (!button.isEqualNode(fresh)) put(button, [...fresh.childNodes])
+}
+
 /**
  * table makes a table and returns {element, update}. columns are {label, cell(row), class}; the first is the row's header. rowKey tells rows apart.
  * With open, the first cell is a button, reached with Tab once for the table and then with the arrow keys; a click anywhere in the row does the same.
@@ -32,7 +39,10 @@ export function table({ caption, columns, rowKey, open, empty }) {
     line.row = row
     if (text === line.shown) return
     line.shown = text
-    columns.forEach((column, i) => put(i === 0 && line.button ? line.button : line.cells[i], column.cell(row)))
+    columns.forEach((column, i) => {
+      if (i === 0 && line.button) renew(line.button, column.cell(row))
+      else put(line.cells[i], column.cell(row))
+    })
   }
   const rove = () => {
     const buttons = body.querySelectorAll('.opener')
