@@ -407,3 +407,25 @@ describe('the keyboard alone', () => {
     await page.locator('.numbers tbody tr').nth(359).waitFor()
   })
 })
+
+opened('a row that changes while it is pressed is opened all the same', {}, async page => {
+  await page.locator('.stat').first().waitFor()
+  const box = await page.evaluate(async () => {
+    const { table } = await import(new URL('table.js', document.querySelector('script[type=module]').src))
+    const { h } = await import(new URL('dom.js', document.querySelector('script[type=module]').src))
+    const made = table({
+      caption: 'rows', empty: '', rowKey: row => row.name, open: row => { document.title = `opened ${row.state}` },
+      columns: [{ label: 'name', cell: row => h('code', {}, row.name) }, { label: 'state', cell: row => row.state }],
+    })
+    document.body.replaceChildren(made.element)
+    made.update([{ name: 'files', state: 'pending' }])
+    window.change = () => made.update([{ name: 'files', state: 'active' }])
+    const { x, y, width, height } = document.querySelector('.opener code').getBoundingClientRect()
+    return { x: x + width / 2, y: y + height / 2 }
+  })
+  await page.mouse.move(box.x, box.y)
+  await page.mouse.down()
+  await page.evaluate(() => window.change())
+  await page.mouse.up()
+  assert.equal(await page.title(), 'opened active')
+})
