@@ -182,9 +182,12 @@ func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err er
 	return d.wait(ctx, q, way, self)
 }
 
+// IDPrefix begins the ID of every question.
+const IDPrefix = "apr_"
+
 // open writes the question down.
 func (d *Desk) open(ctx context.Context, q *Question) error {
-	q.ID = "apr_" + rand.Text()
+	q.ID = IDPrefix + rand.Text()
 	q.Asked = d.options.Now().UTC().Truncate(time.Millisecond)
 	timeout, _ := d.rules()
 	q.Expires = q.Asked.Add(timeout)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/approval"
@@ -121,6 +122,8 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, ru
 	case !r.sessionless:
 		call.Way = wayTo(r.able, inSession(r.session), language)
 		response, err = run(ctx, call)
+	case !r.before.known():
+		return nil, "", nil, errForeignState
 	case !canAsk(r.able) && !r.before.goesOn():
 		response, err = run(ctx, call)
 	default:
@@ -138,6 +141,17 @@ func (s *Server) answer(ctx context.Context, r *request, call *pipeline.Call, ru
 		return nil, pending, asked, nil
 	}
 	return response, state, requests, err
+}
+
+// errForeignState is for a requestState that was changed on its way, or is another server's: the request may be the second half of a call, and is
+// not made a call of its own.
+var errForeignState = &jsonrpc.Error{
+	Code: jsonrpc.CodeInvalidParams, Message: "requestState is not one that hako gave out: send it as it came, or begin again with a request without it",
+}
+
+// known reports whether the requestState has the form of one that hako gives out, or there is none.
+func (b round) known() bool {
+	return b.state == "" || b.goesOn() || strings.HasPrefix(b.state, approval.IDPrefix)
 }
 
 // goesOn reports whether the request goes on with a call that waits (talk.go).

@@ -287,3 +287,17 @@ func TestManyTalks(t *testing.T) {
 		t.Errorf("%d begun, %d ended", begun, ended)
 	}
 }
+
+// TestForeignState: a request with a requestState that hako did not give out is not made a call of its own.
+func TestForeignState(t *testing.T) {
+	t.Parallel()
+	s, backend := asking(t, nil)
+	for _, state := range []string{"x", "acall_1", strings.Repeat("a", 60_000)} {
+		if got := talkTo(t, s.Handler(), "greet", state, ""); !strings.Contains(got.result, "begin again with a request without it") {
+			t.Errorf("%.20s: %.200s", state, got.result)
+		}
+	}
+	if n := backend.begun.Load(); n != 0 {
+		t.Errorf("%d calls", n)
+	}
+}
