@@ -21,9 +21,7 @@ import (
 
 func TestDevAgent(t *testing.T) {
 	t.Parallel()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	invoke(t, t.TempDir(), "dev", "agent", "東京の天気は？").want(t, exitOK, "as version 2 of agent_stand_in: ", ", get_weather", `calls:   get_weather {"lang":"ja","location":"東京"}`, "result:  東京都", "agent:   東京都", "気象庁")
 	// The policy asks before something is written, and nobody is there.
 	invoke(t, t.TempDir(), "dev", "agent", "Put the overtime of May into the sheet").want(t, exitOK, "failed:  write_rows_to_google_sheet is not allowed", "I stopped there")

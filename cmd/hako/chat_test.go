@@ -233,9 +233,7 @@ func TestChatCtrlC(t *testing.T) {
 // TestDevChat: a newcomer sees the whole way without any account.
 func TestDevChat(t *testing.T) {
 	t.Parallel()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	invokeWith(t, t.TempDir(), "weather in Osaka?", "dev", "chat").want(t, exitOK, "Weather forecast for Osaka")
 	p := sit(t, t.TempDir(), "dev", "chat")
 	p.types(t, "Put the overtime of May into the sheet and tell Aki")

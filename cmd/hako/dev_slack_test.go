@@ -11,9 +11,7 @@ import (
 // scene plays lines in the stand-in for Slack, and returns what people see.
 func scene(t *testing.T, dir string, lines ...string) outcome {
 	t.Helper()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	return invokeWith(t, dir, strings.Join(lines, "\n"), "dev", "slack", "--play", "-")
 }
 
@@ -21,9 +19,7 @@ func scene(t *testing.T, dir string, lines ...string) outcome {
 // before each step that writes; whoever may not answer is refused; the message reaches whom it is for.
 func TestSceneOvertime(t *testing.T) {
 	t.Parallel()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	path := must(filepath.Abs(filepath.Join("testdata", "slack", "overtime.scene")))
 	o := invoke(t, t.TempDir(), "dev", "slack", "--play", path)
 	if o.code != exitOK {
@@ -60,9 +56,7 @@ func TestSceneErrors(t *testing.T) {
 // TestDevSlackPage: the page comes up with the bot connected, and goes when it is told to.
 func TestDevSlackPage(t *testing.T) {
 	t.Parallel()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	a := &app{stdin: strings.NewReader(""), stdout: &display{}, stderr: &display{}}
 	screen := a.stderr.(*display)

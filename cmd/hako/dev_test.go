@@ -18,9 +18,7 @@ import (
 // offline is a directory with a configuration for the stand-ins, which run as long as the test.
 func offline(t *testing.T, more ...string) (string, *fakes.Fakes) {
 	t.Helper()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	f := fakes.New()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
@@ -90,9 +88,7 @@ func TestSentOnce(t *testing.T) {
 // TestToolsOnRecordings: with MOCK_MODE the tools answer from their recordings, without any credential.
 func TestToolsOnRecordings(t *testing.T) {
 	t.Parallel()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("mock: true\nshipped: {enabled: true}\n"))
 	document := `"spreadsheet_id":"1HAKO-example-of-a-spreadsheet-for-MOCK_MODE"`

@@ -47,9 +47,7 @@ func TestDocuments(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are for a POSIX shell")
 	}
-	if plugins := must(shippedPlugins()); len(plugins) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	bin := wrapper(t)
 	readmes := must(filepath.Glob("../../README*.md"))
 	documents := slices.Concat(readmes, must(filepath.Glob("../../docs/*.md")), must(filepath.Glob("../../docs/*/*.md")))

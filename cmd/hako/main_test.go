@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -41,6 +42,14 @@ func TestMain(m *testing.M) {
 	os.Setenv("HAKO_CHAT_LIMITS_TOOL_TIMEOUT", "10m")
 	handlersTime = 10 * time.Minute
 	os.Exit(m.Run())
+}
+
+// needsPlugins is for tests that use the shipped plugins, which are built before.
+func needsPlugins(t testing.TB) {
+	t.Helper()
+	if len(must(shippedPlugins())) == 0 {
+		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
+	}
 }
 
 // outcome is what a command line did.

@@ -79,9 +79,7 @@ func (r *spanReceiver) find(name string) *spans.Span {
 // of what was said.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	if plugins := must(shippedPlugins()); len(plugins) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	received := new(spanReceiver)
 	otlp := httptest.NewServer(received)
 	t.Cleanup(otlp.Close)

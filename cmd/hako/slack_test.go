@@ -18,9 +18,7 @@ import (
 // serveSlack starts hako serve with the bot, on the stand-ins, with a model that follows the script of "hako dev chat".
 func serveSlack(t *testing.T) *slack.Server {
 	t.Helper()
-	if plugins := must(shippedPlugins()); len(plugins) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	dir, f := t.TempDir(), fakes.New()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)

@@ -42,9 +42,7 @@ func TestAC2WeatherAnswers(t *testing.T) {
 // of them answer, which are found by their addresses.
 func TestAC3WeatherIsJMAs(t *testing.T) {
 	t.Parallel()
-	if len(must(shippedPlugins())) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
-	}
+	needsPlugins(t)
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("mock: true\nshipped: {enabled: true}\n"))
 	invoke(t, dir, "call", "get_weather", `{"location":"東京"}`).want(t, exitOK, "東京", "https://www.jma.go.jp/bosai/forecast/")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // patience bounds each wait for a process.
@@ -93,7 +94,7 @@ func buildHako(t *testing.T) string {
 	t.Helper()
 	shipped, err := filepath.Glob("../../cmd/hako/shipped/*.wasm")
 	if err != nil || len(shipped) == 0 {
-		t.Skip("the shipped plugins are not built: make plugins")
+		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
 	}
 	path := filepath.Join(t.TempDir(), "hako")
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/hako")

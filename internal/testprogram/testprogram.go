@@ -1,4 +1,5 @@
-// Package testprogram finds the programs of other projects that tests run: servers, proxies, browsers, checkers.
+// Package testprogram finds the programs of other projects that tests run: servers, proxies, browsers, checkers; and says what becomes of a test
+// that lacks something.
 package testprogram
 
 import (
@@ -9,7 +10,7 @@ import (
 	"testing"
 )
 
-// required is the environment variable that makes the absence of a program a failure when it is 1: where tests are to run in full.
+// required is the environment variable that makes what is missing a failure when it is 1: where tests are to run in full.
 const required = "TEST_REQUIRE"
 
 // Find returns the path of the program called name: from PATH, else from the directories alsoIn, which may be patterns of
@@ -29,9 +30,15 @@ func Find(t testing.TB, name string, alsoIn ...string) string {
 			return matches[len(matches)-1]
 		}
 	}
-	if os.Getenv(required) == "1" {
-		t.Fatalf("the program %s is neither in PATH nor in %s, and %s=1 requires it", name, strings.Join(alsoIn, ", "), required)
-	}
-	t.Skipf("the program %s is not installed", name)
+	Missing(t, "the program "+name+" is neither in PATH nor in "+strings.Join(alsoIn, ", "))
 	return ""
+}
+
+// Missing skips a test that cannot run, for that reason, or fails it where TEST_REQUIRE is 1.
+func Missing(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv(required) == "1" {
+		t.Fatalf("%s, and %s=1 requires it", reason, required)
+	}
+	t.Skipf("%s", reason)
 }
