@@ -72,7 +72,7 @@ Exit codes: 0 answered, 1 there is no answer, 2 usage or configuration.`,
 }
 
 // chat opens all that a conversation needs, and talks until the input ends.
-func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) (err error) {
+func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error {
 	if err := checkTenant(c, flags.tenant); err != nil {
 		return err
 	}
@@ -93,17 +93,7 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) (err 
 			return fmt.Errorf("--model: %w", err)
 		}
 	}
-	g, err := govern(ctx, c, logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	h, err := a.hostFor(ctx, c, g.apply)
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(h, err) }()
-	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) (err error) {
+	return a.withGoverned(ctx, c, logger, func(g *government, h *host.Host) (err error) {
 		if !g.store.Shared() { // there replicas see to it
 			if err := chat.Forget(ctx, g.store, c.Chat.Retain); err != nil {
 				return err
@@ -116,6 +106,21 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) (err 
 		defer func() { err = errors.Join(err, s.engine.Close()) }()
 		return s.run(ctx)
 	})
+}
+
+// withGoverned makes what people talk to for one command, a host under policy, approvals and audit, with the upstream servers, and calls do.
+func (a *app) withGoverned(ctx context.Context, c *config.Config, logger *slog.Logger, do func(*government, *host.Host) error) (err error) {
+	g, err := govern(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	h, err := a.hostFor(ctx, c, g.apply)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(h, err) }()
+	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) error { return do(g, h) })
 }
 
 // chatLevel is what is logged beside a conversation: nothing, unless it was asked for.

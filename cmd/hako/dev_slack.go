@@ -17,7 +17,6 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack/page"
@@ -73,19 +72,9 @@ docs/fakes.md describes both.`,
 }
 
 // devSlack runs the bot until people, who are there with it, leave.
-func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, people func(context.Context) error) (err error) {
+func (a *app) devSlack(ctx context.Context, c *config.Config, f *fakes.Fakes, people func(context.Context) error) error {
 	logger := a.logger(c, chatLevel(c))
-	g, err := govern(ctx, c, logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	h, err := a.hostFor(ctx, c, g.apply)
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(h, err) }()
-	return a.withUpstreams(ctx, c, h.Catalog(), everyUpstream, func([]mcpclient.Status) error { return runDevSlack(ctx, c, f, h, g, logger, people) })
+	return a.withGoverned(ctx, c, logger, func(g *government, h *host.Host) error { return runDevSlack(ctx, c, f, h, g, logger, people) })
 }
 
 // runDevSlack connects the bot, and lets it go when people leave.
