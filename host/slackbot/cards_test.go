@@ -150,6 +150,19 @@ func TestEndedByTheNext(t *testing.T) {
 	}
 }
 
+// TestEndRefused: an end that Slack refuses for a reason that passes is tried again, and not taken for done.
+func TestEndRefused(t *testing.T) {
+	slackbot.LookEvery(t, 50*time.Millisecond)
+	w := newWorld(t)
+	w.start(engine(echo), nil)
+	w.connected()
+	w.slack.Faults.Add(fault.Fault{Path: "/api/chat.stopStream", Times: 2, Body: `{"ok":false,"error":"internal_error"}`})
+	w.tell(mention("hello"))
+	if m := w.answered("You said: hello"); len(w.answers()) != 1 || strings.Contains(m.Text, "interrupted") {
+		t.Errorf("%+v", w.answers())
+	}
+}
+
 // TestEndedLater: an answer whose end Slack did not take is ended when Slack is back, without a restart.
 func TestEndedLater(t *testing.T) {
 	slackbot.LookEvery(t, 50*time.Millisecond)

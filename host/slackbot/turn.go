@@ -204,8 +204,8 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	switch {
 	case err != nil && !t.ending:
 		_, _, err = w.account.Load().api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
-	case slackError(err) != "":
-		err = nil // it has ended
+	case hasEnded(err):
+		err = nil
 	}
 	if slices.Contains(goneErrors, slackError(err)) {
 		w.logger.Warn("an answer that broke off is left as it is: the bot cannot write there any more", "channel", m.Channel, "err", err)
@@ -222,6 +222,11 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 		return false
 	}
 	return true
+}
+
+// hasEnded reports whether Slack refuses to end a message because it does not grow any more, or is not there.
+func hasEnded(err error) bool {
+	return slices.Contains([]string{"message_not_in_streaming_state", "message_not_found"}, slackError(err))
 }
 
 // goneErrors are what Slack says of places in which nothing can be said to anybody any more.

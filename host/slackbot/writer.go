@@ -425,8 +425,8 @@ func (o *answerWriter) close(ctx context.Context, whole bool) error {
 	if err != nil {
 		o.surface.w.logger.Warn("a streamed message could not be ended", "err", err)
 	}
-	if slackError(err) != "" {
-		return nil // it has ended
+	if hasEnded(err) {
+		return nil
 	}
 	return err
 }
