@@ -10,6 +10,7 @@ ERRORLINT    = github.com/polyfloyd/go-errorlint@v1.8.0
 HELM         = helm.sh/helm/v4/cmd/helm@v4.3.1
 GORELEASER   = github.com/goreleaser/goreleaser/v2@v2.14.3
 GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
+GOTESTSUM    = gotest.tools/gotestsum@v1.13.0
 
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS      = -s -w -X main.version=$(VERSION)
@@ -19,7 +20,7 @@ TAGS         = grpcnotrace
 IMAGE       ?= hako
 BUILDER     ?= $(firstword $(foreach b,docker podman buildah,$(shell command -v $(b))))
 
-.PHONY: run build plugins examples test race check clients browser conformance bench fuzz postgres image dist deploy chaos scaling soak clean
+.PHONY: run build plugins examples test race hostile check clients browser conformance bench fuzz postgres image dist deploy chaos scaling soak clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
@@ -33,11 +34,21 @@ plugins: ## the shipped plugins, with their manifests inside
 examples: build ## the example plugins, into dist/examples
 	for dir in examples/*/; do ./bin/hako plugin build "$$dir" -o "dist/examples/$$(basename "$$dir").wasm" || exit 1; done
 
-test: plugins ## all tests
+test: plugins ## all tests; RACE=1 adds the race detector (which needs a C compiler) and the table of the hostile suite
+ifdef RACE
+	mkdir -p dist
+	CGO_ENABLED=1 $(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/race.json -- \
+		-race -shuffle=on -timeout 30m ./... && held=0 || held=1; \
+	$(GO) run ./scripts/hostile <dist/race.json && exit $$held
+else
 	$(GO) test -timeout 30m ./...
+endif
 
-race: plugins ## all tests with the race detector, which needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 30m ./...
+race: ## make test RACE=1
+	$(MAKE) test RACE=1
+
+hostile: plugins ## the tests that attack hako, and a table of them by class
+	$(GO) test -json -timeout 30m -run '^TestHostile' ./... | $(GO) run ./scripts/hostile
 
 check: ## format, vet, staticcheck, errorlint, govulncheck, tidy, generated files without a diff
 	./scripts/check.sh '$(STATICCHECK)' '$(ERRORLINT)' '$(GOVULNCHECK)'
