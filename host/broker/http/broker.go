@@ -9,17 +9,18 @@
 package httpbroker
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/grant"
 )
 
@@ -46,7 +47,7 @@ type Options struct {
 	// RootCAs are the certificate authorities to trust. Nil means the system's.
 	RootCAs *x509.CertPool
 	// Resolver looks up host names. Nil means net.DefaultResolver. "localhost" is never looked up.
-	Resolver Resolver
+	Resolver outbound.Resolver
 	// Now is the clock of the cache and of Retry-After dates. Nil means time.Now.
 	Now func() time.Time
 
@@ -166,7 +167,7 @@ func (r *rule) equip(o *Options) {
 		r.limiter = rate.NewLimiter(rate.Limit(own.Rate), max(own.Burst, 1))
 	}
 	r.trace = own.Trace
-	r.dialer = &dialer{rule: r, resolver: o.Resolver, connect: (&net.Dialer{Timeout: dialTimeout}).DialContext}
+	r.dialer = &outbound.Dialer{Host: r.host, Private: r.private, Resolver: o.Resolver}
 	r.transport = newTransport(r.dialer, o.Proxy, o.RootCAs, o.Limits.Header)
 }
 
@@ -199,9 +200,6 @@ func (o *Options) withDefaults() (*Options, error) {
 	fill(&l.PerCall, 100)
 	fill(&c.CacheBytes, 8<<20)
 	fill(&c.UserAgent, "hako (+https://github.com/hako-run/hako)")
-	if c.Resolver == nil {
-		c.Resolver = net.DefaultResolver
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -217,4 +215,23 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-var _ Resolver = (*net.Resolver)(nil)
+// newTransport returns the rule's own transport. Connections are not shared between rules: one that a rule with Private
+// opened must not serve a rule without.
+func newTransport(d *outbound.Dialer, proxy *url.URL, roots *x509.CertPool, header int64) *http.Transport {
+	t := &http.Transport{
+		DialContext:            d.Dial,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    outbound.Timeout,
+		DisableCompression:     true, // done here, where the limits are
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           16,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: header,
+	}
+	if proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
+		t.DialContext = d.DialAny
+	}
+	return t
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -133,8 +134,8 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	}
 	*r.tries++
 	if b.proxied {
-		var refused *refusedAddress
-		if _, err := r.rule.dialer.addresses(ctx, r.target.host); errors.As(err, &refused) {
+		var refused *outbound.RefusedError
+		if _, err := r.rule.dialer.Addresses(ctx, r.target.host); errors.As(err, &refused) {
 			return nil, err
 		}
 	}

@@ -6,11 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
-	"time"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -36,8 +35,8 @@ func explain(ctx context.Context, r *request, err error) error {
 	if own := (*abi.Error)(nil); errors.As(err, &own) {
 		return err
 	}
-	code, text := abi.CodeNetwork, reason(err)
-	refused := (*refusedAddress)(nil)
+	code, text := abi.CodeNetwork, outbound.Reason(err)
+	refused := (*outbound.RefusedError)(nil)
 	switch ended := ctx.Err(); {
 	case errors.As(err, &refused):
 		code, text = abi.CodeNotGranted, refused.Error()
@@ -61,36 +60,11 @@ func headerTooLarge(err error) bool {
 		strings.Contains(text, "COMPRESSION_ERROR")
 }
 
-// reason says why the network failed, in words that hold no address of it.
-func reason(err error) string {
-	var (
-		dns     *net.DNSError
-		op      *net.OpError
-		cert    *tls.CertificateVerificationError
-		timeout net.Error
-	)
-	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host"
-	case errors.As(err, &dns):
-		return "the host's name cannot be resolved"
-	case errors.As(err, &cert):
-		return cert.Error()
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no connection within " + dialTimeout.Round(time.Second).String()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server broke the connection off"
-	case errors.As(err, &op):
-		return op.Op + ": " + op.Err.Error()
-	}
-	return err.Error()
-}
-
 // permanent reports errors that another try would meet again.
 func permanent(err error) bool {
 	var (
 		own     *abi.Error
-		refused *refusedAddress
+		refused *outbound.RefusedError
 		dns     *net.DNSError
 		cert    *tls.CertificateVerificationError
 		unknown x509.UnknownAuthorityError

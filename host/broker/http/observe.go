@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -79,10 +80,10 @@ func (e *exchange) trace(o *Observation) {
 
 func (e *exchange) log(attrs []slog.Attr, o *Observation) {
 	level, message := slog.LevelDebug, "http request"
-	var refused *refusedAddress
+	var refused *outbound.RefusedError
 	if errors.As(e.err, &refused) {
 		level, message = slog.LevelWarn, "http address refused"
-		attrs = append(attrs, slog.String("address", refused.addr.String()))
+		attrs = append(attrs, slog.String("address", refused.Addr.String()))
 	}
 	attrs = append(attrs, slog.String("rule", o.Rule), slog.Int("status", o.Status), slog.String("code", o.Code),
 		slog.String("source", o.Source), slog.Int("tries", o.Tries), slog.Int64("bytes", o.Bytes), slog.Duration("duration", o.Duration))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -20,7 +21,7 @@ func TestObserveAndLog(t *testing.T) {
 	mustGet(t, b, "https://a.test/x?token=hush")
 	_, _ = get(t, b, "https://b.test/x?token=hush")
 	network(func(*http.Request) (*http.Response, error) {
-		return nil, &refusedAddress{host: "a.test", addr: netip.MustParseAddr("10.0.0.1"), kind: "a private", need: private}
+		return nil, &outbound.RefusedError{Host: "a.test", Addr: netip.MustParseAddr("10.0.0.1"), Kind: "a private", Need: outbound.Private}
 	}).under(b)
 	_, _ = do(t, b, &abi.HTTPRequest{Method: "POST", URL: "https://a.test/x", Headers: map[string][]string{"Authorization": {"hush"}}}, "hush")
 	want := []Observation{

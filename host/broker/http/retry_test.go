@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -62,7 +63,7 @@ func TestRetries(t *testing.T) {
 		"none":                  {rule: RuleOptions{Retries: -1}, steps: []any{503}, tries: 1, status: 503},
 		"certificate":           {steps: []any{x509.UnknownAuthorityError{}, 200}, tries: 1},
 		"no such host":          {steps: []any{&net.DNSError{IsNotFound: true}, 200}, tries: 1},
-		"address refused":       {steps: []any{&refusedAddress{}, 200}, tries: 1},
+		"address refused":       {steps: []any{&outbound.RefusedError{}, 200}, tries: 1},
 		"asked to wait":         {steps: []any{"2", 200}, tries: 2, status: 200},
 		"asked to wait for all": {steps: []any{"3600", 200}, tries: 1, status: 503},
 	} {

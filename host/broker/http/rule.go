@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,27 +13,16 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/time/rate"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/pdk/abi"
-)
-
-// hosts says which hosts a rule means. The order is that in which rules are tried.
-type hosts int
-
-const (
-	exactHost hosts = iota
-	subdomains
-	anyHost
 )
 
 // rule is a grant.HTTPRule made ready: its URL taken apart and normalised as requests are.
 type rule struct {
 	name, scheme, port string
 
-	hosts hosts
-	host  string // without "*."; empty for anyHost
-	// literal is host if that is an IP address: the one address that the rule reaches even if it is not public.
-	literal netip.Addr
+	host    outbound.Host
 	private bool
 
 	credential string // the name of the one to apply; empty: none
@@ -47,7 +35,7 @@ type rule struct {
 	trace   bool          // the server is told of traces
 	limiter *rate.Limiter // nil: no limit
 
-	dialer    *dialer
+	dialer    *outbound.Dialer
 	transport http.RoundTripper
 }
 
@@ -63,7 +51,7 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 		return nil, fmt.Errorf("url %q has a query or fragment: rules end with the path", g.URL)
 	}
 	r := &rule{name: g.Name, scheme: u.Scheme, private: g.Private, methods: g.Methods, credential: g.Credential}
-	if err := r.setHost(u.Hostname()); err != nil {
+	if r.host, err = outbound.ParseHost(u.Hostname()); err != nil {
 		return nil, err
 	}
 	if r.port, err = canonicalPort(u); err != nil {
@@ -72,30 +60,10 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 	if err := r.setPaths(u, g.Paths); err != nil {
 		return nil, err
 	}
-	if r.credential != "" && (r.hosts == anyHost || r.hosts == subdomains && !strings.Contains(r.host, ".")) {
+	if _, exact := r.host.Exact(); r.credential != "" && !exact && !strings.Contains(r.host.Domain(), ".") {
 		return nil, fmt.Errorf("url %q: the credential %s goes to one host, or to those of one domain: name it instead of %q", g.URL, r.credential, u.Hostname())
 	}
 	return r, r.checkMethods()
-}
-
-func (r *rule) setHost(host string) (err error) {
-	if host == "*" {
-		r.hosts = anyHost
-		return nil
-	}
-	if rest, ok := strings.CutPrefix(host, "*."); ok {
-		r.hosts, host = subdomains, rest
-	}
-	if r.host, err = canonicalHost(host); err != nil {
-		return err
-	}
-	if a, err := netip.ParseAddr(r.host); err == nil {
-		if r.hosts == subdomains {
-			return fmt.Errorf("host %q: an IP address has no subdomains", "*."+host)
-		}
-		r.literal = a
-	}
-	return nil
 }
 
 func (r *rule) setPaths(u *url.URL, globs []string) error {
@@ -141,7 +109,7 @@ func sortRules(rules []*rule) {
 				private = -1
 			}
 		}
-		return cmp.Or(cmp.Compare(a.hosts, b.hosts), cmp.Compare(len(b.host), len(a.host)), private)
+		return cmp.Or(a.host.Compare(b.host), private)
 	})
 }
 
@@ -152,16 +120,7 @@ func (r *rule) allows(method string, t *target) bool {
 }
 
 func (r *rule) allowsOrigin(t *target) bool {
-	if r.scheme != t.scheme || r.port != t.port {
-		return false
-	}
-	switch r.hosts {
-	case anyHost:
-		return true
-	case subdomains:
-		return strings.HasSuffix(t.host, "."+r.host)
-	}
-	return t.host == r.host
+	return r.scheme == t.scheme && r.port == t.port && r.host.Matches(t.host)
 }
 
 // allowsPath reports whether a decoded path lies under the rule's base and matches one of its globs.
@@ -179,8 +138,7 @@ func (r *rule) allowsPath(p string) bool {
 
 // String shows the rule as an operator would read it.
 func (r *rule) String() string {
-	host := map[hosts]string{exactHost: r.host, subdomains: "*." + r.host, anyHost: "*"}[r.hosts]
-	t := target{scheme: r.scheme, host: host, port: r.port, path: r.base}
+	t := target{scheme: r.scheme, host: r.host.String(), port: r.port, path: r.base}
 	paths := "/**"
 	if len(r.globs) > 0 {
 		paths = "/{" + strings.Join(r.globs, ",") + "}"

@@ -3,14 +3,13 @@ package httpbroker
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/idna"
+	"github.com/hako-run/hako/host/broker/outbound"
 )
 
 // maxURL is the longest URL taken from a guest or a redirect, in bytes.
@@ -44,7 +43,7 @@ func parseTarget(raw string) (target, error) {
 		return target{}, err
 	}
 	t := target{scheme: u.Scheme, query: escapeQuery(u.RawQuery)}
-	if t.host, err = canonicalHost(u.Hostname()); err != nil {
+	if t.host, err = outbound.CanonicalHost(u.Hostname()); err != nil {
 		return target{}, err
 	}
 	if t.port, err = canonicalPort(u); err != nil {
@@ -74,54 +73,6 @@ func checkForm(u *url.URL) error {
 		return errors.New("the URL has no host")
 	}
 	return nil
-}
-
-// canonicalHost returns host as a lower-case ASCII name without trailing dot, or as an IP address in canonical form.
-func canonicalHost(host string) (string, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
-		if a.Zone() != "" {
-			return "", fmt.Errorf("host %q has a zone", host)
-		}
-		return a.Unmap().String(), nil
-	}
-	name, err := asciiName(host)
-	if err != nil {
-		return "", err
-	}
-	if a, err := netip.ParseAddr(name); err == nil {
-		return a.String(), nil
-	}
-	// Some resolvers read "127.1" and "0x7f000001" as addresses.
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
-		return "", fmt.Errorf("host %q is neither a name nor an IP address", host)
-	}
-	return name, nil
-}
-
-// asciiName maps a host name to lower-case ASCII. ASCII names keep their underscores, which IDNA knows nothing of.
-func asciiName(host string) (string, error) {
-	name := strings.ToLower(host)
-	if strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f }) || strings.Contains(name, "xn--") {
-		var err error
-		if name, err = idna.Lookup.ToASCII(name); err != nil {
-			return "", fmt.Errorf("host %q is not a valid name: %w", host, err)
-		}
-	}
-	name = strings.TrimSuffix(name, ".")
-	if len(name) > 253 || !validLabels(name) {
-		return "", fmt.Errorf("host %q is not a valid name", host)
-	}
-	return name, nil
-}
-
-func validLabels(name string) bool {
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return false
-		}
-	}
-	return true
 }
 
 func canonicalPort(u *url.URL) (string, error) {

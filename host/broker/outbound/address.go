@@ -1,0 +1,123 @@
+package outbound
+
+import "net/netip"
+
+// Reach says what it takes to connect to an address.
+type Reach int
+
+const (
+	Public  Reach = iota // any rule
+	Private              // a rule that allows private addresses, or one that names the address
+	Named                // only a rule that names the address: a cloud's metadata service, which hands out credentials
+	Never                // no rule: nothing a plugin could talk to lives there
+)
+
+// special are the address blocks that are not simply public, after the IANA IPv4 and IPv6 Special-Purpose Address Registries
+// (RFC 6890 and its updates). The first block that holds an address decides, so single addresses come before their block.
+var special = []struct {
+	prefix netip.Prefix
+	kind   string
+	reach  Reach
+}{
+	{netip.MustParsePrefix("169.254.169.254/32"), "a cloud metadata", Named}, // AWS, Azure, Google Cloud and most others
+	{netip.MustParsePrefix("169.254.170.2/32"), "a cloud metadata", Named},   // AWS ECS task credentials
+	{netip.MustParsePrefix("169.254.170.23/32"), "a cloud metadata", Named},  // AWS EKS pod identity
+	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud metadata", Named}, // Alibaba Cloud
+	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud metadata", Named},   // Azure platform, in a public block
+	{netip.MustParsePrefix("fd00:ec2::/32"), "a cloud metadata", Named},      // AWS: ::254 metadata, ::23 pod identity
+	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud metadata", Named},   // Google Cloud
+
+	{netip.MustParsePrefix("127.0.0.0/8"), "a loopback", Private},
+	{netip.MustParsePrefix("10.0.0.0/8"), "a private", Private},
+	{netip.MustParsePrefix("172.16.0.0/12"), "a private", Private},
+	{netip.MustParsePrefix("192.168.0.0/16"), "a private", Private},
+	{netip.MustParsePrefix("100.64.0.0/10"), "a carrier-grade NAT", Private}, // RFC 6598
+	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local", Private},
+	{netip.MustParsePrefix("198.18.0.0/15"), "a benchmarking", Private}, // RFC 2544; some fake-IP proxies answer with it
+
+	{netip.MustParsePrefix("0.0.0.0/8"), "an unspecified", Never}, // many systems connect to themselves
+	{netip.MustParsePrefix("192.0.0.0/24"), "a reserved", Never},
+	{netip.MustParsePrefix("192.0.2.0/24"), "a documentation", Never},
+	{netip.MustParsePrefix("192.88.99.0/24"), "a 6to4 relay", Never},
+	{netip.MustParsePrefix("198.51.100.0/24"), "a documentation", Never},
+	{netip.MustParsePrefix("203.0.113.0/24"), "a documentation", Never},
+	{netip.MustParsePrefix("224.0.0.0/4"), "a multicast", Never},
+	{netip.MustParsePrefix("240.0.0.0/4"), "a reserved", Never}, // with the broadcast address
+	{netip.MustParsePrefix("0.0.0.0/0"), "a public", Public},
+
+	{netip.MustParsePrefix("::1/128"), "a loopback", Private},
+	{netip.MustParsePrefix("fe80::/10"), "a link-local", Private},
+	{netip.MustParsePrefix("fec0::/10"), "a site-local", Private}, // deprecated by RFC 3879, still routed here and there
+	{netip.MustParsePrefix("fc00::/7"), "a unique local", Private},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "a local-use NAT64", Private}, // RFC 8215: where the IPv4 part lies is local
+	{netip.MustParsePrefix("2001::/23"), "a reserved", Never},               // Teredo, ORCHID and other protocols' own
+	{netip.MustParsePrefix("2001:db8::/32"), "a documentation", Never},
+	{netip.MustParsePrefix("2002::/16"), "a 6to4", Never}, // carries an IPv4 address; deprecated by RFC 7526
+	{netip.MustParsePrefix("3fff::/20"), "a documentation", Never},
+	{netip.MustParsePrefix("2000::/3"), "a public", Public}, // all that IANA has given out
+	{netip.MustParsePrefix("::/0"), "a reserved", Never},    // with unspecified, IPv4-compatible, discard-only, multicast
+}
+
+// nat64 is the well-known prefix of RFC 6052: its last four bytes are the IPv4 address that is reached.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// unwrap returns the address that is reached through a: the IPv4 address inside an IPv4-mapped or NAT64 one, without zone.
+func unwrap(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if nat64.Contains(a) {
+		b := a.As16()
+		return netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return a
+}
+
+func classify(a netip.Addr) (kind string, r Reach) {
+	a = unwrap(a)
+	for _, s := range special {
+		if s.prefix.Contains(a) {
+			return s.kind, s.reach
+		}
+	}
+	return "an invalid", Never
+}
+
+// RefusedError is the error of a host at an address that its rule does not reach. The text leaves the address out: it goes to the guest,
+// which need not learn how a private network is laid out.
+type RefusedError struct {
+	Host string
+	Addr netip.Addr
+	// Kind says what the address is, with its article: "a private".
+	Kind string
+	// Need says what it takes to reach the address.
+	Need Reach
+}
+
+func (e *RefusedError) Error() string {
+	text := e.Host + " is at " + e.Kind + " address"
+	switch e.Need {
+	case Private:
+		return text + "; the operator's rule for it has to allow private addresses"
+	case Named:
+		return text + "; only a rule that names that address reaches it"
+	}
+	return text + ", which no rule reaches"
+}
+
+// permits returns a RefusedError unless connections to host may go to a. "localhost" is held to loopback addresses, whatever a hosts file or
+// a resolver says (RFC 6761, section 6.3).
+func (d *Dialer) permits(host string, a netip.Addr) error {
+	kind, need := classify(a)
+	var ok bool
+	switch {
+	case d.Host.name == localhost:
+		ok = unwrap(a).IsLoopback()
+	case a.Unmap() == d.Host.literal:
+		ok = need != Never
+	default:
+		ok = need == Public || need == Private && d.Private
+	}
+	if ok {
+		return nil
+	}
+	return &RefusedError{host, a, kind, need}
+}

@@ -1,0 +1,158 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"time"
+)
+
+const (
+	// Timeout bounds one connection attempt, looking the name up included.
+	Timeout = 10 * time.Second
+	// dialDelay is the head start of one address before the next is tried beside it (RFC 8305, section 5).
+	dialDelay = 250 * time.Millisecond
+	// dialTries is how many addresses of one name are tried.
+	dialTries = 8
+)
+
+// Resolver looks names up; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Dialer connects for one rule, and only to addresses that the rule permits. A name is resolved once and the addresses that were checked
+// are the ones dialled, so a second answer of the name server changes nothing.
+type Dialer struct {
+	Host Host
+	// Private allows addresses that are not public: private, loopback, link-local. A Host that is itself a literal address or "localhost"
+	// reaches that address without it.
+	Private bool
+	// Proxy is an upstream proxy (http, https or socks5), for Dial. Names are then resolved by the proxy, so addresses are checked
+	// here only as far as names resolve here. Nil means none.
+	Proxy *url.URL
+	// Resolver looks names up. Nil means net.DefaultResolver. "localhost" is never looked up.
+	Resolver Resolver
+	// Connect opens a connection to an address. Nil means a net.Dialer.
+	Connect func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Addresses resolves host and returns the addresses that the rule permits, or the refusal of the first if it permits none.
+func (d *Dialer) Addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	all, err := d.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var refused error
+	var permitted []netip.Addr
+	for _, a := range all {
+		if err := d.permits(host, a); err == nil {
+			permitted = append(permitted, a.Unmap())
+		} else if refused == nil {
+			refused = err
+		}
+	}
+	if len(permitted) > 0 {
+		return permitted[:min(len(permitted), dialTries)], nil
+	}
+	if refused == nil {
+		refused = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+	}
+	return nil, refused
+}
+
+func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	if host == localhost {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
+	if d.Resolver == nil {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+	return d.Resolver.LookupNetIP(ctx, "ip", host)
+}
+
+// Dial connects to address, a host in the form of CanonicalHost and a port. The error holds a RefusedError if the rule permits none of the
+// host's addresses.
+func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	addrs, err := d.Addresses(ctx, host)
+	if d.Proxy != nil {
+		if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+			return nil, err
+		}
+		return d.dialProxy(ctx, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.race(ctx, network, addrs, port)
+}
+
+// DialAny connects to address without a check, for what is not chosen by a guest.
+func (d *Dialer) DialAny(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Connect == nil {
+		return (&net.Dialer{Timeout: Timeout}).DialContext(ctx, network, address)
+	}
+	return d.Connect(ctx, network, address)
+}
+
+// race dials the addresses in order, each a dialDelay after the one before or as soon as that has failed. The first
+// connection wins; what connects later is closed.
+func (d *Dialer) race(ctx context.Context, network string, addrs []netip.Addr, port string) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conns, failures := make(chan net.Conn), make(chan error, len(addrs))
+	turn := make(chan struct{})
+	close(turn)
+	for i, a := range addrs {
+		failed := make(chan struct{})
+		go func(turn <-chan struct{}) {
+			await(ctx, turn, time.Duration(i)*dialDelay)
+			conn, err := d.DialAny(ctx, network, net.JoinHostPort(a.String(), port))
+			if err != nil {
+				failures <- err
+				close(failed)
+				return
+			}
+			select {
+			case conns <- conn:
+			case <-ctx.Done():
+				_ = conn.Close()
+			}
+		}(turn)
+		turn = failed
+	}
+	var errs []error
+	for range addrs {
+		select {
+		case conn := <-conns:
+			return conn, nil
+		case err := <-failures:
+			errs = append(errs, err)
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// await returns when turn is closed, the delay is over or ctx ends.
+func await(ctx context.Context, turn <-chan struct{}, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-turn:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+var _ Resolver = (*net.Resolver)(nil)

@@ -1,0 +1,142 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// names is a Resolver with fixed answers.
+type names map[string][]string
+
+func (n names) LookupNetIP(_ context.Context, _, host string) (addrs []netip.Addr, err error) {
+	for _, a := range n[host] {
+		addrs = append(addrs, netip.MustParseAddr(a))
+	}
+	if addrs == nil {
+		err = &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return addrs, err
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for want, addrs := range map[Reach][]string{
+		Public: {"93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.167.255.255", "2606:4700::1111", "2400:cb00::1",
+			"::ffff:1.1.1.1", "64:ff9b::1.1.1.1"},
+		Private: {"127.0.0.1", "127.255.255.254", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.1.1",
+			"198.18.0.1", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "fec0::1", "64:ff9b:1::1",
+			"::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::7f00:1"},
+		Named: {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "fd00:ec2::254", "fd00:ec2::23",
+			"fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"},
+		Never: {"0.0.0.0", "0.1.2.3", "192.0.0.192", "192.0.2.1", "198.51.100.1", "203.0.113.1", "192.88.99.1", "224.0.0.1", "239.1.1.1", "240.0.0.1",
+			"255.255.255.255", "::", "::127.0.0.1", "ff02::1", "2001:db8::1", "3fff::1", "2002:7f00:1::", "2002:a00:1::1", "2001::1", "2001:20::1",
+			"100::1", "4000::1", "5f00::1", "::ffff:0.0.0.0", "::ffff:0:127.0.0.1"},
+	} {
+		for _, a := range addrs {
+			if kind, got := classify(netip.MustParseAddr(a)); got != want {
+				t.Errorf("%s: %d (%s), want %d", a, got, kind, want)
+			}
+		}
+	}
+}
+
+func TestPermits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		host    string
+		private bool
+		addr    string
+		want    bool
+	}{
+		"public":                       {"a.test", false, "1.1.1.1", true},
+		"private":                      {"a.test", false, "10.0.0.1", false},
+		"private, allowed":             {"a.test", true, "10.0.0.1", true},
+		"loopback, allowed":            {"a.test", true, "::1", true},
+		"metadata":                     {"*", false, "169.254.169.254", false},
+		"metadata, private allowed":    {"*", true, "169.254.169.254", false},
+		"metadata, named":              {"169.254.169.254", false, "169.254.169.254", true},
+		"unspecified, private allowed": {"*", true, "0.0.0.0", false},
+		"unspecified, named":           {"0.0.0.0", true, "0.0.0.0", false},
+		"named":                        {"10.0.0.1", false, "10.0.0.1", true},
+		"named, mapped":                {"10.0.0.1", false, "::ffff:10.0.0.1", true},
+		"named, another":               {"10.0.0.1", false, "10.0.0.2", false},
+		"named IPv6":                   {"fd12::1", false, "fd12::1", true},
+		"localhost":                    {"localhost", false, "127.0.0.1", true},
+		"localhost IPv6":               {"LOCALHOST.", false, "::1", true},
+		"localhost elsewhere":          {"localhost", true, "10.0.0.1", false},
+		"localhost, public":            {"localhost", false, "1.1.1.1", false},
+		"below localhost":              {"x.localhost", false, "127.0.0.1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, err := ParseHost(c.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &Dialer{Host: host, Private: c.private}
+			if err := d.permits("host", netip.MustParseAddr(c.addr)); (err == nil) != c.want {
+				t.Errorf("permits %s: %v, want %v", c.addr, err, c.want)
+			}
+		})
+	}
+}
+
+func TestRace(t *testing.T) {
+	t.Parallel()
+	a, b, c := netip.MustParseAddr("2606:4700::1"), netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("1.0.0.1")
+	for name, test := range map[string]struct {
+		// after says when an address connects; a negative time fails at once, zero hangs.
+		after map[netip.Addr]time.Duration
+		want  string
+		took  time.Duration
+	}{
+		"the first":            {map[netip.Addr]time.Duration{a: time.Millisecond}, a.String(), time.Millisecond},
+		"next after a failure": {map[netip.Addr]time.Duration{a: -1, b: time.Millisecond}, b.String(), time.Millisecond},
+		"next beside a hang":   {map[netip.Addr]time.Duration{b: time.Millisecond}, b.String(), dialDelay + time.Millisecond},
+		"the faster":           {map[netip.Addr]time.Duration{a: time.Second, c: time.Millisecond}, c.String(), 2*dialDelay + time.Millisecond},
+		"none":                 {map[netip.Addr]time.Duration{a: -1, b: -1, c: -1}, "", 0},
+		"all hang":             {nil, "", Timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &Dialer{Resolver: names{"a.test": {a.String(), b.String(), c.String()}}}
+				d.Connect = func(ctx context.Context, _, address string) (net.Conn, error) {
+					host, _, _ := net.SplitHostPort(address)
+					switch after := test.after[netip.MustParseAddr(host)]; {
+					case after < 0:
+						return nil, errors.New("refused")
+					case after == 0:
+						<-ctx.Done()
+						return nil, ctx.Err()
+					default:
+						select {
+						case <-ctx.Done():
+						case <-time.After(after):
+						}
+						return namedConn{name: host}, ctx.Err()
+					}
+				}
+				start := time.Now()
+				conn, err := d.Dial(t.Context(), "tcp", "a.test:80")
+				got := ""
+				if err == nil {
+					got = conn.(namedConn).name
+				}
+				if took := time.Since(start); got != test.want || took != test.took {
+					t.Errorf("connected to %q after %v, %v; want %q after %v", got, took, err, test.want, test.took)
+				}
+			})
+		})
+	}
+}
+
+type namedConn struct {
+	net.Conn
+	name string
+}
+
+func (namedConn) Close() error { return nil }

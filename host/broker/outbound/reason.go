@@ -1,0 +1,34 @@
+package outbound
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// Reason says why a connection failed, in words that hold no address of it.
+func Reason(err error) string {
+	var (
+		dns     *net.DNSError
+		op      *net.OpError
+		cert    *tls.CertificateVerificationError
+		timeout net.Error
+	)
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.As(err, &dns):
+		return "the host's name cannot be resolved"
+	case errors.As(err, &cert):
+		return cert.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no connection within " + Timeout.Round(time.Second).String()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server broke the connection off"
+	case errors.As(err, &op):
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
