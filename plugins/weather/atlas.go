@@ -22,6 +22,7 @@ type place struct {
 	level           level
 	name, kana, en  string
 	office, class10 string  // the forecast office and area that it is in; "" for a region
+	class15         string  // the part of the area that it is in; "" if that is not known, or it is in several
 	members         []place // of a region: its offices
 }
 
@@ -61,7 +62,7 @@ func stations() atlas {
 	for _, area := range forecastAreas {
 		for _, s := range area.stationList() {
 			if s.name != "" {
-				a = append(a, place{level: stationLevel, name: s.name, en: s.en, office: area.office, class10: area.code})
+				a = append(a, place{level: stationLevel, name: s.name, en: s.en, office: area.office, class10: area.code, class15: s.class15})
 			}
 		}
 	}
@@ -80,23 +81,24 @@ func newAtlas(t *areaTable) atlas {
 			a = append(a, place{level: officeLevel, name: o.name, en: o.en, office: o.code, class10: main})
 		}
 	}
-	add := func(level level, entry area, class10 string) {
+	add := func(level level, entry area, class10, class15 string) {
 		if code := office[class10]; prefectureOf(code) > 0 {
-			a = append(a, place{level: level, name: entry.name, kana: entry.kana, en: entry.en, office: code, class10: class10})
+			a = append(a, place{level: level, name: entry.name, kana: entry.kana, en: entry.en,
+				office: code, class10: class10, class15: class15})
 		}
 	}
 	for _, entry := range t.class10s {
-		add(areaLevel, entry, entry.code)
+		add(areaLevel, entry, entry.code, "")
 	}
 	for _, entry := range t.class15s {
-		add(areaLevel, entry, entry.parent)
+		add(areaLevel, entry, entry.parent, entry.code)
 	}
 	for group := range municipalities(t.class20s) {
 		if len(group) > 1 {
-			add(municipalityLevel, whole(group), class10[group[0].parent])
+			add(municipalityLevel, whole(group), class10[group[0].parent], group[0].parent)
 		}
 		for _, entry := range group {
-			add(municipalityLevel, entry, class10[entry.parent])
+			add(municipalityLevel, entry, class10[entry.parent], entry.parent)
 		}
 	}
 	return append(a, stations()...)

@@ -14,13 +14,12 @@ type chooser struct {
 	jma  client
 }
 
-// choose returns the codes for a class10 area. A municipality's name, if not "", decides between the area's stations. The area is
-// "" if the file has none of this code or name.
-func (c chooser) choose(ctx context.Context, class10, municipality string) places {
-	known, _ := areaOf(class10)
-	p := places{area: c.area(class10, known.name)}
-	p.station = c.station(ctx, class10, known.stationList(), municipality)
-	p.weekArea = c.weekArea(ctx, class10, known)
+// choose returns the codes for a place. The area is "" if the file has none of the place's class10 code or its name.
+func (c chooser) choose(ctx context.Context, at place) places {
+	known, _ := areaOf(at.class10)
+	p := places{area: c.area(at.class10, known.name)}
+	p.station = c.station(ctx, at, known.stationList())
+	p.weekArea = c.weekArea(ctx, at.class10, known)
 	p.weekStation = c.weekStation(p.weekArea, known.stationList())
 	return p
 }
@@ -33,23 +32,30 @@ func (c chooser) area(class10, name string) string {
 	return s.named(name)
 }
 
-func (c chooser) station(ctx context.Context, class10 string, known []station, municipality string) string {
+// station returns the station for a place: the one in its municipality, else one in its class15 area, else the main one of its class10
+// area. A station that the file lacks is passed over.
+func (c chooser) station(ctx context.Context, at place, known []station) string {
 	s := c.file.short.temperatures()
 	if len(s.Areas) == 0 {
 		return ""
 	}
 	for _, k := range known {
-		if isTownOf(k.name, municipality) && s.has(k.code) {
+		if isTownOf(k.name, at.name) && s.has(k.code) {
+			return k.code
+		}
+	}
+	for _, k := range known {
+		if k.class15 == at.class15 && k.class15 != "" && s.has(k.code) {
 			return k.code
 		}
 	}
 	if code := s.firstStation(known); code != "" {
 		return code
 	}
-	if code := s.firstOf(c.jma.stationsOf(ctx, class10)); code != "" {
+	if code := s.firstOf(c.jma.stationsOf(ctx, at.class10)); code != "" {
 		return code
 	}
-	return s.beside(c.file.short.weather(), class10)
+	return s.beside(c.file.short.weather(), at.class10)
 }
 
 // isTownOf reports whether a station is named after the municipality, as 郡山 is after 郡山市.

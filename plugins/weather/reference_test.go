@@ -346,3 +346,63 @@ func TestReferenceTelops(t *testing.T) {
 		}
 	}
 }
+
+// TestReferenceStations asks for the station of every municipality, in a file that has all stations of its class10 area. If one of them
+// stands in the municipality's class15 area, it is one of those.
+func TestReferenceStations(t *testing.T) {
+	t.Parallel()
+	var areas struct {
+		Class15s, Class20s map[string]struct{ Name, Parent string }
+	}
+	referenceJSON(t, "const/area.json", &areas)
+	table, err := parseAreas(referenceFile(t, "const/area.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where stations stand is worked out anew: in the municipality that they are named after, or in one that is told here.
+	elsewhere := map[string]string{
+		"古川": "大崎市", "鷹巣": "北秋田市", "小名浜": "いわき市", "若松": "会津若松市", "田島": "南会津町", "津川": "阿賀町", "網代": "熱海市",
+		"石廊崎": "南伊豆町", "浜松": "浜松市南部", "上野": "伊賀市", "池田": "三好市", "油津": "日南市", "名瀬": "奄美市", "沖永良部": "和泊町",
+	}
+	class15Of := func(station, class10 string) (found string) {
+		for _, m := range areas.Class20s {
+			in := areas.Class15s[m.Parent].Parent == class10
+			town, told := elsewhere[station]
+			if in && (told && strings.HasPrefix(m.Name, town) || !told && strings.HasPrefix(m.Name, station)) && (found == "" || m.Parent < found) {
+				found = m.Parent
+			}
+		}
+		return found
+	}
+	asked, wrong := 0, 0
+	for _, p := range newAtlas(table) {
+		if p.level != municipalityLevel || p.class15 == "" {
+			continue
+		}
+		known, _ := areaOf(p.class10)
+		if len(known.stationList()) < 2 {
+			continue
+		}
+		var temperatures series
+		inArea := map[string]bool{} // the names of the stations in the place's class15 area
+		for _, s := range known.stationList() {
+			if s.name == "" {
+				continue
+			}
+			temperatures.Areas = append(temperatures.Areas, areaValues{Area: areaName{s.name, s.code}, Temps: []string{"1"}})
+			if class15Of(s.name, p.class10) == p.class15 {
+				inArea[s.name] = true
+			}
+		}
+		file := &forecast{short: bulletin{Series: []series{temperatures}}}
+		got := temperatures.area(chooser{file: file}.choose(t.Context(), p).station).Area.Name
+		if asked++; len(inArea) > 0 && !inArea[got] {
+			wrong++
+			t.Errorf("%s gets the temperatures of %s, want one of %v", p.name, got, inArea)
+		}
+	}
+	t.Logf("%d municipalities in areas with several stations, %d with temperatures from another class15 area", asked, wrong)
+	if asked < 300 {
+		t.Errorf("only %d municipalities", asked)
+	}
+}

@@ -69,9 +69,9 @@ func getWeather(ctx context.Context, in arguments, now time.Time) (*pdk.Result, 
 // answer makes the report of the days that were asked for. It fails if the file has none of them.
 func (r *reporter) answer(ctx context.Context, jma client, requested string) (*report, error) {
 	choose := chooser{r.file, jma}.choose
-	codes := choose(ctx, r.at.class10, r.at.name)
+	codes := choose(ctx, r.at.place)
 	if codes.area == "" {
-		codes = choose(ctx, r.anyArea(), "")
+		codes = choose(ctx, place{class10: r.anyArea()})
 	}
 	r.area = r.file.short.weather().area(codes.area).Area
 	days := r.pick(requested, r.file.days(codes))
