@@ -149,7 +149,7 @@ func (c *Console) Reconfigure(at Site, l Logins) (put func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	checked, err := newLogins(l, site)
+	checked, err := newLogins(l, site, c.now, c.logger)
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -23,7 +24,7 @@ type logins struct {
 	links  bool
 }
 
-func newLogins(l Logins, s *site) (*logins, error) {
+func newLogins(l Logins, s *site, now func() time.Time, logger *slog.Logger) (*logins, error) {
 	checked := &logins{tokens: slices.Clone(l.Tokens), links: l.Links}
 	names := map[string]bool{}
 	for i := range checked.tokens {
@@ -38,7 +39,7 @@ func newLogins(l Logins, s *site) (*logins, error) {
 	}
 	if l.OIDC != nil {
 		var err error
-		if checked.oidc, err = newProvider(*l.OIDC, s); err != nil {
+		if checked.oidc, err = newProvider(*l.OIDC, s, now, logger); err != nil {
 			return nil, fmt.Errorf("oidc: %w", err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"crypto/hmac"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +17,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/internal/issuer"
 )
 
 // OIDC is a provider of identities (OpenID Connect Core 1.0), which people log in at with the authorization code flow, PKCE, state and nonce.
@@ -46,9 +48,8 @@ const (
 	defaultGroupsClaim = "groups"
 	// clockSkew is by how much the provider's clock may be ahead or behind.
 	clockSkew = time.Minute
-	// maxGroups bounds the groups that are kept for a person, maxName the length of the name of one and of a person, in bytes.
+	// maxGroups bounds the groups that are kept for a person.
 	maxGroups = 200
-	maxName   = 256
 	// callbackPath is where the provider sends people back to.
 	callbackPath = Path + "api/oidc/callback"
 )
@@ -76,9 +77,9 @@ func (o *OIDC) role(user string, groups []string) Role {
 
 // Check returns what is wrong with the provider: an issuer to which nothing secret should go, no client, no roles.
 func (o *OIDC) Check() error {
-	issuer, err := url.Parse(o.Issuer)
+	at, err := url.Parse(o.Issuer)
 	switch {
-	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && (issuer.Scheme != "http" || !isLoopback(hostname(issuer.Host))):
+	case err != nil || !isSecure(at):
 		return fmt.Errorf("the issuer %q must be an https URL", o.Issuer)
 	case o.ClientID == "":
 		return errors.New("the client ID is missing")
@@ -97,15 +98,16 @@ func (o *OIDC) Check() error {
 type provider struct {
 	options  OIDC
 	redirect string
+	keys     *issuer.Keys
 
 	// mu guards what follows: the provider as it was found, or else when and why it was not.
 	mu     sync.Mutex
-	found  *oidc.Provider
+	found  *issuer.Discovery
 	missed time.Time
 	why    error
 }
 
-func newProvider(o OIDC, s *site) (*provider, error) {
+func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*provider, error) {
 	if o.UserClaim == "" {
 		o.UserClaim = defaultUserClaim
 	}
@@ -116,45 +118,44 @@ func newProvider(o OIDC, s *site) (*provider, error) {
 		o.Scopes = []string{"profile", "email"}
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{Timeout: 10 * time.Second, Transport: boundedTransport{}}
+		o.Client = &http.Client{Timeout: 10 * time.Second}
 	}
-	return &provider{options: o, redirect: s.base.String() + callbackPath}, o.Check()
-}
-
-// maxAnswer bounds an answer of the provider, in bytes.
-const maxAnswer = 1 << 20
-
-// boundedTransport cuts answers off after maxAnswer.
-type boundedTransport struct{}
-
-func (boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxAnswer), response.Body}
-	}
-	return response, err
+	// What is sent to the token endpoint, the client's secret among it, and the keys that are trusted are for the addresses that
+	// the provider publishes alone.
+	o.Client = issuer.WithoutRedirects(o.Client)
+	p := &provider{options: o, redirect: s.base.String() + callbackPath}
+	p.keys = issuer.NewKeys(issuer.Options{URL: o.Issuer, Client: o.Client, Now: now, Logger: func() *slog.Logger { return logger },
+		Location: func(context.Context) (string, error) {
+			found, err := p.discover()
+			if err != nil {
+				return "", err
+			}
+			return found.Keys, nil
+		}})
+	return p, o.Check()
 }
 
 // missedFor is for how long a provider that could not be reached is not tried again: anybody can ask to log in.
 const missedFor = 5 * time.Second
 
 // discover returns the provider's endpoints and keys, which are looked for until they have been found once.
-func (p *provider) discover() (*oidc.Provider, error) {
+func (p *provider) discover() (*issuer.Discovery, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.found != nil || time.Since(p.missed) < missedFor {
 		return p.found, p.why
 	}
-	// Keys are fetched with this context for as long as the process lives.
-	found, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.options.Client), p.options.Issuer)
+	found, err := issuer.Discover(context.Background(), p.options.Client, p.options.Issuer, isSecure)
 	p.found, p.why = found, nil
 	if err != nil {
 		p.found, p.missed, p.why = nil, time.Now(), fmt.Errorf("%w: %w", errProvider, err)
 	}
 	return p.found, p.why
+}
+
+// isSecure reports whether u is https, or http to this machine.
+func isSecure(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(hostname(u.Host)))
 }
 
 var (
@@ -166,7 +167,7 @@ var (
 	errNoRole = errors.New("no group of this person has a role in console.oidc.roles")
 )
 
-func (p *provider) config(ctx context.Context, found *oidc.Provider) (*oauth2.Config, error) {
+func (p *provider) config(ctx context.Context, found *issuer.Discovery) (*oauth2.Config, error) {
 	c := &oauth2.Config{
 		ClientID: p.options.ClientID, Endpoint: found.Endpoint(), RedirectURL: p.redirect, Scopes: append([]string{oidc.ScopeOpenID}, p.options.Scopes...),
 	}
@@ -195,10 +196,18 @@ func (p *provider) identify(ctx context.Context, code string, f *flow, now time.
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
 	}
 	raw, _ := token.Extra("id_token").(string)
-	verifier := found.Verifier(&oidc.Config{ClientID: p.options.ClientID, Now: func() time.Time { return now.Add(-clockSkew) }})
+	if err := issuer.CheckHeader(raw, issuer.TypeJWT); err != nil {
+		return nil, fmt.Errorf("%w: %w", errIdentity, err)
+	}
+	verifier := oidc.NewVerifier(p.options.Issuer, p.keys, &oidc.Config{
+		ClientID: p.options.ClientID, SupportedSigningAlgs: issuer.Algorithms, Now: func() time.Time { return now.Add(-clockSkew) },
+	})
 	id, err := verifier.Verify(ctx, raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
+	}
+	if id.IssuedAt.After(now.Add(clockSkew)) {
+		return nil, fmt.Errorf("%w: the token is of the future", errIdentity)
 	}
 	if !hmac.Equal([]byte(id.Nonce), []byte(f.Nonce)) {
 		return nil, fmt.Errorf("%w: the nonce is another one", errIdentity)
@@ -215,10 +224,14 @@ func (p *provider) person(id *oidc.IDToken) (*Person, error) {
 	if party, ok := claims["azp"]; (ok || len(id.Audience) > 1) && party != p.options.ClientID {
 		return nil, fmt.Errorf("%w: the token was made for another client (OpenID Connect Core 1.0, section 3.1.3.7)", errIdentity)
 	}
+	if err := issuer.CheckIDToken(claims); err != nil {
+		return nil, fmt.Errorf("%w: %w", errIdentity, err)
+	}
 	name, _ := claims[p.options.UserClaim].(string)
+	problem := identity.Check(name)
 	switch {
-	case name == "" || len(name) > maxName:
-		return nil, fmt.Errorf("%w: the claim %s has no name of 1 to %d bytes", errIdentity, p.options.UserClaim, maxName)
+	case problem != nil:
+		return nil, fmt.Errorf("%w: the claim %s: %w", errIdentity, p.options.UserClaim, problem)
 	case p.options.UserClaim == defaultUserClaim && claims["email_verified"] != true && claims["email_verified"] != "true":
 		return nil, fmt.Errorf("%w: the provider does not say that it has verified the address (email_verified): name another claim in console.oidc.userClaim", errIdentity)
 	}
@@ -229,7 +242,7 @@ func (p *provider) person(id *oidc.IDToken) (*Person, error) {
 	return person, nil
 }
 
-// groupsOf reads a list of groups, or one group. Other kinds of values, and names that are too long, are left out.
+// groupsOf reads a list of groups, or one group. Other kinds of values, and what is no name, are left out.
 func groupsOf(claim any) []string {
 	list, ok := claim.([]any)
 	if !ok {
@@ -237,7 +250,7 @@ func groupsOf(claim any) []string {
 	}
 	var groups []string
 	for _, item := range list {
-		if name, ok := item.(string); ok && name != "" && len(name) <= maxName && len(groups) < maxGroups {
+		if name, ok := item.(string); ok && identity.Check(name) == nil && len(groups) < maxGroups {
 			groups = append(groups, name)
 		}
 	}

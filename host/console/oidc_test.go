@@ -1,12 +1,14 @@
 package console_test
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/big"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/console"
+	keys "github.com/hako-run/hako/host/internal/issuer"
 )
 
 // issuer is a provider of identities for tests. change alters the claims, and header that of the token, before it is signed.
@@ -34,6 +37,8 @@ type issuer struct {
 	exchange url.Values // of the last exchange
 	sign     func(signed string) string
 	down     bool
+	// published is the key set's key where it is not the one that signs.
+	published string
 }
 
 func newIssuer(t *testing.T, c *clock) *issuer {
@@ -69,6 +74,13 @@ func (i *issuer) rotate(id string) {
 	i.key, i.id = issuerKeys()[id], id
 }
 
+// withdraw publishes another key, and goes on signing with the one before.
+func (i *issuer) withdraw(published string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.published = published
+}
+
 func (i *issuer) discovery(w http.ResponseWriter, _ *http.Request) {
 	if i.down {
 		http.Error(w, "down", http.StatusBadGateway)
@@ -83,9 +95,11 @@ func (i *issuer) discovery(w http.ResponseWriter, _ *http.Request) {
 func (i *issuer) keys(w http.ResponseWriter, _ *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	id := cmp.Or(i.published, i.id)
+	key := issuerKeys()[id]
 	_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]string{{
-		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": i.id,
-		"n": encode(i.key.N.Bytes()), "e": encode(big.NewInt(int64(i.key.E)).Bytes()),
+		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": id,
+		"n": encode(key.N.Bytes()), "e": encode(big.NewInt(int64(key.E)).Bytes()),
 	}}})
 }
 
@@ -197,6 +211,7 @@ func TestOIDC(t *testing.T) {
 		t.Errorf("a second time it leads to %q", where)
 	}
 	i.rotate("two")
+	w.clock.add(keys.RetryInterval)
 	other := w.browser()
 	if where, _ := other.end(url.Values{"code": {"good"}, "state": {i.begin(t, other)}}); where != "/console/" {
 		t.Errorf("after the issuer has changed its keys it leads to %q", where)
@@ -327,6 +342,136 @@ func TestOIDCBruteForce(t *testing.T) {
 			}
 			if records := strings.Count(w.records(), "console.login failed"); limited != 2 || records != 10 {
 				t.Errorf("%d of 12 were refused, and %d recorded, want 2 and 10", limited, records)
+			}
+		})
+	}
+}
+
+// TestHostileTokens: what the issuer has signed for another purpose is no identity, and nothing secret follows a redirect.
+func TestHostileTokens(t *testing.T) {
+	t.Parallel()
+	login := func(t *testing.T, change func(*issuer)) (where string) {
+		t.Helper()
+		w, i := oidcWorld(t, nil)
+		change(i)
+		b := w.browser()
+		where, _ = b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}})
+		if in := b.get("overview").status == http.StatusOK; in {
+			t.Error("somebody is logged in")
+		}
+		return where
+	}
+	for name, header := range map[string]map[string]any{
+		"an access token":        {"typ": "at+jwt"},
+		"a logout token":         {"typ": "logout+jwt"},
+		"a security event":       {"typ": "application/secevent+jwt"},
+		"a DPoP proof":           {"typ": "dpop+jwt"},
+		"a request object":       {"typ": "oauth-authz-req+jwt"},
+		"of an unknown type":     {"typ": "x"},
+		"of the type 7":          {"typ": 7},
+		"critical":               {"crit": []string{"b64"}, "b64": true},
+		"a token in it":          {"cty": "JWT"},
+		"key at an address":      {"jku": "https://evil.example.com/keys", "kid": "evil"},
+		"key that is a path":     {"kid": "../one"},
+		"for a weaker algorithm": {"alg": "RS1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if where := login(t, func(i *issuer) { i.header = header }); where != "/console/#login=failed" {
+				t.Errorf("led to %q", where)
+			}
+		})
+	}
+	for name, claims := range map[string]map[string]any{
+		"claims of a logout token":         {"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}},
+		"claims of a refresh token":        {"typ": "Refresh"},
+		"claims of an access token":        {"token_use": "access"},
+		"claims of introspection":          {"token_introspection": map[string]any{"active": true}},
+		"claims of a DPoP proof":           {"htm": "POST", "htu": "https://hako.example.com"},
+		"bound to a key":                   {"cnf": map[string]any{"jkt": "x"}},
+		"of the future":                    {"iat": newClock().Now().Add(2 * time.Minute).Unix()},
+		"huge":                             {"padding": strings.Repeat("a", 40<<10)},
+		"one audience, another party":      {"azp": "another"},
+		"party is a list":                  {"azp": []string{"hako"}},
+		"thousands of audiences, no party": {"aud": strings.Fields(strings.Repeat("a ", 900) + "hako")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if where := login(t, func(i *issuer) { i.claims = claims }); where != "/console/#login=failed" {
+				t.Errorf("led to %q", where)
+			}
+		})
+	}
+	for _, path := range []string{"/token", "/keys", "/.well-known/openid-configuration"} {
+		for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+			t.Run(fmt.Sprintf("%s redirects with %d", path, status), func(t *testing.T) {
+				t.Parallel()
+				evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					t.Errorf("something came to %s", r.URL.Path)
+				}))
+				defer evil.Close()
+				w, i := oidcWorld(t, nil)
+				inner := i.Config.Handler
+				i.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == path {
+						http.Redirect(w, r, evil.URL+path, status)
+						return
+					}
+					inner.ServeHTTP(w, r)
+				})
+				b := w.browser()
+				if strings.Contains(path, "well-known") {
+					if got := b.get("oidc/login"); got.header.Get("Location") != "/console/#login=unavailable" {
+						t.Errorf("led to %q", got.header.Get("Location"))
+					}
+					return
+				}
+				where, _ := b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}})
+				if where != "/console/#login=failed" || b.get("overview").status == http.StatusOK {
+					t.Errorf("led to %q", where)
+				}
+			})
+		}
+	}
+	t.Run("a withdrawn key", func(t *testing.T) {
+		t.Parallel()
+		w, i := oidcWorld(t, nil)
+		b := w.browser()
+		if where, _ := b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}}); where != "/console/" {
+			t.Fatalf("led to %q", where)
+		}
+		i.withdraw("two")
+		w.clock.add(keys.MaxAge + time.Second)
+		other := w.browser()
+		if where, _ := other.end(url.Values{"code": {"good"}, "state": {i.begin(t, other)}}); where != "/console/#login=failed" {
+			t.Errorf("led to %q", where)
+		}
+	})
+}
+
+// TestHostileIdentities: a person has one name, which people can read.
+func TestHostileIdentities(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"root@example.com\x00", "root@example.com\n", "\u200broot@example.com", "root@example.com\u202e", "root@example.com ", "\ufeffroot@example.com",
+		"root\u00ad@example.com", "root@example.com\x1b[2K", "root@example.com\U000e0041",
+	} {
+		t.Run(fmt.Sprintf("user %q", name), func(t *testing.T) {
+			t.Parallel()
+			w, i := oidcWorld(t, nil)
+			i.claims = map[string]any{"email": name}
+			b := w.browser()
+			if where, _ := b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}}); where != "/console/#login=failed" {
+				t.Errorf("led to %q", where)
+			}
+		})
+		t.Run(fmt.Sprintf("group %q", name), func(t *testing.T) {
+			t.Parallel()
+			w, i := oidcWorld(t, nil)
+			i.claims = map[string]any{"groups": []string{name, strings.ReplaceAll(name, "root@example.com", "operators")}}
+			b := w.browser()
+			if where, _ := b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}}); where != "/console/#login=role" {
+				t.Errorf("led to %q", where)
 			}
 		})
 	}

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/hako-run/hako/host/internal/identity"
 )
 
 // Identity is who a verified token speaks for.
@@ -30,7 +33,7 @@ type Identity struct {
 
 // key is unique to the user.
 func (i *Identity) key() string {
-	return strings.Join([]string{i.issuer, i.Tenant, i.User}, "\x00")
+	return identity.Key(i.issuer, i.Tenant, i.User)
 }
 
 // AuthOptions says which tokens open the HTTP endpoint. At least one of Tokens and OAuth is needed.
@@ -50,6 +53,8 @@ type Auth struct {
 	scopes []string
 	// clock is that of the server, which comes later; nil means time.Now.
 	clock atomic.Pointer[func() time.Time]
+	// logger is that of the server too; nil means none.
+	logger atomic.Pointer[slog.Logger]
 }
 
 // now is the time that tokens expire by.
@@ -77,7 +82,7 @@ func NewAuth(options AuthOptions) (*Auth, error) {
 		return nil, err
 	}
 	if options.OAuth != nil {
-		if a.oauth, err = newOAuthVerifier(options.OAuth, a.now); err != nil {
+		if a.oauth, err = newOAuthVerifier(options.OAuth, a); err != nil {
 			return nil, err
 		}
 	}

@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/internal/issuer"
 )
 
 // OAuth makes the endpoint an OAuth 2.1 resource server: it takes access tokens that are JWTs (RFC 9068 and alike), signed by
@@ -25,6 +28,9 @@ type OAuth struct {
 	Issuers []Issuer
 	// UserClaim and TenantClaim name the claims that hold who is meant. Empty means "sub", and no tenant.
 	UserClaim, TenantClaim string
+	// Strict takes tokens of the type at+jwt alone (RFC 9068, section 2.1). Otherwise tokens without a type, and of the type
+	// JWT, count too, unless they have a claim that only other kinds of tokens have.
+	Strict bool
 	// Client sends requests to the issuers. Nil means one with a timeout of 10 s.
 	Client *http.Client
 }
@@ -37,20 +43,20 @@ type Issuer struct {
 	Keys string
 }
 
-// Algorithms that tokens may be signed with: asymmetric ones only, or knowing the public key would be enough to sign.
-var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
-}
-
 type oauthVerifier struct {
 	options     OAuth
 	resource    string
 	metadataURL string
-	issuers     []*issuer
+	issuers     []*trusted
+	now         func() time.Time
+	types       []string
 }
 
-func newOAuthVerifier(options *OAuth, now func() time.Time) (*oauthVerifier, error) {
-	v := &oauthVerifier{options: *options, resource: options.Resource}
+func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
+	v := &oauthVerifier{options: *options, resource: options.Resource, now: auth.now, types: []string{issuer.TypeAccessToken}}
+	if !options.Strict {
+		v.types = append(v.types, issuer.TypeJWT)
+	}
 	resource, err := url.Parse(options.Resource)
 	if err != nil || !isSecure(resource) || resource.RawQuery != "" || resource.Fragment != "" {
 		return nil, fmt.Errorf("mcp server: OAuth resource %q is not an https URL without query: give the endpoint's public one", options.Resource)
@@ -70,12 +76,11 @@ func newOAuthVerifier(options *OAuth, now func() time.Time) (*oauthVerifier, err
 		client = *options.Client
 	}
 	for _, configured := range options.Issuers {
-		issuer, err := newIssuer(configured, client, v.options.Audience)
+		trusted, err := newTrusted(configured, &client, v.options.Audience, auth)
 		if err != nil {
 			return nil, err
 		}
-		issuer.now = now
-		v.issuers = append(v.issuers, issuer)
+		v.issuers = append(v.issuers, trusted)
 	}
 	return v, nil
 }
@@ -87,17 +92,20 @@ func isSecure(u *url.URL) bool {
 
 func (v *oauthVerifier) issuerURLs() []string {
 	var urls []string
-	for _, issuer := range v.issuers {
-		urls = append(urls, issuer.url)
+	for _, trusted := range v.issuers {
+		urls = append(urls, trusted.url)
 	}
 	return urls
 }
 
 func (v *oauthVerifier) verify(ctx context.Context, token string) (*Identity, error) {
+	if issuer.CheckHeader(token, v.types...) != nil {
+		return nil, errInvalidToken
+	}
 	name := unverifiedIssuer(token)
-	for _, issuer := range v.issuers {
-		if issuer.url == name {
-			return v.identify(ctx, issuer, token)
+	for _, trusted := range v.issuers {
+		if trusted.url == name {
+			return v.identify(ctx, trusted, token)
 		}
 	}
 	return nil, errInvalidToken
@@ -122,8 +130,11 @@ func unverifiedIssuer(token string) string {
 	return claims.Issuer
 }
 
-func (v *oauthVerifier) identify(ctx context.Context, issuer *issuer, token string) (*Identity, error) {
-	verified, err := issuer.verify(ctx, token)
+// clockSkew is by how much an issuer's clock may be ahead.
+const clockSkew = time.Minute
+
+func (v *oauthVerifier) identify(ctx context.Context, trusted *trusted, token string) (*Identity, error) {
+	verified, err := trusted.verify(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -131,18 +142,21 @@ func (v *oauthVerifier) identify(ctx context.Context, issuer *issuer, token stri
 	if err := verified.Claims(&claims); err != nil {
 		return nil, errInvalidToken
 	}
-	identity := &Identity{Expires: verified.Expiry, Scopes: scopes(claims), issuer: issuer.url}
-	identity.User, _ = claims[v.options.UserClaim].(string)
+	if issuer.CheckAccessToken(claims) != nil || verified.IssuedAt.After(v.now().Add(clockSkew)) {
+		return nil, errInvalidToken
+	}
+	by := &Identity{Expires: verified.Expiry, Scopes: scopes(claims), issuer: trusted.url}
+	by.User, _ = claims[v.options.UserClaim].(string)
+	if identity.Check(by.User) != nil {
+		return nil, errInvalidToken
+	}
 	if v.options.TenantClaim != "" {
-		identity.Tenant, _ = claims[v.options.TenantClaim].(string)
-		if identity.Tenant == "" {
+		by.Tenant, _ = claims[v.options.TenantClaim].(string)
+		if identity.Check(by.Tenant) != nil {
 			return nil, errInvalidToken
 		}
 	}
-	if identity.User == "" {
-		return nil, errInvalidToken
-	}
-	return identity, nil
+	return by, nil
 }
 
 // scopes reads "scope" (RFC 9068, section 2.2.3) or what some issuers have for it, "scp".
@@ -164,20 +178,13 @@ func scopes(claims map[string]any) []string {
 	return nil
 }
 
-// issuer verifies the tokens of one authorization server. Its keys are fetched at the first token, and again when one is signed
-// with a key that is not among them.
-type issuer struct {
-	url, keys string
-	audience  string
-	client    *http.Client
-	now       func() time.Time
-
-	// mu guards verifier, which is nil until discovery has succeeded.
-	mu       sync.Mutex
+// trusted verifies the tokens of one authorization server.
+type trusted struct {
+	url      string
 	verifier *oidc.IDTokenVerifier
 }
 
-func newIssuer(configured Issuer, client http.Client, audience string) (*issuer, error) {
+func newTrusted(configured Issuer, client *http.Client, audience string, auth *Auth) (*trusted, error) {
 	for _, text := range []string{configured.URL, configured.Keys} {
 		if parsed, err := url.Parse(text); text != "" && (err != nil || !isSecure(parsed)) {
 			return nil, fmt.Errorf("mcp server: OAuth issuer %q: %q is not an https URL", configured.URL, text)
@@ -186,18 +193,24 @@ func newIssuer(configured Issuer, client http.Client, audience string) (*issuer,
 	if configured.URL == "" {
 		return nil, fmt.Errorf("mcp server: an OAuth issuer has no URL")
 	}
-	client.Transport = &sparing{inner: client.Transport, answers: map[string]*answer{}}
-	return &issuer{url: configured.URL, keys: configured.Keys, audience: audience, client: &client}, nil
+	keys := issuer.NewKeys(issuer.Options{URL: configured.URL, Client: client, Now: auth.now, Logger: auth.logger.Load,
+		Location: func(ctx context.Context) (string, error) {
+			if configured.Keys != "" {
+				return configured.Keys, nil
+			}
+			found, err := issuer.Discover(ctx, client, configured.URL, isSecure)
+			if err != nil {
+				return "", err
+			}
+			return found.Keys, nil
+		}})
+	config := &oidc.Config{ClientID: audience, SupportedSigningAlgs: issuer.Algorithms, Now: auth.now}
+	return &trusted{configured.URL, oidc.NewVerifier(configured.URL, &keySet{keys}, config)}, nil
 }
 
-func (i *issuer) verify(ctx context.Context, token string) (*oidc.IDToken, error) {
-	ctx = oidc.ClientContext(ctx, i.client)
-	verifier, err := i.ready(ctx)
-	if err != nil {
-		return nil, errUnavailable
-	}
+func (t *trusted) verify(ctx context.Context, token string) (*oidc.IDToken, error) {
 	unavailable := false
-	verified, err := verifier.Verify(context.WithValue(ctx, unavailableKey{}, &unavailable), token)
+	verified, err := t.verifier.Verify(context.WithValue(ctx, unavailableKey{}, &unavailable), token)
 	switch {
 	case unavailable:
 		return nil, errUnavailable
@@ -207,30 +220,15 @@ func (i *issuer) verify(ctx context.Context, token string) (*oidc.IDToken, error
 	return verified, nil
 }
 
-func (i *issuer) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.verifier != nil {
-		return i.verifier, nil
+type unavailableKey struct{}
+
+// keySet tells the caller, through the context, when a token could not be checked at all: the verifier hides that from it.
+type keySet struct{ inner oidc.KeySet }
+
+func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.inner.VerifySignature(ctx, jwt)
+	if unavailable, ok := ctx.Value(unavailableKey{}).(*bool); ok {
+		*unavailable = errors.Is(err, issuer.ErrUnavailable)
 	}
-	keys := i.keys
-	if keys == "" {
-		provider, err := oidc.NewProvider(ctx, i.url)
-		if err != nil {
-			return nil, err
-		}
-		var discovered struct {
-			Keys string `json:"jwks_uri"`
-		}
-		if err := provider.Claims(&discovered); err != nil {
-			return nil, err
-		}
-		if location, err := url.Parse(discovered.Keys); err != nil || !isSecure(location) {
-			return nil, fmt.Errorf("issuer %s: its key set is at no https URL", i.url)
-		}
-		keys = discovered.Keys
-	}
-	set := &keySet{oidc.NewRemoteKeySet(ctx, keys)}
-	i.verifier = oidc.NewVerifier(i.url, set, &oidc.Config{ClientID: i.audience, SupportedSigningAlgs: algorithms, Now: i.now})
-	return i.verifier, nil
+	return payload, err
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
@@ -11,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +25,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
+	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -243,12 +246,11 @@ func TestRotatedKeys(t *testing.T) {
 			t.Fatalf("first key: %d", w.Code)
 		}
 		a.publish("second", rsaKeys[1])
-		time.Sleep(sparingInterval)
+		time.Sleep(issuer.RetryInterval)
 		second := oidctest.SignIDToken(rsaKeys[1], "second", oidc.RS256, claims(nil))
 		if w := do(h, withToken(second)); w.Code != http.StatusOK {
 			t.Errorf("second key: %d %s", w.Code, w.Body)
 		}
-		synctest.Wait() // the verifier answers a moment before it has put the new keys in the place of the old ones
 		if w := do(h, withToken(sign(nil))); w.Code != http.StatusUnauthorized {
 			t.Errorf("first key after the rotation: %d", w.Code)
 		}
@@ -289,18 +291,22 @@ func TestIssuerIsDown(t *testing.T) {
 			t.Errorf("it was asked %d times, want once", n)
 		}
 		a.down.Store(false)
-		time.Sleep(sparingInterval)
+		time.Sleep(issuer.RetryInterval)
 		if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
 			t.Errorf("up again: %d %s", w.Code, w.Body)
 		}
 		a.down.Store(true)
-		time.Sleep(time.Hour)
+		time.Sleep(issuer.MaxAge)
 		if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
 			t.Errorf("down with a known key: %d %s", w.Code, w.Body)
 		}
 		unknown := oidctest.SignIDToken(rsaKeys[1], "new", oidc.RS256, claims(nil))
 		if w := do(h, withToken(unknown)); w.Code != http.StatusServiceUnavailable {
 			t.Errorf("down with an unknown key: %d %s", w.Code, w.Body)
+		}
+		time.Sleep(issuer.RetryInterval)
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("down with a key that is too old: %d %s", w.Code, w.Body)
 		}
 	})
 }
@@ -323,5 +329,195 @@ func TestUsersOfTwoIssuers(t *testing.T) {
 	one, two := &Identity{User: "aki", issuer: "https://a"}, &Identity{User: "aki", issuer: "https://b"}
 	if one.key() == two.key() {
 		t.Error("both are the same user")
+	}
+}
+
+// signAs signs claims under a header of the test's own.
+func signAs(header string, change map[string]any) string {
+	return forge(header, claims(change), func(input string) []byte {
+		sum := sha256.Sum256([]byte(input))
+		signature, err := rsa.SignPKCS1v15(rand.Reader, rsaKeys[0], crypto.SHA256, sum[:])
+		if err != nil {
+			panic(err)
+		}
+		return signature
+	})
+}
+
+// TestHostileTokens: what the issuer has signed for another purpose does not open this door.
+func TestHostileTokens(t *testing.T) {
+	t.Parallel()
+	h := newAuthority().server(t, nil, nil)
+	strict := newAuthority().server(t, nil, func(o *AuthOptions) { o.OAuth.Strict = true })
+	expect := func(t *testing.T, h http.Handler, token string, want int) {
+		t.Helper()
+		if w := do(h, withToken(token)); w.Code != want {
+			t.Errorf("%d %s, want %d", w.Code, w.Body, want)
+		}
+	}
+	typed := func(typ string) string {
+		return signAs(`{"alg":"RS256","kid":"first","typ":`+typ+`}`, nil)
+	}
+	for _, typ := range []string{
+		`"logout+jwt"`, `"dpop+jwt"`, `"secevent+jwt"`, `"token-introspection+jwt"`, `"oauth-authz-req+jwt"`, `"id_token+jwt"`, `"application/logout+jwt"`,
+		`"client-authentication+jwt"`, `"entity-statement+jwt"`, `"dc+sd-jwt"`, `"kb+jwt"`, `"openid4vci-proof+jwt"`, `"jwt+logout"`, `"at+jwt "`, `" JWT"`,
+		`"at+jwt,logout+jwt"`, `"application/application/at+jwt"`, `"text/at+jwt"`, `"LOGOUT+JWT"`, `"JOSE"`, `""`, `null`, `7`, `["at+jwt"]`, `{"at+jwt":1}`,
+	} {
+		t.Run("type "+typ, func(t *testing.T) {
+			t.Parallel()
+			expect(t, h, typed(typ), http.StatusUnauthorized)
+			expect(t, strict, typed(typ), http.StatusUnauthorized)
+		})
+	}
+	for _, typ := range []string{`"at+jwt"`, `"AT+JWT"`, `"application/at+jwt"`} {
+		t.Run("access token "+typ, func(t *testing.T) {
+			t.Parallel()
+			expect(t, h, typed(typ), http.StatusOK)
+			expect(t, strict, typed(typ), http.StatusOK)
+		})
+	}
+	for name, token := range map[string]string{`"JWT"`: typed(`"JWT"`), `"application/jwt"`: typed(`"application/jwt"`), "none": signAs(`{"alg":"RS256","kid":"first"}`, nil)} {
+		t.Run("plain type "+name, func(t *testing.T) {
+			t.Parallel()
+			expect(t, h, token, http.StatusOK)
+			expect(t, strict, token, http.StatusUnauthorized)
+		})
+	}
+	for name, header := range map[string]string{
+		"critical b64":              `{"alg":"RS256","kid":"first","b64":true,"crit":["b64"]}`,
+		"b64 alone":                 `{"alg":"RS256","kid":"first","b64":false}`,
+		"critical of no name":       `{"alg":"RS256","kid":"first","crit":[]}`,
+		"critical of unknown name":  `{"alg":"RS256","kid":"first","crit":["exp"],"exp":1}`,
+		"a token in it":             `{"alg":"RS256","kid":"first","cty":"JWT"}`,
+		"encrypted":                 `{"alg":"RS256","kid":"first","enc":"A256GCM"}`,
+		"compressed":                `{"alg":"RS256","kid":"first","zip":"DEF"}`,
+		"typ twice":                 `{"alg":"RS256","kid":"first","typ":"logout+jwt","typ":"at+jwt"}`,
+		"typ twice, the other last": `{"alg":"RS256","kid":"first","typ":"at+jwt","typ":"logout+jwt"}`,
+		"alg twice":                 `{"alg":"none","alg":"RS256","kid":"first"}`,
+		"kid is a path":             `{"alg":"RS256","kid":"../first"}`,
+		"kid is a query":            `{"alg":"RS256","kid":"first' OR '1'='1"}`,
+		"kid with a zero byte":      `{"alg":"RS256","kid":"first\u0000"}`,
+		"kid is an address":         `{"alg":"RS256","kid":"https://evil.example.com/keys"}`,
+		"no algorithm":              `{"kid":"first"}`,
+		"another algorithm":         `{"alg":"PS256","kid":"first"}`,
+		"more after it":             `{"alg":"RS256","kid":"first"} {}`,
+	} {
+		t.Run("header: "+name, func(t *testing.T) {
+			t.Parallel()
+			expect(t, h, signAs(header, nil), http.StatusUnauthorized)
+		})
+	}
+	for name, change := range map[string]map[string]any{
+		"bound to a certificate (RFC 8705)": {"cnf": map[string]any{"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}},
+		"bound to a key (RFC 9449)":         {"cnf": map[string]any{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
+		"bound to a key (RFC 7800)":         {"cnf": map[string]any{"kid": "x"}},
+		"bound to nothing":                  {"cnf": map[string]any{}},
+		"bound, as text":                    {"cnf": "x"},
+		"an ID token with a nonce":          {"nonce": "n"},
+		"an ID token with at_hash":          {"at_hash": "x"},
+		"an ID token with c_hash":           {"c_hash": "x"},
+		"an ID token of Keycloak":           {"typ": "ID"},
+		"an ID token of Cognito":            {"token_use": "id"},
+		"a refresh token":                   {"typ": "Refresh"},
+		"an offline token":                  {"typ": "Offline"},
+		"a logout token":                    {"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}},
+		"an answer of introspection":        {"token_introspection": map[string]any{"active": true}},
+		"a DPoP proof":                      {"htm": "POST", "htu": resourceURL},
+		"a request object":                  {"response_type": "code", "redirect_uri": "https://evil.example.com"},
+		"issued in the future":              {"iat": time.Now().Add(time.Hour).Unix()},
+		"valid in the future":               {"nbf": time.Now().Add(time.Hour).Unix()},
+		"expiry is no number":               {"exp": "tomorrow"},
+		"expiry below all":                  {"exp": -1e300},
+		"huge":                              {"padding": strings.Repeat("a", 40<<10)},
+		"audience is part of a text":        {"aud": "x " + resourceURL},
+		"audience in an object":             {"aud": map[string]any{resourceURL: true}},
+		"thousands of audiences":            {"aud": strings.Split(strings.Repeat("https://a.example.com ", 3000), " ")},
+		"issuer is a list":                  {"iss": []string{issuerURL}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expect(t, h, sign(change), http.StatusUnauthorized)
+		})
+	}
+	inner := sign(nil)
+	for name, token := range map[string]string{
+		"a token in a token":      forge(`{"alg":"RS256","kid":"first"}`, inner, func(string) []byte { return nil }),
+		"four parts":              inner + ".x",
+		"as JSON":                 `{"payload":"` + strings.Split(inner, ".")[1] + `"}`,
+		"blanks inside":           strings.Replace(inner, ".", ". ", 1),
+		"padded":                  strings.Replace(inner, ".", "=.", 1),
+		"another base64":          strings.ReplaceAll(strings.ReplaceAll(inner, "-", "+"), "_", "/") + "+",
+		"signature cut":           inner[:len(inner)-4],
+		"signature of no bytes":   inner[:strings.LastIndex(inner, ".")+1],
+		"megabytes of dots":       strings.Repeat(".", 500<<10),
+		"megabytes in one part":   strings.Repeat("A", 500<<10),
+		"deeply nested, unsigned": forge(`{"alg":"RS256"}`, strings.Repeat(`{"a":`, 4000)+"1"+strings.Repeat("}", 4000), func(string) []byte { return nil }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expect(t, h, token, http.StatusUnauthorized)
+		})
+	}
+}
+
+// TestHostileTokensOfAWithdrawnKey: within the maximum age, without an unknown key that would have made the server look.
+func TestHostileTokensOfAWithdrawnKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority()
+		h := a.server(t, nil, nil)
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusOK {
+			t.Fatalf("%d", w.Code)
+		}
+		a.publish("second", rsaKeys[1])
+		time.Sleep(issuer.MaxAge)
+		if w := do(h, withToken(sign(nil))); w.Code != http.StatusUnauthorized {
+			t.Errorf("a withdrawn key: %d", w.Code)
+		}
+	})
+}
+
+// TestHostileIdentities: a person has one name, which people can read.
+func TestHostileIdentities(t *testing.T) {
+	t.Parallel()
+	h := newAuthority().server(t, nil, func(o *AuthOptions) { o.OAuth.TenantClaim = "org" })
+	for _, name := range []string{
+		"x\x00bob", "bob\n", "a\x1b[2J", "bob\u202e", "b\u200bob", "\ufeffbob", "bob\u2066x", "bob\U000e0041", "bob\u00ad", "bob ", " bob", "\tbob",
+		"bob\u0085", "bob\x7f", "bob\u2028", strings.Repeat("b", 257),
+	} {
+		for claim, other := range map[string]string{"sub": "org", "org": "sub"} {
+			t.Run(fmt.Sprintf("%s %.20q", claim, name), func(t *testing.T) {
+				t.Parallel()
+				w := do(h, withToken(sign(map[string]any{claim: name, other: "fine"})))
+				if w.Code != http.StatusUnauthorized {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			})
+			t.Run(fmt.Sprintf("static %s %.20q", claim, name), func(t *testing.T) {
+				t.Parallel()
+				_, hash := NewToken()
+				token := Token{Name: "ci", Hash: hash, User: name}
+				if claim == "org" {
+					token = Token{Name: "ci", Hash: hash, Tenant: name}
+				}
+				if _, err := NewAuth(AuthOptions{Tokens: []Token{token}}); err == nil {
+					t.Error("it counts")
+				}
+			})
+		}
+	}
+	for name, pair := range map[string][2]*Identity{
+		"separator in the user":   {{Tenant: "acme", User: "x\x00bob"}, {Tenant: "acme\x00x", User: "bob"}},
+		"separator in the issuer": {{issuer: "i\x00acme", User: "bob"}, {issuer: "i", Tenant: "acme", User: "bob"}},
+		"lengths in the user":     {{Tenant: "a", User: "1:b"}, {Tenant: "a1:1", User: "b"}},
+		"empty tenant":            {{Tenant: "", User: "0:"}, {Tenant: "0:", User: ""}},
+		"another issuer":          {{issuer: "https://a", User: "aki"}, {issuer: "https://b", User: "aki"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if pair[0].key() == pair[1].key() {
+				t.Errorf("both are %q", pair[0].key())
+			}
+		})
 	}
 }

@@ -33,8 +33,11 @@ func newLive(filled Options) (*live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp server: %w", err)
 	}
-	if filled.Auth != nil && filled.Now != nil {
-		filled.Auth.clock.Store(&filled.Now)
+	if filled.Auth != nil {
+		filled.Auth.logger.Store(filled.Logger)
+		if filled.Now != nil {
+			filled.Auth.clock.Store(&filled.Now)
+		}
 	}
 	l := &live{Options: filled, guard: guard, proxies: proxies}
 	l.authorized, l.revoke = context.WithCancel(context.Background())
@@ -51,7 +54,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	filled.Now = s.options.Now
+	filled.Now, filled.Logger = s.options.Now, s.options.Logger
 	next, err := newLive(filled)
 	if err != nil {
 		return nil, err

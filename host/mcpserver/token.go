@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/host/internal/identity"
 )
 
 // Token is a static bearer token as configuration holds it: not itself, only its hash.
@@ -58,11 +60,16 @@ func parseTokens(tokens []Token) ([]staticToken, error) {
 		if !ok || err != nil || len(hash) != sha256.Size {
 			return nil, fmt.Errorf("mcp server: token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", token.Name, hashPrefix)
 		}
-		identity := &Identity{User: token.User, Tenant: token.Tenant, Token: token.Name, Scopes: slices.Clone(token.Scopes), Expires: token.Expires}
-		if identity.User == "" {
-			identity.User = token.Name
+		by := &Identity{User: token.User, Tenant: token.Tenant, Token: token.Name, Scopes: slices.Clone(token.Scopes), Expires: token.Expires}
+		if by.User == "" {
+			by.User = token.Name
 		}
-		parsed = append(parsed, staticToken{hash, identity})
+		for _, name := range []string{by.Token, by.User, by.Tenant} {
+			if err := identity.Check(name); name != "" && err != nil {
+				return nil, fmt.Errorf("mcp server: token %q: %w: write it without", token.Name, err)
+			}
+		}
+		parsed = append(parsed, staticToken{hash, by})
 	}
 	return parsed, nil
 }

@@ -1,0 +1,129 @@
+package issuer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// MaxToken is the longest token that is looked at, in bytes.
+const MaxToken = 32 << 10
+
+// Types of tokens, as the header names them (RFC 7519, section 5.1, and RFC 9068, section 2.1). They compare without regard to
+// case, and with or without "application/".
+const (
+	TypeJWT         = "jwt"
+	TypeAccessToken = "at+jwt"
+)
+
+// CheckHeader reports why the token must not count, whoever has signed it: because its type is none of those given (a token
+// without a type has the type TypeJWT), or because its header asks for what is not done here. What the header says of keys
+// (jwk, jku, x5u, x5c) is ignored: keys come from the issuer alone.
+func CheckHeader(token string, types ...string) error {
+	if len(token) > MaxToken {
+		return fmt.Errorf("the token has more than %d bytes", MaxToken)
+	}
+	encoded, _, _ := strings.Cut(token, ".")
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	if err != nil {
+		return errors.New("the token is no JWT")
+	}
+	header, err := members(decoded)
+	if err != nil {
+		return fmt.Errorf("the token's header: %w", err)
+	}
+	// Parameters that change what is signed (crit, b64), encryption and tokens in tokens are not for tokens of people.
+	for _, name := range []string{"crit", "b64", "cty", "enc", "zip"} {
+		if _, ok := header[name]; ok {
+			return fmt.Errorf("the token's header has %q, which is not supported", name)
+		}
+	}
+	kind := TypeJWT
+	if value, ok := header["typ"]; ok {
+		text, isText := value.(string)
+		if !isText {
+			return errors.New("the token's type is no text")
+		}
+		kind = strings.TrimPrefix(strings.ToLower(text), "application/")
+	}
+	if !slices.Contains(types, kind) {
+		return fmt.Errorf("tokens of the type %.40q are not for signing in", kind)
+	}
+	return nil
+}
+
+// members reads a JSON object, in which no key may occur twice.
+func members(data []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("is no JSON object")
+	}
+	found := map[string]any{}
+	for decoder.More() {
+		t, err := decoder.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return nil, errors.New("is no JSON object")
+		}
+		if _, twice := found[name]; twice {
+			return nil, fmt.Errorf("has %.40q twice", name)
+		}
+		var value any
+		if err := decoder.Decode(&value); err != nil {
+			return nil, errors.New("is no JSON object")
+		}
+		found[name] = value
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, errors.New("is no JSON object")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has something after its object")
+	}
+	return found, nil
+}
+
+// markers are claims that tokens other than access tokens have: ID tokens (OpenID Connect Core 1.0, sections 2 and 3.3.2.11),
+// security events and logout tokens (RFC 8417), answers of introspection (RFC 9701), DPoP proofs (RFC 9449) and request objects
+// (RFC 9101).
+var markers = []string{
+	"nonce", "at_hash", "c_hash", "s_hash", "events", "token_introspection", "htm", "htu", "ath", "response_type", "redirect_uri",
+}
+
+// CheckIDToken reports why verified claims are not those of an ID token, which may have a nonce and hashes.
+func CheckIDToken(claims map[string]any) error {
+	for _, name := range []string{"cnf", "events", "token_introspection", "htm", "htu", "response_type", "redirect_uri"} {
+		if _, ok := claims[name]; ok {
+			return fmt.Errorf("the token has the claim %q, which ID tokens do not have", name)
+		}
+	}
+	return checkKind(claims, map[string][]string{"typ": {"id", TypeJWT}, "token_use": {"id"}})
+}
+
+// CheckAccessToken reports why verified claims are not those of an access token that whoever sends it may use.
+func CheckAccessToken(claims map[string]any) error {
+	if _, ok := claims["cnf"]; ok {
+		return errors.New("the token is bound to a key (cnf), which is not verified here")
+	}
+	for _, name := range markers {
+		if _, ok := claims[name]; ok {
+			return fmt.Errorf("the token has the claim %q, which access tokens do not have", name)
+		}
+	}
+	return checkKind(claims, map[string][]string{"typ": {"bearer", TypeJWT, TypeAccessToken}, "token_use": {"access"}})
+}
+
+// checkKind holds that a token is of the wanted kind, where it says so in a claim, as those of Keycloak and Cognito do.
+func checkKind(claims map[string]any, kinds map[string][]string) error {
+	for name, wanted := range kinds {
+		if text, ok := claims[name].(string); ok && !slices.Contains(wanted, strings.ToLower(text)) {
+			return fmt.Errorf("the token's claim %q says that it is another kind of token: %.40q", name, text)
+		}
+	}
+	return nil
+}
