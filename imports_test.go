@@ -16,7 +16,8 @@ const module = "github.com/hako-run/hako"
 var wrapped = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/sandbox", "host/broker/file"},
 	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient", "host/credential"},
-	"github.com/coreos/go-oidc":              {"host/mcpserver", "host/console"},
+	"github.com/coreos/go-oidc":              {"host/mcpserver", "host/console", "host/internal/issuer"},
+	"github.com/go-jose/go-jose":             {"host/internal/issuer"},
 	"github.com/santhosh-tekuri/jsonschema":  {"host/manifest"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
 	"github.com/prometheus/client_golang":    {"host/metrics"},

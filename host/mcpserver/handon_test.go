@@ -329,7 +329,7 @@ func TestNothingInTheClear(t *testing.T) {
 			if n := f.count(t, "spied"); n < 8 {
 				t.Errorf("%d rows were seen", n)
 			}
-			if n := f.count(t, "spied WHERE what LIKE '%Aki%' OR what LIKE '%Who are you%' OR what LIKE '%jsonrpc%' OR what LIKE '%"+talkPrefix+"%'"); n > 0 {
+			if n := f.count(t, "spied WHERE what LIKE '%\"Aki%' OR what LIKE '% Aki%' OR what LIKE '%Who are you%' OR what LIKE '%jsonrpc%' OR what LIKE '%"+talkPrefix+"%'"); n > 0 {
 				t.Errorf("%d rows can be read", n)
 			}
 		})
