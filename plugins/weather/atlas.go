@@ -14,6 +14,8 @@ const (
 	regionLevel // several prefectures, for which there is no forecast
 	areaLevel   // class10 and class15 areas
 	municipalityLevel
+	wardLevel     // a ward of a designated city
+	nicknameLevel // a name of names.txt that is no ward
 	stationLevel
 )
 
@@ -23,6 +25,8 @@ type place struct {
 	name, kana, en  string
 	office, class10 string  // the forecast office and area that it is in; "" for a region
 	class15         string  // the part of the area that it is in; "" if that is not known, or it is in several
+	city, cityEn    string  // of a ward: the city that it belongs to
+	stands          *place  // of a nickname: the place that it stands for
 	members         []place // of a region: its offices
 }
 
@@ -83,8 +87,8 @@ func newAtlas(t *areaTable) atlas {
 	}
 	add := func(level level, entry area, class10, class15 string) {
 		if code := office[class10]; prefectureOf(code) > 0 {
-			a = append(a, place{level: level, name: entry.name, kana: entry.kana, en: entry.en,
-				office: code, class10: class10, class15: class15})
+			p := place{level: level, name: entry.name, kana: entry.kana, en: entry.en, office: code, class10: class10, class15: class15}
+			a = append(a, p.asWard())
 		}
 	}
 	for _, entry := range t.class10s {
@@ -101,7 +105,58 @@ func newAtlas(t *areaTable) atlas {
 			add(municipalityLevel, entry, class10[entry.parent], entry.parent)
 		}
 	}
-	return append(a, stations()...)
+	a = append(a, stations()...)
+	return append(a, a.nicknames()...)
+}
+
+// asWard returns the place as a ward if it is one: JMA lists the wards of one designated city, 広島市.
+func (p place) asWard() place {
+	city, ward, ok := strings.Cut(p.name, "市")
+	if p.level != municipalityLevel || !ok || !strings.HasSuffix(ward, "区") {
+		return p
+	}
+	cityEn, wardEn, _ := strings.Cut(p.en, " City ")
+	p.level, p.city, p.cityEn, p.name, p.en = wardLevel, city+"市", cityEn, ward, wardEn
+	p.kana = strings.TrimPrefix(p.kana, prefectures[p.prefecture()-1].capitalKana)
+	return p
+}
+
+// nicknames returns the places of names.txt whose targets the atlas has.
+func (a atlas) nicknames() atlas {
+	targets := make(map[string]place, len(a))
+	for _, p := range a {
+		name := p.name
+		if n := p.prefecture(); n > 0 && p.level > officeLevel {
+			name = prefectures[n-1].name + name
+		}
+		if _, ok := targets[name]; !ok {
+			targets[name] = p
+		}
+	}
+	var list atlas
+	for _, n := range nicknames {
+		var stand []place
+		for _, name := range n.targets {
+			if p, ok := targets[name]; ok {
+				stand = append(stand, p)
+			}
+		}
+		if len(stand) < len(n.targets) {
+			continue
+		}
+		p := place{level: nicknameLevel, name: n.name, kana: n.kana, en: n.en}
+		switch first := stand[0]; {
+		case len(stand) > 1:
+			p.level, p.members = regionLevel, stand
+		case n.city != "":
+			p.level, p.en, p.city, p.cityEn = wardLevel, n.en+" Ward", first.name, n.city
+			p.office, p.class10, p.class15 = first.office, first.class10, first.class15
+		default:
+			p.office, p.class10, p.class15, p.stands = first.office, first.class10, first.class15, &first
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 func parents(level []area) map[string]string {

@@ -44,8 +44,8 @@ func TestFind(t *testing.T) {
 		{"Fuchu", "府中市 130010, 府中市 340010"}, {"Fuchu, Hiroshima", "府中市 340010"}, {"Fuchu City, Tokyo, Japan", "府中市 130010"},
 		{"Hiroshima Prefecture Fuchu", "府中市 340010"}, {"Yamagata City", "山形市 060010, 山県市 210010"},
 		// Addresses.
-		{"横浜市中区", "横浜市 140010"}, {"神奈川県横浜市中区山下町", "横浜市 140010"}, {"群馬県吾妻郡草津町", "草津町 100020"}, {"吾妻郡草津町", "草津町 100020"},
-		{"北海道札幌市中央区", "札幌市 016010"}, {"広島市中区", "広島市中区 340010"}, {"東京23区", "２３区西部 130010"},
+		{"横浜市中区", "横浜市中区 140010"}, {"神奈川県横浜市中区山下町", "横浜市中区 140010"}, {"群馬県吾妻郡草津町", "草津町 100020"}, {"吾妻郡草津町", "草津町 100020"},
+		{"北海道札幌市中央区", "札幌市中央区 016010"}, {"広島市中区", "広島市中区 340010"}, {"東京23区", "２３区西部 130010"},
 		// Scripts.
 		{"よこはま", "横浜市 140010"}, {"ヨコハマ", "横浜市 140010"}, {"ﾖｺﾊﾏ", "横浜市 140010"}, {"つ", "津市 240010"}, {"とうきょう", "東京都 130010"},
 		{"こおりやま", "郡山市 070010"}, {"つしま", "津島市 230010, 対馬市 420030"}, {"ﾆｾｺ", "ニセコ町 016030"}, {"にせこ", "ニセコ町 016030"},
@@ -53,9 +53,9 @@ func TestFind(t *testing.T) {
 		{"Tōkyō", "東京都 130010"}, {"To\u0304kyo\u0304", "東京都 130010"}, {"Toukyou", "東京都 130010"}, {"Osaka-fu", "大阪府 270000"}, {"Osaka City", "大阪市 270000"}, {"Sapporo-shi", "札幌市 016010"},
 		{"Shibuya-ku", "渋谷区 130010"}, {"Kusatsu", "草津市 250010"}, {"Kusatsu Town", "草津町 100020"}, {"Otawara", "大田原市 090020"},
 		{"Hokkaido", "北海道 016010"}, {"Okinawa Main Island", "沖縄本島地方 471010"}, {"China Town", "知名町 460040"},
-		{"　東 京 ", "東京都 130010"}, {"龍ヶ崎", "龍ケ崎市 080020"}, {"竜ケ崎", ""},
+		{"　東 京 ", "東京都 130010"}, {"龍ヶ崎", "龍ケ崎市 080020"}, {"竜ケ崎", "龍ケ崎市 080020"},
 		// Nothing.
-		{"博多", ""}, {"チリ", ""}, {"Iran", ""}, {"", ""}, {" ", ""}, {"、", ""}, {"()", ""}, {"市", ""}, {"県", ""},
+		{"チリ", ""}, {"Iran", ""}, {"", ""}, {" ", ""}, {"、", ""}, {"()", ""}, {"市", ""}, {"県", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.location, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFind(t *testing.T) {
 			m := all.find(test.location, anywhere)
 			var got []string
 			for _, p := range m.places {
-				got = append(got, p.name+" "+p.class10)
+				got = append(got, p.city+p.name+" "+p.class10)
 			}
 			if m.sameForecast() && len(got) > 1 {
 				got = got[:1]
@@ -106,7 +106,7 @@ func TestLocateErrors(t *testing.T) {
 	}{
 		{"ambiguous", "府中", "", files, []string{"府中市（東京都）、府中市（広島県）", "都道府県名を付けて"}},
 		{"ambiguous, in English", "Fuchu", "en", files, []string{"Fuchu City (Tokyo), Fuchu City (Hiroshima)", "Add the prefecture"}},
-		{"not found", "草津温泉", "", files, []string{"「草津温泉」は見つかりません", "近い名前: ", "草津市（滋賀県）", "海外は対象外"}},
+		{"not found", "草津湖畔", "", files, []string{"「草津湖畔」は見つかりません", "近い名前: ", "草津市（滋賀県）", "海外は対象外"}},
 		{"not found, in English", "Kusatzu", "en", files, []string{`"Kusatzu" was not found`, "Kusatsu City (Shiga)"}},
 		{"abroad", "ニューヨーク", "", files, []string{"海外の地名", "日本国内だけ"}},
 		{"abroad, in English", "London, UK", "en", files, []string{"outside Japan"}},

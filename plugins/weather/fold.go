@@ -65,12 +65,27 @@ func fold(name string) string {
 // isFolded reports that a name is of kanji and hiragana alone, as most are: fold would not change it.
 func isFolded(name string) bool {
 	for _, r := range name {
-		if (r < '一' || r > '龥') && (r < 'ぁ' || r > 'ん') {
+		if (r < '一' || r > '龥') && (r < 'ぁ' || r > 'ん') || oldKanji[r] != 0 {
 			return false
 		}
 	}
 	return true
 }
+
+// oldKanji are the forms of characters before 1946 that occur in names of places, and variants of today's, with the usual ones.
+var oldKanji = func() map[rune]rune {
+	const pairs = "廣広濱浜澤沢國国縣県區区櫻桜嶋島嶌島彌弥邊辺邉辺齋斎齊斉龍竜瀧滝驛駅圓円會会萬万豐豊鹽塩灣湾礪砺檜桧舘館薗園﨑崎嵜崎髙高" +
+		"眞真靜静德徳澁渋藏蔵榮栄總総當当壽寿惠恵寶宝應応兒児鐵鉄學学淺浅條条舊旧鷄鶏來来關関驒騨鷗鴎峯峰嶽岳埜野曾曽禮礼祿禄與与辨弁" +
+		"佛仏獨独圖図團団壹壱藝芸莊荘權権臺台氣気縱縦歸帰"
+	table := map[rune]rune{}
+	runes := []rune(pairs)
+	for i := 0; i+1 < len(runes); i += 2 {
+		if runes[i] != runes[i+1] {
+			table[runes[i]] = runes[i+1]
+		}
+	}
+	return table
+}()
 
 func foldRune(r rune) rune {
 	switch {
@@ -80,6 +95,8 @@ func foldRune(r rune) rune {
 		return 'ケ'
 	case r == 'ヵ':
 		return 'カ'
+	case oldKanji[r] != 0:
+		return oldKanji[r]
 	}
 	return unicode.ToLower(narrow(r))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"strings"
 
 	"github.com/hako-run/hako/pdk"
@@ -32,40 +33,44 @@ type client struct {
 }
 
 func (c client) get(ctx context.Context, path string) ([]byte, error) {
-	url := c.base + path
 	response, err := pdk.Fetch(ctx, &pdk.HTTPRequest{
-		URL:     url,
+		URL:     c.base + path,
 		Header:  map[string]string{"Accept": "application/json", "User-Agent": userAgent},
 		MaxBody: maxBody,
 	})
 	if err != nil {
-		return nil, c.lang.errorf("気象庁の %s を取得できません: %w", "could not get %s from JMA: %w", url, err)
+		// The address is the operator's business; it stands in errors of the network.
+		reason := strings.ReplaceAll(err.Error(), c.base+path, path)
+		if base, parseErr := url.Parse(c.base); parseErr == nil && base.Host != "" {
+			reason = strings.ReplaceAll(strings.ReplaceAll(reason, base.Host, "JMA"), base.Hostname(), "JMA")
+		}
+		return nil, c.lang.errorf("気象庁の %s を取得できません: %s", "could not get %s from JMA: %s", path, reason)
 	}
 	if response.Status != 200 {
-		return nil, c.statusError(url, response.Status)
+		return nil, c.statusError(path, response.Status)
 	}
 	return response.Body, nil
 }
 
-func (c client) statusError(url string, status int) error {
+func (c client) statusError(path string, status int) error {
 	switch {
 	case status == 404:
 		return c.lang.errorf("気象庁に %s がありません（HTTP 404）。設定 base_url が正しければ、気象庁が構成を変えた可能性があります。",
-			"JMA has no %s (HTTP 404). If the setting base_url is right, JMA may have moved it.", url)
+			"JMA has no %s (HTTP 404). If the setting base_url is right, JMA may have moved it.", path)
 	case status == 429:
 		return c.lang.errorf("気象庁のサーバーがアクセスを制限しています（%s、HTTP 429）。数分おいてもう一度試してください。",
-			"JMA's server is limiting requests (%s, HTTP 429). Try again in a few minutes.", url)
+			"JMA's server is limiting requests (%s, HTTP 429). Try again in a few minutes.", path)
 	case status >= 500:
 		return c.lang.errorf("気象庁のサーバーが一時的に応答できません（%s、HTTP %d）。数分おいてもう一度試してください。",
-			"JMA's server is temporarily unavailable (%s, HTTP %d). Try again in a few minutes.", url, status)
+			"JMA's server is temporarily unavailable (%s, HTTP %d). Try again in a few minutes.", path, status)
 	}
 	return c.lang.errorf("気象庁の %s が HTTP %d を返しました。設定 base_url を確かめてください。",
-		"JMA answered %s with HTTP %d. Check the setting base_url.", url, status)
+		"JMA answered %s with HTTP %d. Check the setting base_url.", path, status)
 }
 
 func (c client) shapeError(path string, err error) error {
 	return c.lang.errorf("%s は想定した形のデータではありません（%w）。続くようなら、設定 base_url を確かめるか、このプラグインを更新してください。",
-		"%s is not data of the expected shape (%w). If it stays so, check the setting base_url or update this plugin.", c.base+path, err)
+		"%s is not data of the expected shape (%w). If it stays so, check the setting base_url or update this plugin.", path, err)
 }
 
 // forecast fetches an office's forecast.

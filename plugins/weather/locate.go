@@ -24,7 +24,7 @@ func locate(ctx context.Context, jma client, location string) (*located, error) 
 		return nil, l.errorf("「%s」は広すぎます。都道府県か市区町村の名前で指定してください（例: 東京、札幌）。",
 			"%q is too large an area. Give a prefecture, city, town or village (for example: Tokyo, Sapporo).", location)
 	}
-	if m := builtin().find(location, exact); len(m.places) > 0 {
+	if m := builtin().findLiteral(location); len(m.places) > 0 {
 		return m.decide(l, location)
 	}
 	table, err := jma.areas(ctx)
@@ -67,7 +67,7 @@ func (m match) decide(l language, location string) (*located, error) {
 			"%q could be several places: %s. Add the prefecture (for example: Fuchu, Hiroshima).", location, listPlaces(l, m.places))
 	}
 	found := &located{place: first}
-	if m.rank > exact {
+	if m.rank > exact || m.trimmed || first.stands != nil {
 		found.notes = append(found.notes, l.sprintf("「%s」を%sとして調べました。", "%q was taken for %s.", location, first.label(l)))
 	}
 	if len(m.others) > 0 {
@@ -80,7 +80,9 @@ func tooBroad(l language, location string, regions []place) error {
 	var members []string
 	for _, region := range regions {
 		for _, member := range region.members {
-			members = append(members, member.title(l))
+			if title := member.title(l); !slices.Contains(members, title) {
+				members = append(members, title)
+			}
 		}
 	}
 	return l.errorf("「%s」は広すぎます。次のどれかで指定してください: %s。", "%q is too large an area. Choose one of: %s.",
@@ -92,8 +94,9 @@ func notFound(l language, location string, near []place) error {
 	if len(near) > 0 {
 		hint = l.sprintf("近い名前: %s。", " Similar names: %s.", listPlaces(l, near))
 	}
-	return l.errorf("「%s」は見つかりません。%s国内の都道府県・市区町村の名前で指定してください（例: 福岡市）。政令指定都市の区（広島市を除く）、駅や施設の名前は使えません。海外は対象外です。",
-		"%q was not found.%s Give a prefecture, city, town or village in Japan (for example: Fukuoka). Wards of cities other than Tokyo and Hiroshima, stations and sights cannot be given; places abroad are not covered.",
+	return l.errorf("「%s」は見つかりません。%s国内の都道府県・市区町村・政令指定都市の区の名前で指定してください（例: 福岡市）。駅、空港、島、地区は主なものだけです。海外は対象外です。",
+		"%q was not found.%s Give a prefecture, city, ward, town or village in Japan (for example: Fukuoka). Of stations, airports, "+
+			"islands and districts only well-known ones can be given; places abroad are not covered.",
 		location, hint)
 }
 
@@ -103,7 +106,12 @@ const maxListed = 10
 func listPlaces(l language, places []place) string {
 	var names []string
 	for _, p := range places[:min(len(places), maxListed)] {
-		names = append(names, p.label(l))
+		label := p.label(l)
+		if slices.ContainsFunc(places, func(other place) bool { return other.class10 != p.class10 && other.label(l) == label }) {
+			area, _ := areaOf(p.class10)
+			label = l.sprintf("%s・%s", "%s, %s", label, l.pick(area.name, area.en))
+		}
+		names = append(names, label)
 	}
 	if more := len(places) - maxListed; more > 0 {
 		names = append(names, l.sprintf("ほか%d件", "%d more", more))
@@ -111,21 +119,28 @@ func listPlaces(l language, places []place) string {
 	return l.list(names)
 }
 
-// label names a place with its prefecture.
+// label names a place with its prefecture, and a nickname with the place that it stands for.
 func (p place) label(l language) string {
-	name := p.title(l)
-	if n := p.prefecture(); n > 0 && p.level != prefectureLevel {
-		return l.sprintf("%s（%s）", "%s (%s)", name, l.pick(prefectures[n-1].name, prefectures[n-1].en))
+	n := p.prefecture()
+	if n == 0 || p.level == prefectureLevel {
+		return p.title(l)
 	}
-	return name
+	where := l.pick(prefectures[n-1].name, prefectures[n-1].en)
+	if p.stands != nil && p.stands.level != prefectureLevel {
+		where = l.pick(where+p.stands.title(l), p.stands.title(l)+", "+where)
+	}
+	return l.sprintf("%s（%s）", "%s (%s)", p.title(l), where)
 }
 
 // title is a place's name in a language; the English one where there is none is the Japanese.
 func (p place) title(l language) string {
-	if l == english && p.en != "" {
+	switch {
+	case l == english && p.en != "" && p.city != "":
+		return clean(p.en + ", " + p.cityEn)
+	case l == english && p.en != "":
 		return clean(p.en)
 	}
-	return clean(p.name)
+	return clean(p.city + p.name)
 }
 
 // abroad reports whether location is a well-known name abroad, or several of them ("London, UK"), that would otherwise be searched for,

@@ -33,6 +33,10 @@ func newQuery(name string) query {
 	return q
 }
 
+// hepburn spells Kunrei romaji, as Sizuoka, the way JMA does. What is Hepburn already stays.
+var hepburn = strings.NewReplacer("chu", "chu", "shu", "shu", "hu", "fu", "si", "shi", "sy", "sh", "tti", "tchi", "ti", "chi", "tty", "tch",
+	"ty", "ch", "tsu", "tsu", "ttu", "ttsu", "tu", "tsu", "zi", "ji", "zy", "j", "di", "ji", "du", "zu")
+
 func hasJapanese(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return isKana(r) || unicode.Is(unicode.Han, r) }) >= 0
 }
@@ -59,48 +63,109 @@ func splitKind(name string) (stem, kind string) {
 	return name, ""
 }
 
-// reading is one way to understand what a user wrote: a name, perhaps in a prefecture (0 for any), that must be found with a rank
-// of at most max.
+// reading is one way to understand what a user wrote: a name within bounds that must be found with a rank of at most max.
 type reading struct {
-	query      query
-	prefecture int
-	max        rank
+	query   query
+	within  bounds
+	max     rank
+	trimmed bool // something that was written is left out
 }
 
-// readings returns the ways to understand a location, the likeliest first. It accepts a prefecture before or after the name, with or
-// without a separator, a district (吾妻郡草津町), an island named like its town (佐渡島), and "Japan" at the end.
-func readings(location string) []reading {
-	location = fold(location)
+// bounds is where a place must lie. The zero value is anywhere.
+type bounds struct {
+	prefecture int    // its number, or 0
+	city       string // of which the place is a ward, or ""
+	class10    string // or ""
+}
+
+func (b bounds) has(p place) bool {
+	return (b.prefecture == 0 || p.prefecture() == b.prefecture) && (b.city == "" || p.city == b.city) &&
+		(b.class10 == "" || p.class10 == b.class10)
+}
+
+// readings returns the ways to understand a location, the likeliest first. It accepts a prefecture, a city or a forecast area before or
+// after the name, with or without a separator, a district (吾妻郡草津町), an island named like its town (佐渡島), the station or airport of a
+// place, and "Japan" at the end.
+func (a atlas) readings(location string) []reading {
+	location = strings.TrimFunc(fold(location), isDecoration)
 	parts := split(location)
 	whole := strings.Join(parts, " ")
 	joined, unsplit := newQuery(whole).text, newQuery(location).text
 	var list []reading
-	add := func(name string, prefecture int, max rank) {
-		if r := (reading{newQuery(name), prefecture, max}); r.query.text != "" && !slices.Contains(list, r) {
+	add := func(name string, within bounds, max rank, trimmed bool) {
+		if r := (reading{newQuery(name), within, max, trimmed}); r.query.text != "" && !slices.Contains(list, r) {
 			list = append(list, r)
 		}
 	}
-	add(location, 0, exact)
-	add(whole, 0, exact)
+	anywhereIn := bounds{}
+	add(location, anywhereIn, exact, false)
+	add(whole, anywhereIn, exact, false)
+	add(hepburn.Replace(location), anywhereIn, exact, false)
 	if n, rest := qualified(parts); n > 0 {
-		add(rest, n, anywhere)
-		add(afterDistrict(rest), n, exact)
+		add(rest, bounds{prefecture: n}, anywhere, false)
+		add(afterDistrict(rest), bounds{prefecture: n}, exact, true)
+	}
+	for _, q := range a.qualifiers(parts) {
+		add(q.rest, q.within, exact, false)
 	}
 	for i, p := range prefectures {
 		if rest, ok := strings.CutPrefix(unsplit, p.name); ok {
-			add(rest, i+1, exact)
+			add(rest, bounds{prefecture: i + 1}, exact, false)
 		}
 		if rest, ok := strings.CutPrefix(joined, p.name); ok {
-			add(rest, i+1, anywhere)
-			add(afterDistrict(rest), i+1, exact)
+			add(rest, bounds{prefecture: i + 1}, anywhere, false)
+			add(afterDistrict(rest), bounds{prefecture: i + 1}, exact, true)
 		}
 	}
-	add(afterDistrict(joined), 0, exact)
-	add(strings.TrimSuffix(joined, "島"), 0, exact)
-	add(whole, 0, anywhere)
+	if rest := afterDistrict(joined); rest != joined {
+		add(rest, anywhereIn, exact, true)
+	}
+	for _, ending := range []string{"島", "駅", "空港", "温泉", "station", "airport", "onsen"} {
+		if rest, ok := strings.CutSuffix(whole, ending); ok {
+			add(strings.TrimSpace(rest), anywhereIn, exact, true)
+		}
+	}
+	add(whole, anywhereIn, anywhere, true)
 	for i, p := range prefectures {
 		if rest, ok := strings.CutPrefix(joined, stemOf(p.name)); ok {
-			add(rest, i+1, asStart)
+			add(rest, bounds{prefecture: i + 1}, asStart, true)
+		}
+	}
+	return list
+}
+
+// isDecoration reports whether r says nothing at the start or end of a name: punctuation and emoji.
+func isDecoration(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '(' && r != ')'
+}
+
+// qualifier is a part of what was written that says where the rest lies.
+type qualifier struct {
+	rest   string
+	within bounds
+}
+
+// qualifiers returns the readings in which one of the parts names a city, for one of its wards, or a forecast area.
+func (a atlas) qualifiers(parts []string) []qualifier {
+	if len(parts) < 2 {
+		return nil
+	}
+	var list []qualifier
+	for i, part := range parts {
+		q, rest := newQuery(part), strings.Join(slices.Delete(slices.Clone(parts), i, i+1), " ")
+		for _, p := range a {
+			found := qualifier{rest: rest}
+			switch {
+			case p.city != "" && (q.text == p.city || q.text == stemOf(p.city) || q.latin != "" && q.stem == romaji(p.cityEn)):
+				found.within.city = p.city
+			case p.level == areaLevel && q.rank(p) <= exact:
+				found.within.class10 = p.class10
+			default:
+				continue
+			}
+			if !slices.Contains(list, found) {
+				list = append(list, found)
+			}
 		}
 	}
 	return list
@@ -108,7 +173,7 @@ func readings(location string) []reading {
 
 // split cuts a folded location at commas and brackets, or else at spaces, and leaves out Japan.
 func split(location string) []string {
-	parts := strings.FieldsFunc(location, func(r rune) bool { return strings.ContainsRune(",、()[]/", r) })
+	parts := strings.FieldsFunc(location, func(r rune) bool { return strings.ContainsRune(",、。()[]/「」『』", r) })
 	if len(parts) == 1 {
 		parts = strings.Fields(parts[0])
 	}

@@ -13,21 +13,18 @@ type rank int
 const (
 	asPrefecture rank = iota // a prefecture or office, its 都, 府, 県 or 地方 given or not
 	asRegion
-	asWhole // the whole name of an area or municipality
-	asCity  // the name without 市, and so on
-	asWard
-	asTown
-	asVillage
+	asWhole // the whole name of an area, municipality or ward
+	asCity  // the name of a city or of a special ward of Tokyo, without 市 or 区
+	asTown  // the same of a town, village or other ward, or a name that people use for a place
 	asArea
 	asStation
-	asAddress // a municipality that the query starts with: 横浜市中区
+	asAddress // a municipality or ward that the query starts with: 横浜市中区山下町
 	asPrefectureStart
 	asStart
-	asPart
 	unfit
 
 	exact    = asStation
-	anywhere = asPart
+	anywhere = asStart
 )
 
 // fit is how one name compares with another.
@@ -35,7 +32,6 @@ type fit int
 
 const (
 	noFit fit = iota
-	partFit
 	startFit
 	longerFit // the query goes on after the name
 	stemFit
@@ -64,15 +60,17 @@ func (p place) rank(f fit) rank {
 		return unfit
 	case p.level == stationLevel:
 		return asStation
+	case p.level == nicknameLevel && f != wholeFit:
+		return unfit
+	case p.level == nicknameLevel:
+		return asTown
 	case f == noFit:
 		return unfit
 	case f == longerFit:
-		if p.level != municipalityLevel || p.kind() == "" {
+		if p.kind() == "" {
 			return unfit
 		}
 		return asAddress
-	case f == partFit:
-		return asPart
 	case f == startFit && p.level <= regionLevel:
 		return asPrefectureStart
 	case f == startFit:
@@ -88,23 +86,19 @@ func (p place) rank(f fit) rank {
 }
 
 func (p place) stemRank() rank {
-	switch p.kind() {
-	case "市":
+	switch kind := p.kind(); {
+	case kind == "市" || kind == "区" && p.level == municipalityLevel:
 		return asCity
-	case "区":
-		return asWard
-	case "町":
+	case kind != "":
 		return asTown
-	case "村":
-		return asVillage
 	}
 	return asArea
 }
 
-// kind is the last character of a municipality's name if that says what it is, and otherwise "".
+// kind is the last character of a municipality's or ward's name if that says what it is, and otherwise "".
 func (p place) kind() string {
 	r, size := utf8.DecodeLastRuneInString(p.name)
-	if p.level == municipalityLevel && size < len(p.name) && strings.ContainsRune("市区町村", r) {
+	if (p.level == municipalityLevel || p.level == wardLevel) && size < len(p.name) && strings.ContainsRune("市区町村", r) {
 		return string(r)
 	}
 	return ""
@@ -126,21 +120,22 @@ func stemOf(name string) string {
 }
 
 func (q query) fitName(p place) fit {
-	name := fold(p.name)
+	name, text := fold(p.name), q.text
+	if p.city != "" { // 札幌市北区, 札幌北区
+		if rest, ok := strings.CutPrefix(text, stemOf(p.city)); ok && rest != "" && rest != "市" {
+			text = strings.TrimPrefix(rest, "市")
+		}
+	}
 	bare, _, _ := strings.Cut(name, "(")
 	switch {
-	case q.text == name || q.text == bare:
+	case text == name || text == bare:
 		return wholeFit
-	case q.text == stemOf(bare):
+	case text == stemOf(bare):
 		return stemFit
-	case strings.HasPrefix(q.text, name):
+	case strings.HasPrefix(text, name):
 		return longerFit
-	case utf8.RuneCountInString(q.text) < 2:
-		return noFit
-	case strings.HasPrefix(name, q.text):
+	case p.city == "" && utf8.RuneCountInString(text) >= 2 && strings.HasPrefix(name, text):
 		return startFit
-	case strings.Contains(name, q.text):
-		return partFit
 	}
 	return noFit
 }
@@ -156,7 +151,7 @@ func (q query) fitKana(p place) fit {
 			return stemFit
 		}
 	}
-	if q.hiragana && utf8.RuneCountInString(q.kana) >= 2 {
+	if q.hiragana && p.city == "" && utf8.RuneCountInString(q.kana) >= 3 { // two are the start of too many
 		return startFit
 	}
 	return noFit
@@ -166,16 +161,9 @@ func (q query) fitLatin(p place) fit {
 	if p.en == "" || q.stem == "" {
 		return noFit
 	}
-	if f := q.fitStem(p); f != noFit {
-		return f
+	if p.level == nicknameLevel && q.latin == romaji(p.en) {
+		return wholeFit
 	}
-	if len(q.latin) >= 4 && strings.Count(p.en, " ") > 1 && hasWord(p.en, q.latin) {
-		return partFit
-	}
-	return noFit
-}
-
-func (q query) fitStem(p place) fit {
 	if letter(rune(p.en[0])) != q.stem[0] { // most names, and the comparison below is slow
 		return noFit
 	}
@@ -185,11 +173,13 @@ func (q query) fitStem(p place) fit {
 	}
 	name := romaji(stem)
 	switch {
+	case p.level == wardLevel && q.kind == "市区": // "City" is a city, or one of Tokyo's wards
+		return noFit
 	case q.stem == name && q.kind != "" && sameKind(q.kind, kind, p.kind()):
 		return wholeFit
 	case q.latin == name:
 		return stemFit
-	case len(q.latin) >= 3 && strings.HasPrefix(name, q.latin):
+	case p.city == "" && len(q.latin) >= 3 && strings.HasPrefix(name, q.latin):
 		return startFit
 	}
 	return noFit
@@ -201,10 +191,4 @@ func sameKind(asked, kind, japanese string) bool {
 		kind = japanese
 	}
 	return strings.ContainsAny(asked, kind)
-}
-
-// hasWord reports whether one of the words of an English name is word, in romaji.
-func hasWord(name, word string) bool {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(" ,()", r) })
-	return slices.ContainsFunc(words, func(w string) bool { return romaji(w) == word })
 }

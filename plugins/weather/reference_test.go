@@ -274,7 +274,7 @@ func TestReferenceAreas(t *testing.T) {
 		class10 := want.Class15s[m.Parent].Parent
 		prefecture := prefectures[prefectureOf(want.Class10s[class10].Parent)-1].name
 		found := all.find(prefecture+m.Name, anywhere)
-		if !slices.ContainsFunc(found.places, func(p place) bool { return p.class10 == class10 && p.name == m.Name }) || !found.sameForecast() {
+		if !slices.ContainsFunc(found.places, func(p place) bool { return p.class10 == class10 && p.city+p.name == m.Name }) || !found.sameForecast() {
 			t.Errorf("%s (%s) is found as %v", prefecture+m.Name, code, found.places)
 		}
 	}
@@ -404,5 +404,64 @@ func TestReferenceStations(t *testing.T) {
 	t.Logf("%d municipalities in areas with several stations, %d with temperatures from another class15 area", asked, wrong)
 	if asked < 300 {
 		t.Errorf("only %d municipalities", asked)
+	}
+}
+
+// TestReferenceNames looks up what people type in JMA's whole table: a place, the places that it asks back about, or none.
+func TestReferenceNames(t *testing.T) {
+	t.Parallel()
+	table, err := parseAreas(referenceFile(t, "const/area.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newAtlas(table)
+	for location, want := range map[string]string{
+		// An exact name goes before one that was trimmed or padded.
+		"津島": "津島市（愛知県）", "横浜": "横浜市（神奈川県）", "清水市": "清水市（静岡県静岡市）", "佐渡島": "佐渡（新潟県）",
+		"上野": "上野村（群馬県） | 上野（東京都台東区）", "嵐山": "嵐山町（埼玉県） | 嵐山（京都府京都市）",
+		"若松": "北九州市若松区（福岡県） | 若松（福島県会津若松市）", "川内": "川内村（福島県） | 川内（鹿児島県薩摩川内市）",
+		"大宮": "さいたま市大宮区（埼玉県）", "Miyake": "三宅村（東京都） | 三宅町（奈良県）", "Chuo": "中央区（東京都） | 中央市（山梨県）",
+		"中区": "広島市中区（広島県） | 横浜市中区（神奈川県） | 名古屋市中区（愛知県） | 堺市中区（大阪府） | 岡山市中区（岡山県）",
+		// What says where.
+		"Esashi, Hokkaido": "江差町（北海道） | 枝幸町（北海道）", "Esashi, Hiyama Region": "江差町（北海道）", "Esashi, Soya": "枝幸町（北海道）",
+		"Kita-ku, Sapporo": "札幌市北区（北海道）", "札幌 北区": "札幌市北区（北海道）", "Naka Ward, Yokohama": "横浜市中区（神奈川県）",
+		"京都市伏見区": "京都市伏見区（京都府）", "神戸市中央区三宮町": "神戸市中央区（兵庫県）", "福岡県博多": "福岡市博多区（福岡県）",
+		// Two kana or the midst of a word are too little.
+		"ここ": "", "やま": "", "田中": "",
+		// Names that people use.
+		"博多": "福岡市博多区（福岡県）", "難波": "難波（大阪府大阪市）", "梅田": "梅田（大阪府大阪市）", "銀座": "銀座（東京都中央区）",
+		"浅草": "浅草（東京都台東区）", "浦和": "さいたま市浦和区（埼玉県）", "小倉": "小倉（福岡県北九州市）", "ぎんざ": "銀座（東京都中央区）",
+		"東京駅": "東京駅（東京都千代田区）", "Haneda": "羽田（東京都大田区）", "Haneda Airport": "羽田空港（東京都大田区）", "羽田": "羽田（東京都大田区）",
+		"成田空港": "成田空港（千葉県成田市）", "京都駅": "京都府", "伊豆大島": "伊豆大島（東京都大島町）", "奄美大島": "奄美大島（鹿児島県奄美市）",
+		"西表島": "西表島（沖縄県竹富町）", "宮島": "宮島（広島県廿日市市）", "信州": "信州（長野県）", "Shinshu": "信州（長野県）",
+		// Regions are too large, and name their parts.
+		"関西": "関西 | 関西地方", "甲信越": "甲信越", "道東": "道東", "関東": "関東 | 関東地方",
+		// Spellings.
+		"廣島": "広島県", "横濱": "横浜市（神奈川県）", "Sizuoka": "静岡県", "Hukuoka": "福岡県", "Titibu": "秩父市（埼玉県）",
+		"🌸東京🌸": "東京都", "「京都」": "京都府", "東京！": "東京都", "大阪。": "大阪府",
+	} {
+		var labels []string
+		for _, p := range all.find(location, anywhere).places {
+			labels = append(labels, p.label(japanese))
+		}
+		if got := strings.Join(labels, " | "); got != want {
+			t.Errorf("%s is %q, want %q", location, got, want)
+		}
+	}
+	if m := all.find("関東", anywhere); len(m.places[0].members) != 7 {
+		t.Errorf("関東 has %d prefectures, want 7: 山梨 and 長野 are not of it", len(m.places[0].members))
+	}
+	if _, err := all.find("Esashi, Hokkaido", anywhere).decide(english, "Esashi, Hokkaido"); err == nil ||
+		!strings.Contains(err.Error(), "Esashi Town (Hokkaido), Hiyama Region") || !strings.Contains(err.Error(), "Soya Region") {
+		t.Errorf("Esashi: %v", err)
+	}
+	for typed, want := range map[string]string{"Toyko": "東京都", "Oska": "大阪府", "ふくおた": "福岡県", "田中": "", "やま": ""} {
+		var names []string
+		for _, p := range all.nearest(typed) {
+			names = append(names, p.name)
+		}
+		if want != "" && (len(names) == 0 || names[0] != want) {
+			t.Errorf("%s suggests %q, want %s first", typed, names, want)
+		}
 	}
 }
