@@ -59,6 +59,9 @@ type Call struct {
 	// Ask asks a person, where the caller is, to agree to something that the guest wants; an error is a no, in words for the caller.
 	// Nil means that nobody can be asked. It must end with ctx, and is called from any goroutine.
 	Ask func(ctx context.Context, q Question) error
+	// Spend takes steps from what the call may compute. An error says that the call is over: its time or its steps are used up, and the
+	// guest runs no further. Nil takes nothing.
+	Spend func(steps int64) error
 	// Replayed reports that an answer came from a recording, so that the result can say so.
 	Replayed bool
 
@@ -84,8 +87,20 @@ func (e *PointerError) Error() string {
 	return fmt.Sprintf("%s: bytes %d to %d are outside the guest's memory", e.Function, e.Offset, uint64(e.Offset)+uint64(e.Length))
 }
 
+// Charge is Spend for a host function: the guest traps when the call is over. It is called before the work, and between the parts of long
+// work, so that nothing goes on for long after the call's time.
+func (c *Call) Charge(steps int64) {
+	if c.Spend == nil {
+		return
+	}
+	if err := c.Spend(steps); err != nil {
+		panic(err)
+	}
+}
+
 // Bytes copies length bytes out of the guest's memory. Bytes outside of it trap the guest.
 func (c *Call) Bytes(function string, offset, length uint64) []byte {
+	c.Charge(CopySteps(length))
 	view, ok := c.Memory.Read(uint32(offset), uint32(length))
 	if !ok {
 		panic(&PointerError{function, uint32(offset), uint32(length)})
@@ -95,6 +110,7 @@ func (c *Call) Bytes(function string, offset, length uint64) []byte {
 
 // Put copies data into the guest's memory. Bytes outside of it trap the guest.
 func (c *Call) Put(function string, offset uint64, data []byte) {
+	c.Charge(CopySteps(uint64(len(data))))
 	if !c.Memory.Write(uint32(offset), data) {
 		panic(&PointerError{function, uint32(offset), uint32(len(data))})
 	}

@@ -127,14 +127,17 @@ type call struct {
 }
 
 func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
-	return &call{
+	c := &call{
 		Call:     broker.Call{Plugin: p.spec.Name, Tool: tool},
+		ctx:      context.Background(),
 		plugin:   p,
 		limits:   limits,
 		meter:    newMeter(limits.CPU),
 		patience: p.spec.Limits.QueueWait,
 		log:      &logSink{ctx: context.Background(), logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
 	}
+	c.Spend = c.spend
+	return c
 }
 
 func (c *call) payload(request abi.Request) ([]byte, error) {

@@ -36,14 +36,14 @@ func instantiate(ctx context.Context, runtime wazero.Runtime, imports broker.Mod
 	return err
 }
 
-// hostFunction wraps function so that a call whose time is up goes no further.
+// hostFunction wraps function so that it is paid for, and that a call that is over goes no further.
 func hostFunction(function broker.Function) api.GoModuleFunc {
 	return func(ctx context.Context, module api.Module, stack []uint64) {
 		c := callOf(ctx)
-		if err := ctx.Err(); err != nil && !function.Late {
-			panic(err)
-		}
 		c.Memory = module.Memory()
+		if !function.Late {
+			c.Charge(broker.CallSteps)
+		}
 		for i, t := range function.Params {
 			if t == broker.I32 { // the runtime leaves the upper half undefined
 				stack[i] = uint64(uint32(stack[i]))
@@ -123,7 +123,8 @@ func (c *call) respond(p, length uint64) {
 	if c.response != nil {
 		panic(fmt.Errorf("it answered twice"))
 	}
-	c.spend(length)
+	c.outputs(length)
+	c.Charge(int64(length) * broker.TextSteps)
 	c.response = c.Bytes("respond", p, length)
 }
 
@@ -134,13 +135,13 @@ func (c *call) attach(p, length uint64) uint64 {
 	if len(c.blobs) == maxBlobs {
 		panic(fmt.Errorf("it attached more than %d blobs", maxBlobs))
 	}
-	c.spend(length)
+	c.outputs(length)
 	c.blobs = append(c.blobs, c.Bytes("blob", p, length))
 	return uint64(len(c.blobs) - 1)
 }
 
-// spend counts bytes of the response against the output limit.
-func (c *call) spend(n uint64) {
+// outputs counts bytes of the response against the output limit.
+func (c *call) outputs(n uint64) {
 	c.output += int64(n)
 	if c.output > c.limits.Output {
 		panic(c.limitError(LimitOutput, bytesText(c.limits.Output), "ask for less at once, or raise limits.output"))

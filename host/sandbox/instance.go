@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
@@ -67,7 +68,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	}
 	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
 	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
-	i.files.Begin(ctx)
+	i.files.Begin(ctx, c.spend)
 	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, image)); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
@@ -134,7 +135,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
 	i.memory.begin()
 	defer i.memory.end()
-	i.files.Begin(ctx)
+	i.files.Begin(ctx, c.spend)
 	if i.fuel != nil {
 		i.fuel.Set(uint64(c.meter.begin()))
 		defer func() { c.meter.end(int64(i.fuel.Get())) }()
@@ -171,13 +172,14 @@ func (i *instance) sleep(ns int64) {
 type entropy struct{ instance *instance }
 
 func (e *entropy) Read(p []byte) (int, error) {
-	if err := e.instance.call.ctx.Err(); err != nil {
+	p = p[:min(len(p), maxRandom)]
+	if err := e.instance.call.spend(int64(len(p)) * broker.RandomSteps); err != nil {
 		return 0, err
 	}
 	if e.instance.call.plugin.spec.Contract != nil {
 		e.instance.draws()
 	}
-	return rand.Read(p[:min(len(p), maxRandom)])
+	return rand.Read(p)
 }
 
 // startDrew is why an instance that draws random numbers in its start is not copied: it may have seeded a generator.

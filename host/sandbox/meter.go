@@ -23,12 +23,14 @@ type meter struct {
 	// granted are the steps that the guest has got so far. What is left of them is its fuel, which is negative when an instruction
 	// cost more than there was.
 	granted int64
+	// charged are the steps that the host took for the guest.
+	charged int64
 	// used is how many steps there were, once the call has ended.
 	used int64
 }
 
 // end notes what was used, given what is left of the last fuel.
-func (m *meter) end(left int64) { m.used = m.granted - left }
+func (m *meter) end(left int64) { m.used = m.granted - left + m.charged }
 
 // newMeter is that of an instance that starts, with the fuel from the rewriter.
 func newMeter(limit int) meter {
@@ -37,14 +39,21 @@ func newMeter(limit int) meter {
 
 // begin forgets the start, and returns the first fuel.
 func (m *meter) begin() int64 {
-	m.granted = 0
+	m.granted, m.charged = 0, 0
 	return m.next(0)
+}
+
+// charge takes steps for work of the host's. It reports false if the budget is used up; what the guest has left of its fuel counts as
+// unused.
+func (m *meter) charge(steps int64) bool {
+	m.charged += steps
+	return m.granted-quantum+m.charged < m.budget
 }
 
 // next returns the fuel to go on with, given what is left of the last. It is zero or less when the budget is used up.
 func (m *meter) next(left int64) int64 {
 	used := m.granted - left
-	fuel := min(quantum, m.budget-used)
+	fuel := min(quantum, m.budget-used-m.charged)
 	m.granted = used + fuel
 	return fuel
 }
@@ -68,7 +77,19 @@ func refuel(ctx context.Context, module api.Module, _ []uint64) {
 	}
 	next := c.meter.next(int64(fuel.Get()))
 	if next <= 0 {
-		panic(c.limitError(LimitCPU, fmt.Sprintf("%d million steps", c.limits.CPU), "ask for less at once, or raise limits.cpu"))
+		panic(c.usedUp())
 	}
 	fuel.Set(uint64(next))
+}
+
+func (c *call) usedUp() *LimitError {
+	return c.limitError(LimitCPU, fmt.Sprintf("%d million steps", c.limits.CPU), "ask for less at once, or raise limits.cpu")
+}
+
+// spend is broker.Call.Spend. It also says that the call's time is up.
+func (c *call) spend(steps int64) error {
+	if !c.meter.charge(steps) {
+		return c.usedUp()
+	}
+	return c.ctx.Err()
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 // globs are deny globs, folded.
@@ -38,6 +40,14 @@ func (g globs) match(path string) bool {
 		}
 	}
 	return false
+}
+
+// cost is what match costs for a path, in steps: each of its characters is folded, and held against each glob.
+func (g globs) cost(path string) int64 {
+	if len(g) == 0 {
+		return 0
+	}
+	return int64(len(path)*(8+len(g))) * broker.TextSteps
 }
 
 // fold gives all names that some file system takes for the same one form: it drops case, Unicode composition, and what

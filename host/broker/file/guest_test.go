@@ -37,7 +37,7 @@ func TestGoGuest(t *testing.T) {
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
 	defer runtime.Close(ctx)
 	linkWASI(t, runtime, handles)
-	handles.Begin(ctx)
+	handles.Begin(ctx, nil)
 	var out bytes.Buffer
 	config := wazero.NewModuleConfig().WithFSConfig(mounts).WithStdout(&out).WithStderr(&out)
 	if _, err := runtime.InstantiateWithConfig(ctx, compile(t), config); err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 // guestFS is a mount as one guest sees it.
@@ -28,7 +30,10 @@ func (g *guestFS) modify(path string, follow bool, do func(*place) error) sys.Er
 	if !g.m.write {
 		return g.h.errno(errReadOnly)
 	}
-	return g.h.errno(g.m.at(path, follow, do))
+	if err := g.h.spend(broker.ChangeSteps); err != nil {
+		return g.h.errno(err)
+	}
+	return g.h.errno(g.m.at(g.h, path, follow, do))
 }
 
 // Lstat implements sys.FS.
@@ -38,7 +43,7 @@ func (g *guestFS) Lstat(path string) (wsys.Stat_t, sys.Errno) { return g.stat(pa
 func (g *guestFS) Stat(path string) (wsys.Stat_t, sys.Errno) { return g.stat(path, true) }
 
 func (g *guestFS) stat(path string, follow bool) (st wsys.Stat_t, errno sys.Errno) {
-	err := g.m.at(path, follow, func(p *place) error {
+	err := g.m.at(g.h, path, follow, func(p *place) error {
 		if p.info != nil {
 			st = g.m.stat(p.info)
 		}
@@ -56,7 +61,7 @@ func (g *guestFS) Mkdir(path string, _ fs.FileMode) sys.Errno {
 		if err := p.changeable(); err != nil {
 			return err
 		}
-		return p.dir.Mkdir(p.name, 0o755)
+		return g.m.quota.add(g.h.ctx, func() error { return p.dir.Mkdir(p.name, 0o755) })
 	})
 }
 
@@ -82,7 +87,7 @@ func (g *guestFS) Rmdir(path string) sys.Errno {
 		if err := p.changeable(); err != nil {
 			return err
 		}
-		return p.dir.Remove(p.name)
+		return g.m.quota.remove(p, func() error { return p.dir.Remove(p.name) })
 	})
 }
 
@@ -114,7 +119,7 @@ func (g *guestFS) Symlink(_, path string) sys.Errno {
 
 // Readlink implements sys.FS. A target outside of the mount, or hidden in it, is not told.
 func (g *guestFS) Readlink(path string) (target string, errno sys.Errno) {
-	err := g.m.at(path, false, func(p *place) (err error) {
+	err := g.m.at(g.h, path, false, func(p *place) (err error) {
 		target, err = g.m.readlink(p)
 		return err
 	})

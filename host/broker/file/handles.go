@@ -14,7 +14,8 @@ import (
 // Between Begin and End lies one call. Like the guest, they belong to one goroutine at a time.
 type Handles struct {
 	limit  int
-	ctx    context.Context // of the call under way
+	ctx    context.Context         // of the call under way
+	charge func(steps int64) error // for it; nil: nothing is charged
 	open   map[handle]struct{}
 	roots  []*openDir // the preopened directories
 	beyond wasiErrno
@@ -33,9 +34,21 @@ func NewHandles(limit int) *Handles {
 	}
 }
 
-// Begin starts a call. While ctx lasts, an operation may wait for the first measurement of a mount with a quota; after it
-// such an operation fails with EINTR.
-func (h *Handles) Begin(ctx context.Context) { h.ctx = ctx }
+// Begin starts a call. What its operations cost is charged, in the steps of package broker; when ctx has ended or charge fails, operations
+// fail too. A nil charge takes nothing.
+func (h *Handles) Begin(ctx context.Context, charge func(steps int64) error) {
+	h.ctx, h.charge = ctx, charge
+}
+
+// spend charges for work that comes next. An error says that the call is over.
+func (h *Handles) spend(steps int64) error {
+	if h.charge != nil {
+		if err := h.charge(steps); err != nil {
+			return err
+		}
+	}
+	return h.ctx.Err()
+}
 
 // End ends a call: it closes what the guest left open and returns how many that were. The preopened directories stay usable
 // for the next call.
@@ -48,7 +61,7 @@ func (h *Handles) End() int {
 		_ = d.release()
 	}
 	clear(h.open)
-	h.ctx, h.beyond = context.Background(), 0
+	h.ctx, h.charge, h.beyond = context.Background(), nil, 0
 	return left
 }
 

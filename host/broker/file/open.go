@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 // OpenFile implements sys.FS. The mode of a new file is always 0644, less the umask.
@@ -31,7 +33,7 @@ func (g *guestFS) open(path string, flag sys.Oflag) (f sys.File, err error) {
 		return nil, wasiEMFILE
 	}
 	exclusive := flag&sys.O_CREAT != 0 && flag&sys.O_EXCL != 0
-	err = g.m.at(path, flag&sys.O_NOFOLLOW == 0 && !exclusive, func(p *place) (err error) {
+	err = g.m.at(g.h, path, flag&sys.O_NOFOLLOW == 0 && !exclusive, func(p *place) (err error) {
 		switch {
 		case p.info == nil && flag&sys.O_CREAT == 0:
 			return sys.ENOENT
@@ -57,7 +59,14 @@ func (g *guestFS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	if err := p.changeable(); err != nil {
 		return nil, err
 	}
-	f, err := p.dir.OpenFile(p.name, access(flag)|os.O_CREATE|os.O_EXCL, 0o644)
+	if err := g.h.spend(broker.ChangeSteps); err != nil {
+		return nil, err
+	}
+	var f *os.File
+	err := g.m.quota.add(g.h.ctx, func() (err error) {
+		f, err = p.dir.OpenFile(p.name, access(flag)|os.O_CREATE|os.O_EXCL, 0o644)
+		return err
+	})
 	if os.IsExist(err) {
 		return nil, errChanged
 	}

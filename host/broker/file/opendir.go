@@ -8,6 +8,8 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 // openDir is a directory that a guest has open. It holds the host's directory open only from the first entry read
@@ -43,11 +45,18 @@ func (d *openDir) Seek(to offset, whence int) (int64, sys.Errno) {
 	return 0, d.g.h.errno(d.release())
 }
 
+// maxEntries is how many entries are read before the next look at the time.
+const maxEntries = 256
+
 // Readdir implements sys.File. Hidden names are left out; inode numbers are not told.
 func (d *openDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	var dirents []sys.Dirent
 	for n <= 0 || len(dirents) < n {
-		batch, err := d.next(n - len(dirents))
+		most := maxEntries
+		if n > 0 {
+			most = min(most, n-len(dirents))
+		}
+		batch, err := d.next(most)
 		dirents = append(dirents, batch...)
 		if errors.Is(err, io.EOF) {
 			break
@@ -59,7 +68,7 @@ func (d *openDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	return dirents, 0
 }
 
-// next lists up to n more names, or all if n is not positive, less the hidden ones. The last time it returns io.EOF.
+// next lists up to n more names, less the hidden ones. The last time it returns io.EOF.
 func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
 	if d.done {
 		return nil, io.EOF
@@ -71,12 +80,13 @@ func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
 	}
 	entries, err := d.file.ReadDir(n)
 	for _, e := range entries {
-		if !d.g.m.deny.match(path.Join(d.path, e.Name())) {
+		name := path.Join(d.path, e.Name())
+		if err := d.g.h.spend(broker.EntrySteps + d.g.m.deny.cost(name)); err != nil {
+			return nil, err
+		}
+		if !d.g.m.deny.match(name) {
 			dirents = append(dirents, sys.Dirent{Name: e.Name(), Type: e.Type()})
 		}
-	}
-	if err == nil && n <= 0 {
-		err = io.EOF
 	}
 	if errors.Is(err, io.EOF) {
 		_ = d.release() // All has been read.
@@ -87,7 +97,10 @@ func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
 
 // start opens the host's directory.
 func (d *openDir) start() (f *os.File, err error) {
-	err = d.g.m.at(d.path, false, func(p *place) error {
+	if err := d.g.h.spend(broker.ListSteps); err != nil {
+		return nil, err
+	}
+	err = d.g.m.at(d.g.h, d.path, false, func(p *place) error {
 		switch {
 		case p.info == nil:
 			return sys.ENOENT

@@ -7,6 +7,8 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 // openFile is a regular file that a guest has open. It keeps the position itself and passes it with every read and
@@ -28,6 +30,9 @@ type offset = int64
 
 // Stat implements sys.File.
 func (o *openFile) Stat() (wsys.Stat_t, sys.Errno) {
+	if err := o.spend(0); err != nil {
+		return wsys.Stat_t{}, o.g.h.errno(err)
+	}
 	info, err := o.file.Stat()
 	if err != nil {
 		return wsys.Stat_t{}, o.g.h.errno(err)
@@ -56,6 +61,14 @@ func (o *openFile) SetAppend(enable bool) sys.Errno {
 	return 0
 }
 
+// MaxTransfer is how many bytes one read or write moves at most.
+const MaxTransfer = 1 << 20
+
+// spend charges for an operation that moves n bytes.
+func (o *openFile) spend(n int) error {
+	return o.g.h.spend(broker.FileSteps + broker.CopySteps(uint64(n)))
+}
+
 // Read implements sys.File.
 func (o *openFile) Read(buf []byte) (int, sys.Errno) {
 	n, errno := o.Pread(buf, o.pos)
@@ -72,6 +85,10 @@ func (o *openFile) Pread(buf []byte, off int64) (int, sys.Errno) {
 		return 0, sys.EINVAL
 	case len(buf) == 0:
 		return 0, 0
+	}
+	buf = buf[:min(len(buf), MaxTransfer)]
+	if err := o.spend(len(buf)); err != nil {
+		return 0, o.g.h.errno(err)
 	}
 	n, err := o.file.ReadAt(buf, off)
 	return n, o.g.h.errno(err)
@@ -103,6 +120,7 @@ func (o *openFile) Seek(by offset, whence int) (int64, sys.Errno) {
 
 // Write implements sys.File.
 func (o *openFile) Write(buf []byte) (n int, errno sys.Errno) {
+	buf = buf[:min(len(buf), MaxTransfer)]
 	if !o.append {
 		n, errno = o.Pwrite(buf, o.pos)
 		o.pos += int64(n)
@@ -110,7 +128,7 @@ func (o *openFile) Write(buf []byte) (n int, errno sys.Errno) {
 	}
 	err := o.writable()
 	if err == nil && len(buf) > 0 {
-		err = o.change(func(size int64) int64 { return size + int64(len(buf)) }, func(size int64) (err error) {
+		err = o.change(len(buf), func(size int64) int64 { return size + int64(len(buf)) }, func(size int64) (err error) {
 			n, err = o.file.WriteAt(buf, size)
 			o.pos = size + int64(n)
 			return err
@@ -121,6 +139,7 @@ func (o *openFile) Write(buf []byte) (n int, errno sys.Errno) {
 
 // Pwrite implements sys.File.
 func (o *openFile) Pwrite(buf []byte, off int64) (n int, errno sys.Errno) {
+	buf = buf[:min(len(buf), MaxTransfer)]
 	err := o.writable()
 	switch {
 	case err != nil:
@@ -129,7 +148,7 @@ func (o *openFile) Pwrite(buf []byte, off int64) (n int, errno sys.Errno) {
 	case off > math.MaxInt64-int64(len(buf)):
 		err = wasiEFBIG
 	case len(buf) > 0:
-		err = o.change(func(int64) int64 { return off + int64(len(buf)) }, func(int64) (err error) {
+		err = o.change(len(buf), func(int64) int64 { return off + int64(len(buf)) }, func(int64) (err error) {
 			n, err = o.file.WriteAt(buf, off)
 			return err
 		})
@@ -151,11 +170,14 @@ func (o *openFile) Truncate(size int64) sys.Errno {
 }
 
 func (o *openFile) resize(size int64) error {
-	return o.change(func(int64) int64 { return size }, func(int64) error { return o.file.Truncate(size) })
+	return o.change(0, func(int64) int64 { return size }, func(int64) error { return o.file.Truncate(size) })
 }
 
-// change is quota.change for this file.
-func (o *openFile) change(end func(size int64) int64, do func(size int64) error) error {
+// change is quota.change for this file, for an operation that moves n bytes.
+func (o *openFile) change(n int, end func(size int64) int64, do func(size int64) error) error {
+	if err := o.spend(n); err != nil {
+		return err
+	}
 	return o.g.m.quota.change(o.g.h.ctx, o.node, o.file, end, do)
 }
 
@@ -171,7 +193,12 @@ func (o *openFile) writable() error {
 }
 
 // Sync implements sys.File.
-func (o *openFile) Sync() sys.Errno { return o.g.h.errno(o.file.Sync()) }
+func (o *openFile) Sync() sys.Errno {
+	if err := o.g.h.spend(broker.SyncSteps); err != nil {
+		return o.g.h.errno(err)
+	}
+	return o.g.h.errno(o.file.Sync())
+}
 
 // Datasync implements sys.File.
 func (o *openFile) Datasync() sys.Errno { return o.Sync() }

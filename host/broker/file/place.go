@@ -11,12 +11,15 @@ import (
 	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 const (
-	maxPath  = 4096 // bytes of a path, as PATH_MAX on Linux
-	maxLinks = 8    // symbolic links on one path, as in os.Root
-	maxTries = 8    // walks of a path that changes meanwhile
+	// MaxPath is the longest path, in bytes, as PATH_MAX on Linux.
+	MaxPath  = 4096
+	maxLinks = 8 // symbolic links on one path, as in os.Root
+	maxTries = 8 // walks of a path that changes meanwhile
 )
 
 // place is where a path leads: one name in a directory that is held open. No link lies between the mount and the place.
@@ -27,6 +30,7 @@ type place struct {
 	info   fs.FileInfo // of the name itself, links not followed; nil if there is no such file yet
 	linked bool        // the guest's path went through a symbolic link
 	mount  *Mount
+	h      *Handles // which pay for the way there
 }
 
 func (p *place) close() {
@@ -60,14 +64,14 @@ func (p *place) isLink() bool { return p.info != nil && p.info.Mode()&fs.ModeSym
 
 // at resolves a guest's path and calls do with its place. A symbolic link as the last element is followed if follow is set,
 // or if the path ends in a slash. When do or the walk meets a name that changed meanwhile, all starts again.
-func (m *Mount) at(guestPath string, follow bool, do func(*place) error) error {
+func (m *Mount) at(h *Handles, guestPath string, follow bool, do func(*place) error) error {
 	parts, err := split(guestPath)
 	if err != nil {
 		return err
 	}
 	directory := strings.HasSuffix(guestPath, "/")
 	for range maxTries {
-		p, err := m.resolve(parts, follow || directory)
+		p, err := m.resolve(h, parts, follow || directory)
 		if err == nil {
 			if directory && p.info != nil && !p.isDir() {
 				err = sys.ENOTDIR
@@ -85,7 +89,7 @@ func (m *Mount) at(guestPath string, follow bool, do func(*place) error) error {
 
 // split cuts a guest's path into its elements; none stand for the mount itself.
 func split(guestPath string) ([]string, error) {
-	if len(guestPath) > maxPath {
+	if len(guestPath) > MaxPath {
 		return nil, sys.ENAMETOOLONG
 	}
 	clean := path.Clean(strings.TrimLeft(guestPath, "/"))
@@ -103,9 +107,9 @@ func split(guestPath string) ([]string, error) {
 }
 
 // resolve walks to a place, and starts over at each symbolic link with the link's target in the path.
-func (m *Mount) resolve(parts []string, follow bool) (*place, error) {
+func (m *Mount) resolve(h *Handles, parts []string, follow bool) (*place, error) {
 	for links := range maxLinks + 1 {
-		p, target, err := m.walk(parts, follow)
+		p, target, err := m.walk(h, parts, follow)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +125,11 @@ func (m *Mount) resolve(parts []string, follow bool) (*place, error) {
 }
 
 // walk goes down the path. It returns the place, or, if it meets a link to follow, the path that takes it into account.
-func (m *Mount) walk(parts []string, follow bool) (*place, string, error) {
-	p := &place{dir: m.root, name: ".", mount: m}
+func (m *Mount) walk(h *Handles, parts []string, follow bool) (*place, string, error) {
+	p := &place{dir: m.root, name: ".", mount: m, h: h}
+	if err := h.spend(broker.PathSteps); err != nil {
+		return nil, "", err
+	}
 	if len(parts) == 0 {
 		info, err := m.root.Lstat(".")
 		p.info = info
@@ -153,6 +160,9 @@ func (p *place) descend(name string) error {
 		return err
 	}
 	p.name, p.path = name, path.Join(p.path, name)
+	if err := p.h.spend(broker.PathSteps + p.mount.deny.cost(p.path)); err != nil {
+		return err
+	}
 	if p.mount.deny.match(p.path) {
 		return errHidden
 	}

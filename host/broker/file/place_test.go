@@ -30,7 +30,7 @@ func TestEnterSeesAnExchange(t *testing.T) {
 		"a file":                      func(name string) error { return os.WriteFile(name, nil, 0o644) },
 		"a link to the outside":       func(name string) error { return os.Symlink("..", name) },
 	} {
-		p, err := m.resolve([]string{"d"}, true)
+		p, err := m.resolve(NewHandles(0), []string{"d"}, true)
 		if err != nil {
 			t.Fatal(err)
 		}

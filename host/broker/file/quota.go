@@ -13,10 +13,11 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// quota bounds what the files below a mount hold together: the sum of their sizes, holes included, by name. It is
-// exact for what guests of this process do; what others do counts from the next measurement on.
+// quota bounds what the files below a mount hold together: the sum of their sizes, holes included, by name. It also bounds how many names
+// there are. It is exact for what guests of this process do; what others do counts from the next measurement on.
 type quota struct {
 	limit     int64 // bytes; math.MaxInt64 for none
+	entries   int64 // names
 	remeasure time.Duration
 	usage     *usage
 }
@@ -29,12 +30,15 @@ func newQuota(m grant.Mount, root *os.Root, opts *Options) (quota, error) {
 	if err != nil {
 		return quota{}, err
 	}
-	q := quota{limit: cmp.Or(m.Quota, math.MaxInt64), remeasure: cmp.Or(opts.Remeasure, time.Minute), usage: u}
-	if q.limited() && m.Write {
-		u.startMeasuring()
-	}
-	return q, nil
+	limit := cmp.Or(m.Quota, math.MaxInt64)
+	return quota{limit: limit, entries: max(minEntries, limit/bytesPerEntry), remeasure: cmp.Or(opts.Remeasure, time.Minute), usage: u}, nil
 }
+
+// A mount with a quota has room for one name for each bytesPerEntry bytes of it, and at least for minEntries.
+const (
+	bytesPerEntry = 4 << 10
+	minEntries    = 1000
+)
 
 func (q quota) limited() bool { return q.limit != math.MaxInt64 }
 
@@ -58,7 +62,7 @@ func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size in
 	}
 	if growth := end(before) - before; growth > 0 && q.limited() {
 		u.remeasureLocked(q.remeasure)
-		if growth > q.limit-u.named-u.orphaned {
+		if growth > q.limit-u.usedLocked().bytes {
 			return wasiEDQUOT
 		}
 	}
@@ -69,7 +73,28 @@ func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size in
 	return err
 }
 
-// remove runs do, which takes the name away from the file at p.
+// add runs do, which makes a new name. It is EDQUOT where the quota has no room for one.
+func (q quota) add(ctx context.Context, do func() error) error {
+	u := q.usage
+	if q.limited() {
+		if err := u.wait(ctx); err != nil {
+			return err
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if q.limited() && u.usedLocked().entries >= q.entries {
+		u.remeasureLocked(q.remeasure)
+		return wasiEDQUOT
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	u.addedLocked()
+	return nil
+}
+
+// remove runs do, which takes the name at p away.
 func (q quota) remove(p *place, do func() error) error {
 	u := q.usage
 	u.mu.Lock()

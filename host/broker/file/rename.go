@@ -2,10 +2,12 @@ package file
 
 import (
 	"io/fs"
-	"path"
+	"strings"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/hako-run/hako/host/broker"
 )
 
 // Rename implements sys.FS. Both names are held by their directories while one becomes the other, so neither can be led
@@ -15,7 +17,7 @@ func (g *guestFS) Rename(from, to string) sys.Errno {
 		if err := source.exists(); err != nil {
 			return err
 		}
-		return g.m.at(to, false, func(target *place) error { return g.rename(source, target) })
+		return g.m.at(g.h, to, false, func(target *place) error { return g.rename(source, target) })
 	})
 }
 
@@ -64,13 +66,15 @@ func (g *guestFS) hidesNothing(p *place) error {
 		return changed(err)
 	}
 	defer dir.Close()
-	return fs.WalkDir(dir.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	above := p.path + "/"
+	return walkTree(dir, func(names []string, _ fs.FileMode, _ int64) error {
+		name := above + strings.Join(names, "/")
+		if err := g.h.spend(broker.FileSteps + g.m.deny.cost(name)); err != nil {
 			return err
-		case g.m.deny.match(path.Join(p.path, name)):
+		}
+		if g.m.deny.match(name) {
 			return sys.EACCES
 		}
-		return g.h.ctx.Err()
+		return nil
 	})
 }

@@ -40,7 +40,11 @@ func (m *Mount) readlink(p *place) (string, error) {
 		return "", err
 	}
 	for i := range parts {
-		if m.deny.match(strings.Join(parts[:i+1], "/")) {
+		above := strings.Join(parts[:i+1], "/")
+		if err := p.h.spend(m.deny.cost(above)); err != nil {
+			return "", err
+		}
+		if m.deny.match(above) {
 			return "", errHidden
 		}
 	}

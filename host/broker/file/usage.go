@@ -23,13 +23,28 @@ type usage struct {
 	mu       sync.Mutex // guards what follows, and is held over changes of size
 	named    int64      // bytes in files with a name
 	orphaned int64      // bytes in open files without one
+	entries  int64      // files, directories and whatever else has a name
 	nodes    map[fileID]*node
 	walking  bool
 	void     bool          // the walk under way has been led astray
-	grown    int64         // bytes added to named since the walk began
-	ready    chan struct{} // closed after the first measurement
+	seen     measure       // by the first walk, while it is under way
+	grown    measure       // what was added to named and entries since the walk began
+	ready    chan struct{} // closed by readyOnce when nobody waits for the first measurement any more
 	at       time.Time     // of the last measurement
+	took     time.Duration // by it
+
+	readyOnce func()
 }
+
+// measure is what lies below a directory.
+type measure struct{ bytes, entries int64 }
+
+const (
+	// awaited is how many entries the first measurement finds before guests stop waiting for it. They go by what it has found so far then.
+	awaited = 10_000
+	// restFactor is how much longer than a measurement the pause after it is, so that it takes no more than a hundredth of a core.
+	restFactor = 100
+)
 
 // usages are those of all open mounts: two mounts of one directory hold the same files.
 var usages struct {
@@ -56,6 +71,7 @@ func shareUsage(root *os.Root) (*usage, error) {
 		return nil, err
 	}
 	u := &usage{info: info, root: own, refs: 1, nodes: map[fileID]*node{}, ready: make(chan struct{})}
+	u.readyOnce = sync.OnceFunc(func() { close(u.ready) })
 	u.ctx, u.stop = context.WithCancel(context.Background())
 	usages.open = append(usages.open, u)
 	return u, nil
@@ -74,13 +90,14 @@ func (u *usage) release() {
 	_ = u.root.Close() // Only a descriptor.
 }
 
-// wait returns once the directory has been measured.
+// wait has the directory measured if it never was, and returns once that is done. It does not wait for more than awaited entries.
 func (u *usage) wait(ctx context.Context) error {
 	select {
 	case <-u.ready:
 		return nil
 	default:
 	}
+	u.startMeasuring()
 	select {
 	case <-u.ready:
 		return nil
@@ -100,9 +117,9 @@ func (u *usage) startMeasuring() {
 	}
 }
 
-// remeasureLocked measures again if the last time is longer ago than age.
+// remeasureLocked measures again if the last time is longer ago than age, and than a measurement may take.
 func (u *usage) remeasureLocked(age time.Duration) {
-	if time.Since(u.at) > age {
+	if !u.at.IsZero() && time.Since(u.at) > max(age, restFactor*u.took) {
 		u.walkLocked()
 	}
 }
@@ -113,36 +130,44 @@ func (u *usage) walkLocked() {
 	if u.walking {
 		return
 	}
-	u.walking, u.void, u.grown = true, false, 0
+	u.walking, u.void, u.grown = true, false, measure{}
+	first := u.at.IsZero()
 	u.walker.Go(func() {
-		total, err := u.walk()
+		begin := time.Now()
+		total, err := u.walk(first)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.walking = false
-		first := u.at.IsZero()
-		if err != nil || u.void && !first {
+		if err != nil && !first || u.ctx.Err() != nil || u.void && !first {
 			return
 		}
-		u.named, u.at = total+u.grown, time.Now()
+		u.named, u.entries = total.bytes+u.grown.bytes, total.entries+u.grown.entries
+		u.at, u.took, u.seen = time.Now(), time.Since(begin), measure{}
 		if first {
-			close(u.ready)
+			u.readyOnce()
 		}
 	})
 }
 
-// walk adds up the files below the directory. What cannot be read does not count. It fails only when the last mount closes.
-func (u *usage) walk() (total int64, err error) {
-	err = fs.WalkDir(u.root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
-		if u.ctx.Err() != nil {
-			return u.ctx.Err()
+// walk adds up what is below the directory. What cannot be read does not count. It fails when the last mount closes, or where a directory
+// moved meanwhile.
+func (u *usage) walk(first bool) (total measure, err error) {
+	err = walkTree(u.root, func(_ []string, mode fs.FileMode, size int64) error {
+		total.entries++
+		if mode.IsRegular() {
+			total.bytes += size
 		}
-		if err != nil || !d.Type().IsRegular() {
+		if total.entries%maxEntries != 0 {
 			return nil
 		}
-		if info, err := d.Info(); err == nil {
-			total += info.Size()
+		if first {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			if u.seen = total; total.entries >= awaited {
+				u.readyOnce()
+			}
 		}
-		return nil
+		return u.ctx.Err()
 	})
 	return total, err
 }
@@ -154,7 +179,18 @@ func (u *usage) countLocked(n *node, change int64) {
 		return
 	}
 	u.named += change
-	u.grown += max(change, 0)
+	u.grown.bytes += max(change, 0)
+}
+
+// usedLocked is what counts against quotas, as far as it is known.
+func (u *usage) usedLocked() measure {
+	return measure{u.named + u.orphaned + u.seen.bytes, u.entries + u.seen.entries}
+}
+
+// addedLocked counts a new name.
+func (u *usage) addedLocked() {
+	u.entries++
+	u.grown.entries++
 }
 
 // replaceLocked runs do, which takes the name away from the file at p, if there is one and it is not the successor itself.
@@ -163,7 +199,11 @@ func (u *usage) replaceLocked(p *place, successor fs.FileInfo, do func() error) 
 	if err := do(); err != nil {
 		return err
 	}
-	if lstatErr == nil && victim.Mode().IsRegular() && (successor == nil || !os.SameFile(victim, successor)) {
+	if lstatErr != nil || successor != nil && os.SameFile(victim, successor) {
+		return nil
+	}
+	u.entries = max(0, u.entries-1)
+	if victim.Mode().IsRegular() {
 		u.forgetLocked(victim)
 	}
 	return nil
@@ -173,9 +213,9 @@ func (u *usage) replaceLocked(p *place, successor fs.FileInfo, do func() error) 
 // during which a directory moved counts for nothing.
 func (u *usage) movedLocked(info fs.FileInfo) {
 	if info.IsDir() {
-		u.void = u.walking
+		u.void = u.void || u.walking
 	} else if u.walking {
-		u.grown += info.Size()
+		u.grown.bytes += info.Size()
 	}
 }
 

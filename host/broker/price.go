@@ -1,0 +1,31 @@
+package broker
+
+// Prices, in steps, of what the host does for a guest. The steps count against the CPU limit of the call, as the guest's own do. One step
+// stands for some 5 ns of a core. docs/security.md has the list.
+const (
+	// CallSteps is the price of every host function.
+	CallSteps = 10
+	// bytesPerStep is how many bytes are copied for a step, as in the guest.
+	bytesPerStep = 16
+	// RandomSteps is the price of one random byte.
+	RandomSteps = 1
+	// PathSteps is the price of one element of a path, which is opened and looked at, and FileSteps of another operation on a file.
+	PathSteps, FileSteps = 500, 200
+	// ChangeSteps is the price of making, removing or renaming a file or directory.
+	ChangeSteps = 5_000
+	// ListSteps is the price of beginning to list a directory.
+	ListSteps = 10_000
+	// SyncSteps is the price of waiting for the disk.
+	SyncSteps = 20_000
+	// EntrySteps is the price of one entry in a list that a guest chose: of a directory, a vector, a subscription, a header, a row.
+	EntrySteps = 50
+	// TextSteps is the price of one byte that is read as JSON, folded, matched against a pattern, or searched for secrets.
+	TextSteps = 1
+	// RequestSteps is the price of an HTTP request, StatementSteps of an SQL statement, CommandSteps of a command.
+	RequestSteps, StatementSteps, CommandSteps = 50_000, 2_000, 200_000
+	// MicrosecondSteps is the price of a microsecond of SQLite.
+	MicrosecondSteps = 100
+)
+
+// CopySteps is the price of copying n bytes.
+func CopySteps(n uint64) int64 { return int64(min(n, 1<<40) / bytesPerStep) }

@@ -1,0 +1,196 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// Places in the memory of the guests of this file.
+const (
+	pathAt    = 1 << 10
+	resultAt  = 16 << 10
+	vectorsAt = 1 << 20
+	bufferAt  = 8 << 20
+	// opened is the descriptor of the first file that a guest with one mount opens.
+	opened = int32(4)
+)
+
+// iovecs are count vectors of length bytes each, at bufferAt.
+func iovecs(count, length int) []byte {
+	var out []byte
+	for range count {
+		out = binary.LittleEndian.AppendUint32(out, bufferAt)
+		out = binary.LittleEndian.AppendUint32(out, uint32(length))
+	}
+	return out
+}
+
+// openPath opens the path at pathAt with rights to read and write.
+func openPath(path string, oflags int32) guesttest.HostCall {
+	return guesttest.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(len(path)), oflags, int64(1<<1|1<<6), int64(0), int32(0), int32(resultAt))
+}
+
+// TestHostileHostWork has the host work for a guest that does next to nothing itself: each function is called over and over with as much as it
+// takes. Every call ends when its time is up, or its steps.
+func TestHostileHostWork(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sparse(t, filepath.Join(dir, "sparse"), 1<<40)
+	for i := range 2000 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("entry-%d", i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deep := strings.Repeat("d/", 500)
+	if err := os.MkdirAll(filepath.Join(dir, deep), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	readOnly := int64(1 << 1)
+	list := guesttest.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(1), int32(2), readOnly, int64(0), int32(0), int32(resultAt))
+	file := func(name string, args ...any) []guesttest.HostCall {
+		return []guesttest.HostCall{guesttest.WASI(name, append([]any{opened}, args...)...)}
+	}
+	path := func(name string, args ...any) []guesttest.HostCall {
+		return []guesttest.HostCall{guesttest.WASI(name, args...)}
+	}
+	sparseFile := []guesttest.HostCall{openPath("sparse", 0)}
+	written := []guesttest.HostCall{openPath("written", 1)}
+	long := int32(60 << 20)
+	for name, c := range map[string]struct {
+		path    string
+		vectors []byte
+		once    []guesttest.HostCall
+		loop    []guesttest.HostCall
+	}{
+		"fd_read: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile, file("fd_read", int32(vectorsAt), int32(2000), int32(resultAt))},
+		"fd_pread: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile,
+			file("fd_pread", int32(vectorsAt), int32(2000), int64(0), int32(resultAt))},
+		"fd_pread: 100,000 vectors of 1 byte": {"sparse", iovecs(100_000, 1), sparseFile,
+			file("fd_pread", int32(vectorsAt), int32(100_000), int64(0), int32(resultAt))},
+		"fd_read: 500,000 empty vectors": {"sparse", iovecs(500_000, 0), sparseFile,
+			file("fd_read", int32(vectorsAt), int32(500_000), int32(resultAt))},
+		"fd_pwrite: 2,000 vectors of 50 MB": {"written", iovecs(2000, 50e6), written,
+			file("fd_pwrite", int32(vectorsAt), int32(2000), int64(0), int32(resultAt))},
+		"fd_write: 100,000 vectors of 1 byte to the log": {"", iovecs(100_000, 1), nil,
+			path("fd_write", int32(1), int32(vectorsAt), int32(100_000), int32(resultAt))},
+		"fd_write: 50 MB to the log":      {"", iovecs(1, 50e6), nil, path("fd_write", int32(2), int32(vectorsAt), int32(1), int32(resultAt))},
+		"fd_readdir: all entries at once": {".", nil, []guesttest.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(1<<20), int64(0), int32(resultAt))},
+		"fd_readdir: into 50 MiB":         {".", nil, []guesttest.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(50<<20), int64(0), int32(resultAt))},
+		"fd_readdir: by small pieces":     {".", nil, []guesttest.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(64), int64(0), int32(resultAt))},
+		"fd_allocate and fd_filestat_set_size": {"written", nil, written, []guesttest.HostCall{
+			guesttest.WASI("fd_allocate", opened, int64(0), int64(1<<40)), guesttest.WASI("fd_filestat_set_size", opened, int64(0)),
+		}},
+		"fd_filestat_get": {"written", nil, written, file("fd_filestat_get", int32(resultAt))},
+		"fd_sync":         {"written", nil, written, file("fd_sync")},
+		"poll_oneoff: 1,000,000 subscriptions": {"", nil, nil,
+			path("poll_oneoff", int32(bufferAt), int32(pathAt), int32(1_000_000), int32(resultAt))},
+		"poll_oneoff: 1,000 subscriptions to files": {"", nil, nil,
+			path("poll_oneoff", int32(bufferAt), int32(40<<20), int32(1_000), int32(resultAt))},
+		"random_get: 50 MB":    {"", nil, nil, path("random_get", int32(bufferAt), int32(50e6))},
+		"path_open: 60 MB":     {"", nil, nil, path("path_open", int32(3), int32(0), int32(0), long, int32(0), readOnly, int64(0), int32(0), int32(resultAt))},
+		"path_rename: 60 MB":   {"", nil, nil, path("path_rename", int32(3), int32(0), long, int32(3), int32(0), long)},
+		"path_symlink: 60 MB":  {"", nil, nil, path("path_symlink", int32(0), long, int32(3), int32(0), long)},
+		"path_open: 500 deep":  {deep, nil, nil, path("path_open", int32(3), int32(0), int32(pathAt), int32(len(deep)), int32(2), readOnly, int64(0), int32(0), int32(resultAt))},
+		"path_filestat_get":    {deep, nil, nil, path("path_filestat_get", int32(3), int32(1), int32(pathAt), int32(len(deep)), int32(resultAt))},
+		"path_unlink_file":     {deep, nil, nil, path("path_unlink_file", int32(3), int32(pathAt), int32(len(deep)))},
+		"path_rename: a tree":  {"d", nil, nil, path("path_rename", int32(3), int32(pathAt), int32(1), int32(3), int32(pathAt), int32(1))},
+		"clock_time_get":       {"", nil, nil, path("clock_time_get", int32(0), int64(0), int32(resultAt))},
+		"sched_yield":          {"", nil, nil, path("sched_yield")},
+		"hako:core/1 log":      {"", nil, nil, []guesttest.HostCall{{Module: abi.CoreModule, Name: "log", Args: []any{int32(0), int32(bufferAt), int32(50e6)}}}},
+		"hako:core/1 progress": {"", nil, nil, []guesttest.HostCall{{Module: abi.CoreModule, Name: "progress", Args: []any{1.0, 1.0, int32(bufferAt), int32(50e6)}}}},
+		"hako:core/1 updated":  {"", nil, nil, []guesttest.HostCall{{Module: abi.CoreModule, Name: "updated", Args: []any{int32(bufferAt), int32(2048)}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			memory := map[int32][]byte{pathAt: []byte(c.path), vectorsAt: c.vectors}
+			plugin := mountedPlugin(t, dir, guesttest.Calls(64, memory, c.once, c.loop), manifest.Limits{Memory: 64 << 20})
+			endsInTime(t, plugin, manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20}, context.DeadlineExceeded)
+			// Half a second of a core, as steps: the work costs what it takes.
+			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, sandbox.LimitCPU)
+		})
+	}
+}
+
+// TestHostileHostWorkOfMany has sixteen callers leave while the host reads a sparse file for each: the plugin is closed at once.
+func TestHostileHostWorkOfMany(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sparse(t, filepath.Join(dir, "sparse"), 1<<40)
+	wasm := guesttest.Calls(64, map[int32][]byte{pathAt: []byte("sparse"), vectorsAt: iovecs(2000, 50e6)}, []guesttest.HostCall{openPath("sparse", 0)},
+		[]guesttest.HostCall{guesttest.WASI("fd_pread", opened, int32(vectorsAt), int32(2000), int64(0), int32(resultAt))})
+	plugin := mountedPlugin(t, dir, wasm, manifest.Limits{Memory: 64 << 20, Time: time.Hour, CPU: 100_000_000, Concurrency: 16})
+	t.Run("sixteen callers leave", func(t *testing.T) {
+		ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer leave()
+		var calls sync.WaitGroup
+		for range 16 {
+			calls.Go(func() {
+				_, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool}})
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		<-ctx.Done()
+		start := time.Now()
+		calls.Wait()
+		if err := plugin.Close(); err != nil || time.Since(start) > 2*time.Second {
+			t.Errorf("closed %v after the callers had left: %v", time.Since(start), err)
+		}
+	})
+}
+
+// endsInTime calls the plugin, which ends by the error, or limit, wanted. Three tries bear with a busy machine.
+func endsInTime(t *testing.T, plugin *sandbox.Plugin, limits manifest.Limits, want any) {
+	t.Helper()
+	var took time.Duration
+	for range 3 {
+		start := time.Now()
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool}, Limits: limits})
+		took = time.Since(start)
+		var limit *sandbox.LimitError
+		if target, ok := want.(error); ok && !errors.Is(err, target) || !ok && (!errors.As(err, &limit) || limit.Limit != want) {
+			t.Fatalf("%v, want %v", err, want)
+		}
+		if took < 2*time.Second {
+			return
+		}
+	}
+	t.Errorf("ended after %v, with a limit of %v", took, want)
+}
+
+func sparse(t *testing.T, path string, size int64) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, size)); err != nil {
+		t.Skip("no sparse files here: ", err)
+	}
+}
+
+// mountedPlugin loads a guest with a writable mount.
+func mountedPlugin(t *testing.T, dir string, wasm []byte, limits manifest.Limits) *sandbox.Plugin {
+	t.Helper()
+	mount, err := file.New(grant.Mount{Name: "workspace", Path: dir, Write: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mount.Close() })
+	return newPlugin(t, sandbox.Options{}, sandbox.Spec{
+		Wasm: func() ([]byte, error) { return wasm, nil }, Mounts: []*file.Mount{mount}, Limits: limits,
+	})
+}
