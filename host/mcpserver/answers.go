@@ -78,9 +78,6 @@ func untagged(body []byte) (replica string, bare []byte, ok bool) {
 	return replica, mustJSON(members), true
 }
 
-// maxRouted is the most messages of a batch that are looked at: each may be one to send.
-const maxRouted = 100
-
 // route sends messages, one or a batch, to the replicas that wait for them. It returns what the SDK here is to have of it, or nil if that is
 // nothing.
 func (h *shared) route(ctx context.Context, session *session, body []byte) ([]byte, error) {
@@ -88,8 +85,6 @@ func (h *shared) route(ctx context.Context, session *session, body []byte) ([]by
 	switch {
 	case json.Unmarshal(body, &batch) != nil:
 		return h.routeOne(ctx, session, body)
-	case len(batch) == 0 || len(batch) > maxRouted:
-		return body, nil
 	}
 	for _, message := range batch {
 		own, err := h.routeOne(ctx, session, message)

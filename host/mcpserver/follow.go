@@ -134,14 +134,14 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 
 // follow sends what is in the store of a stream, and what comes, until the stream ends.
 func (h *shared) follow(w *response, r *http.Request, session *session, stream string, after int) {
-	leave, err := h.server.limiter.enter("", true)
+	ctx, cancel := h.server.boundTo(r)
+	defer cancel()
+	leave, err := h.server.limiter.enterStream(session.clientKey, cancel)
 	if err != nil {
-		h.server.refuse(w, RefusedBusy, err)
+		h.server.refuse(w, RefusedSessions, err)
 		return
 	}
 	defer leave()
-	ctx, cancel := h.server.boundTo(r)
-	defer cancel()
 	f := &follower{tail: tail{h, session.id, stream, after}, w: w}
 	lost, err := f.tail.follow(ctx, f.write)
 	switch {

@@ -232,7 +232,7 @@ func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstor
 		request.Identity.issuer = request.Issuer
 	}
 	over := &exchange{identity: request.Identity, under: h.server.now(), address: request.Address, requestID: requestID(nil, body)}
-	leave, err := h.server.limiter.enter(clientKey(over), false)
+	leave, err := h.server.limiter.enter(clientKey(over), 1)
 	if err != nil {
 		h.server.refuse(w, RefusedBusy, err)
 		return

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -158,7 +159,7 @@ func isSessionless(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Ver
 
 // stream serves what has no body: a session's event stream and its end.
 func (s *Server) stream(w *response, r *http.Request, over *exchange) {
-	if err := s.limiter.allow(clientKey(over)); err != nil {
+	if err := s.limiter.allow(clientKey(over), 1); err != nil {
 		s.refuse(w, RefusedRate, err)
 		return
 	}
@@ -171,6 +172,9 @@ func (s *Server) stream(w *response, r *http.Request, over *exchange) {
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
 		return
+	}
+	if session != nil && r.Method == http.MethodGet {
+		defer session.listen()()
 	}
 	switch {
 	case session != nil && s.shared != nil && r.Method == http.MethodDelete:
@@ -209,7 +213,7 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, over *exchang
 
 func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	begin, key := time.Now(), clientKey(over)
-	if err := s.limiter.allow(key); err != nil {
+	if err := s.limiter.allow(key, 1); err != nil {
 		s.refuse(w, RefusedRate, err)
 		return
 	}
@@ -217,28 +221,46 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	if !ok {
 		return
 	}
+	size := plainSize
 	call, ok := parsePlainCall(body)
-	if !ok && !checkJSON(w, body) {
-		s.options.Observer.RequestRefused(RefusedInvalid)
-		return
+	if !ok {
+		if size, ok = s.checkMessages(w, r, body); !ok {
+			return
+		}
+		if err := s.limiter.allow(key, size.messages-1); err != nil {
+			s.refuse(w, RefusedRate, err)
+			return
+		}
 	}
 	over.requestID = requestID(call, body)
 	listen := r.Header.Get("Mcp-Method") == methodListen && isSessionless(r)
-	leave, err := s.limiter.enter(key, listen)
-	if err != nil {
-		if isSessionless(r) || envelopeOf(body).isCall() {
-			s.refuse(w, RefusedBusy, err)
+	if listen {
+		ctx, end := context.WithCancel(r.Context())
+		defer end()
+		r = r.WithContext(ctx)
+		leave, err := s.limiter.enterStream(key, end)
+		if err != nil {
+			s.refuse(w, RefusedSessions, err)
 			return
 		}
-		leave = func() {} // a notification may be what cancels a call
+		defer leave()
+	} else {
+		leave, err := s.limiter.enter(key, max(1, size.calls))
+		if err != nil {
+			if isSessionless(r) || size.calls > 0 {
+				s.refuse(w, RefusedBusy, err)
+				return
+			}
+			leave = func() {} // a notification may be what cancels a call
+		}
+		defer leave()
 	}
-	defer leave()
 	defer s.observed(isSessionless(r), call, body, begin)
 	if isSessionless(r) {
 		s.postSessionless(w, r, over, call, body, listen)
 		return
 	}
-	s.postSession(w, r, over, call, body)
+	s.postSession(w, r, over, call, body, size.batch)
 }
 
 func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, listen bool) {
@@ -269,9 +291,13 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, body [
 	s.modernJSON.ServeHTTP(w, r)
 }
 
-func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte) {
+func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, batch bool) {
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
+		return
+	}
+	if batch && session != nil && !session.takesBatches(r.Header) {
+		s.refuseMessage(w, jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, noBatches)
 		return
 	}
 	session.enter()
@@ -286,11 +312,9 @@ func (s *Server) postSession(w *response, r *http.Request, over *exchange, call 
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if session == nil {
-		end, ok := s.open(w, r, body)
-		if !ok {
+		if !s.opens(w, r, body) {
 			return
 		}
-		defer end()
 		if s.shared != nil {
 			s.shared.naming.serve(s.legacy, crand.Text(), w, r)
 			return
@@ -303,38 +327,22 @@ func (s *Server) postSession(w *response, r *http.Request, over *exchange, call 
 	}
 }
 
-// open admits a request that comes without a session: one that opens it. end must be called after it.
-func (s *Server) open(w http.ResponseWriter, r *http.Request, body []byte) (end func(), ok bool) {
+// opens reports whether a request that comes without a session opens one, and answers it otherwise.
+func (s *Server) opens(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	message := envelopeOf(body)
-	if message.Method != "initialize" {
-		if bytes.Contains(body, []byte(`"`+mcp.MetaKeyProtocolVersion+`"`)) {
-			s.modern.ServeHTTP(w, r) // it knows how to say which header is missing
-			return nil, false
+	if message.Method == "initialize" {
+		if len(body) > maxOpening {
+			writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidParams, "What the client says of itself is larger than 64 KiB.")
 		}
-		writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidRequest,
-			`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
-		return nil, false
+		return len(body) <= maxOpening
 	}
-	full := false
-	if s.shared != nil {
-		var err error
-		if full, err = s.shared.full(r.Context()); err != nil {
-			s.shared.unreachable(w, err)
-			return nil, false
-		}
+	if bytes.Contains(body, []byte(`"`+mcp.MetaKeyProtocolVersion+`"`)) {
+		s.modern.ServeHTTP(w, r) // it knows how to say which header is missing
+		return false
 	}
-	s.opening.Lock()
-	defer s.opening.Unlock()
-	if full || s.pending+s.sessions.count() >= s.now().Limits.Sessions {
-		s.refuse(w, RefusedSessions, &busyError{reason: "all sessions are in use; try again later", retry: time.Minute, everyone: true})
-		return nil, false
-	}
-	s.pending++
-	return func() {
-		s.opening.Lock()
-		defer s.opening.Unlock()
-		s.pending--
-	}, true
+	writeError(w, http.StatusBadRequest, message.id(), jsonrpc.CodeInvalidRequest,
+		`Send "initialize" first, and then its Mcp-Session-Id header with every request.`)
+	return false
 }
 
 // untilExpiry ends a stream when the token that opened it expires.
@@ -346,10 +354,14 @@ func (l *live) untilExpiry(r *http.Request, identity *Identity) (*http.Request, 
 	return r.WithContext(ctx), cancel
 }
 
-// clientKey tells clients apart for the limits.
+// clientKey tells clients apart for the limits. Whoever has one address of IPv6 has the 2^64 of its network.
 func clientKey(over *exchange) string {
 	if over.identity != nil {
 		return "user " + over.identity.key()
+	}
+	if address, err := netip.ParseAddr(over.address); err == nil && address.Is6() && !address.Is4In6() {
+		network, _ := address.WithZone("").Prefix(64) // it has that many bits
+		return "address " + network.String()
 	}
 	return "address " + over.address
 }

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ type limiter struct {
 	mu      sync.Mutex
 	clients map[string]*client
 	calls   int
-	streams int
+	// streams are the open ones, oldest first.
+	streams []*openListen
 	// idle is closed when calls reaches zero, and nil while nobody waits for that.
 	idle chan struct{}
 	// sweepAt is how many clients there may be before those that use nothing are forgotten.
@@ -27,8 +29,14 @@ type limiter struct {
 
 // client is what one client uses.
 type client struct {
-	rate  *rate.Limiter
-	calls int
+	rate           *rate.Limiter
+	calls, streams int
+}
+
+// openListen is a subscription stream. end ends it.
+type openListen struct {
+	client *client
+	end    func()
 }
 
 const minSweep = 4096
@@ -48,12 +56,15 @@ func (l *limiter) set(limits Limits) {
 	}
 }
 
-// allow counts a request against the client's rate. Its error is a *busyError.
-func (l *limiter) allow(key string) error {
+// allow counts n messages against the client's rate. Its error is a *busyError.
+func (l *limiter) allow(key string, n int) error {
 	l.mu.Lock()
 	c := l.client(key)
 	l.mu.Unlock()
-	reservation := c.rate.Reserve()
+	reservation := c.rate.ReserveN(time.Now(), n)
+	if !reservation.OK() {
+		return &busyError{reason: fmt.Sprintf("%d messages at once are more than the %d that are taken: send fewer", n, c.rate.Burst()), retry: time.Second}
+	}
 	wait := reservation.Delay()
 	if wait == 0 {
 		return nil
@@ -65,54 +76,93 @@ func (l *limiter) allow(key string) error {
 	}
 }
 
-// enter counts a request in flight, or with stream a subscription stream, until leave is called, which it must be once. Its
-// error is a *busyError.
-func (l *limiter) enter(key string, stream bool) (leave func(), err error) {
+// enter counts n requests in flight until leave is called, which it must be once. Its error is a *busyError.
+func (l *limiter) enter(key string, n int) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if stream {
-		return l.enterStream()
-	}
 	c := l.client(key)
 	switch {
-	case l.calls >= l.limits.Calls:
+	case l.calls+n > l.limits.Calls:
 		return nil, &busyError{
 			reason:   fmt.Sprintf("the server is busy: %d requests are in flight already; try again later", l.calls),
 			retry:    time.Second,
 			everyone: true,
 		}
-	case c.calls >= l.limits.CallsPerClient:
+	case n > 1 && c.calls+n > l.limits.CallsPerClient:
+		return nil, &busyError{
+			reason: fmt.Sprintf("the batch has %d requests, and %d of yours are in flight: at most %d may be at once, so send fewer; nothing of the batch was done",
+				n, c.calls, l.limits.CallsPerClient),
+			retry: time.Second,
+		}
+	case c.calls+n > l.limits.CallsPerClient:
 		return nil, &busyError{
 			reason: fmt.Sprintf("%d of your requests are in flight already: wait for some of them", c.calls),
 			retry:  time.Second,
 		}
 	}
-	l.calls++
-	c.calls++
-	return func() { l.leave(c) }, nil
+	l.calls += n
+	c.calls += n
+	return func() { l.leave(c, n) }, nil
 }
 
-func (l *limiter) enterStream() (leave func(), err error) {
-	if l.streams >= l.limits.Sessions {
+// enterStream counts a subscription stream until leave is called, which it must be once. Its error is a *busyError. When all streams are
+// in use, the oldest of the client with most of them is ended for a client that has fewer; end is called for that, with locks held.
+func (l *limiter) enterStream(key string, end func()) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.client(key)
+	if c.streams >= l.limits.SessionsPerClient {
 		return nil, &busyError{
-			reason:   fmt.Sprintf("%d streams are open already; try again later", l.streams),
+			reason: fmt.Sprintf("%d of your streams are open already: close some of them", c.streams),
+			retry:  time.Minute,
+		}
+	}
+	stream := &openListen{c, end}
+	if len(l.streams) >= l.limits.Sessions && !l.endStreamFor(c) {
+		return nil, &busyError{
+			reason:   fmt.Sprintf("%d streams are open already; try again later", len(l.streams)),
 			retry:    time.Minute,
 			everyone: true,
 		}
 	}
-	l.streams++
+	c.streams++
+	l.streams = append(l.streams, stream)
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.streams--
+		l.removeStream(stream)
 	}, nil
 }
 
-func (l *limiter) leave(c *client) {
+// endStreamFor ends a stream of the client with most of them, and reports false if none has more than c would have.
+func (l *limiter) endStreamFor(c *client) bool {
+	var oldest *openListen
+	for _, stream := range l.streams {
+		if oldest == nil || stream.client.streams > oldest.client.streams {
+			oldest = stream
+		}
+	}
+	if oldest == nil || oldest.client.streams <= c.streams+1 {
+		return false
+	}
+	l.removeStream(oldest)
+	oldest.end()
+	return true
+}
+
+// removeStream forgets a stream if it is counted.
+func (l *limiter) removeStream(stream *openListen) {
+	if i := slices.Index(l.streams, stream); i >= 0 {
+		l.streams = slices.Delete(l.streams, i, i+1)
+		stream.client.streams--
+	}
+}
+
+func (l *limiter) leave(c *client, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls--
-	c.calls--
+	l.calls -= n
+	c.calls -= n
 	if l.calls == 0 && l.idle != nil {
 		close(l.idle)
 		l.idle = nil
@@ -135,7 +185,7 @@ func (l *limiter) client(key string) *client {
 // sweep forgets clients that are indistinguishable from new ones.
 func (l *limiter) sweep() {
 	for key, c := range l.clients {
-		if c.calls == 0 && c.rate.Tokens() >= float64(l.limits.Burst) {
+		if c.calls == 0 && c.streams == 0 && c.rate.Tokens() >= float64(l.limits.Burst) {
 			delete(l.clients, key)
 		}
 	}

@@ -22,10 +22,13 @@ import (
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(Limits{Sessions: 1, Calls: 3, CallsPerClient: 2, Rate: 2, Burst: 4})
+		l := newLimiter(Limits{Sessions: 1, SessionsPerClient: 1, Calls: 3, CallsPerClient: 2, Rate: 2, Burst: 4})
 		enter := func(key string, stream bool) (leave func(), everyone bool) {
 			t.Helper()
-			leave, err := l.enter(key, stream)
+			leave, err := l.enter(key, 1)
+			if stream {
+				leave, err = l.enterStream(key, func() { t.Error("a stream is ended for one that gains nothing") })
+			}
 			if busy, ok := errors.AsType[*busyError](err); ok {
 				return nil, busy.everyone
 			}
@@ -58,19 +61,19 @@ func TestLimiter(t *testing.T) {
 		}
 
 		for i := range 4 {
-			if err := l.allow("a"); err != nil {
+			if err := l.allow("a", 1); err != nil {
 				t.Errorf("request %d of a burst of 4: %v", i, err)
 			}
 		}
-		err := l.allow("a")
+		err := l.allow("a", 1)
 		if busy, ok := errors.AsType[*busyError](err); !ok || busy.retry != 500*time.Millisecond {
 			t.Errorf("request 5: %v", err)
 		}
-		if err := l.allow("b"); err != nil {
+		if err := l.allow("b", 1); err != nil {
 			t.Errorf("another client: %v", err)
 		}
 		time.Sleep(500 * time.Millisecond)
-		if err := l.allow("a"); err != nil {
+		if err := l.allow("a", 1); err != nil {
 			t.Errorf("after the wait: %v", err)
 		}
 	})
@@ -80,47 +83,19 @@ func TestLimiterForgets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(Limits{Calls: 10, CallsPerClient: 10, Rate: 1, Burst: 1})
-		busy, err := l.enter("busy", false)
+		busy, err := l.enter("busy", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range minSweep - 1 {
-			l.allow(fmt.Sprint(i))
+			l.allow(fmt.Sprint(i), 1)
 		}
 		time.Sleep(time.Hour)
-		l.allow("one more")
+		l.allow("one more", 1)
 		if len(l.clients) != 2 {
 			t.Errorf("%d clients are remembered, want the busy one and the new one", len(l.clients))
 		}
 		busy()
-	})
-}
-
-func TestSessionsAreLimited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, offer(t, serveEverything, "x"), nil, &Options{Limits: Limits{Sessions: 2, SessionIdle: time.Minute}})
-		h := s.Handler()
-		list := func(id string) int {
-			return do(h, post(withSessions, message(withSessions, 1, "tools/list", `{}`), "Mcp-Session-Id", id)).Code
-		}
-		first, second := openSession(t, h), openSession(t, h)
-		w := do(h, post(withSessions, initialize(withSessions)))
-		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "60" || answerOf(t, w).Error.Code != codeBusy {
-			t.Errorf("third session: %d %v %s", w.Code, w.Header(), w.Body)
-		}
-		time.Sleep(50 * time.Second)
-		if code := list(first); code != http.StatusOK {
-			t.Errorf("a session after 50s: %d", code)
-		}
-		time.Sleep(50 * time.Second)
-		if code := list(second); code != http.StatusNotFound {
-			t.Errorf("a session idle for 100s: %d, want 404", code)
-		}
-		if code := list(first); code != http.StatusOK {
-			t.Errorf("a session idle for 50s: %d", code)
-		}
-		openSession(t, h)
 	})
 }
 

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // readTimeout bounds the reading of one request's body.
@@ -37,15 +38,6 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 	return body, true
 }
 
-// checkJSON answers what is not JSON and returns false.
-func checkJSON(w http.ResponseWriter, body []byte) bool {
-	if json.Valid(body) {
-		return true
-	}
-	writeError(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.CodeParseError, "The message is not valid JSON.")
-	return false
-}
-
 // decodeName decodes the Mcp-Name header, which holds names beyond printable ASCII in Base64 (MCP 2026-07-28, transports,
 // standard headers).
 func decodeName(h http.Header) error {
@@ -66,18 +58,14 @@ func decodeName(h http.Header) error {
 type envelope struct {
 	ID     any    `json:"id"`
 	Method string `json:"method"`
-	batch  bool
 }
 
-func envelopeOf(body []byte) envelope {
-	var e envelope
-	if err := json.Unmarshal(body, &e); err != nil {
-		return envelope{batch: true}
+func envelopeOf(body []byte) (e envelope) {
+	if strictjson.Unmarshal(body, &e) != nil {
+		return envelope{}
 	}
 	return e
 }
-
-func (e envelope) isCall() bool { return e.batch || e.Method != "" && e.ID != nil }
 
 func (e envelope) id() jsonrpc.ID {
 	id, err := jsonrpc.MakeID(e.ID)

@@ -34,9 +34,9 @@ const (
 	RefusedAuth     = "auth"     // it has no valid token, or one without the right
 	RefusedRate     = "rate"     // its client sends too many
 	RefusedBusy     = "busy"     // too many are in flight
-	RefusedSessions = "sessions" // too many sessions are open
+	RefusedSessions = "sessions" // too many subscription streams are open
 	RefusedSize     = "size"     // its message is too large
-	RefusedInvalid  = "invalid"  // its message is no JSON, or did not arrive whole
+	RefusedInvalid  = "invalid"  // its message is no JSON-RPC, or did not arrive whole
 	RefusedDraining = "draining" // the server is shutting down
 )
 
@@ -101,7 +101,7 @@ type Load struct {
 // Load tells what the server does now.
 func (s *Server) Load() Load {
 	s.limiter.mu.Lock()
-	load := Load{Requests: s.limiter.calls, Streams: s.limiter.streams}
+	load := Load{Requests: s.limiter.calls, Streams: len(s.limiter.streams)}
 	s.limiter.mu.Unlock()
 	load.Sessions = s.sessions.count()
 	return load

@@ -58,8 +58,9 @@ type Options struct {
 // the other end of stdio.
 type Limits struct {
 	// Sessions is the most sessions (up to MCP 2025-11-25), of all replicas together, and the most subscription streams of this one (from
-	// 2026-07-28), with those that go on here from another replica. Zero means 1,000.
-	Sessions int
+	// 2026-07-28), with those that go on here from another replica. SessionsPerClient is how many of each one client may have. A session
+	// beyond a limit ends another one: see sessions.makeRoom. Zero means 1,024, and half of Sessions.
+	Sessions, SessionsPerClient int
 	// SessionIdle ends a session without requests. Zero means 30 min.
 	SessionIdle time.Duration
 	// Message is the largest message from a client, in bytes. Zero means 4 MiB.
@@ -94,7 +95,8 @@ func (o *Options) withDefaults() (Options, error) {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Sessions = cmp.Or(l.Sessions, 1000)
+	l.Sessions = cmp.Or(l.Sessions, 1024)
+	l.SessionsPerClient = cmp.Or(l.SessionsPerClient, max(1, l.Sessions/2))
 	l.SessionIdle = cmp.Or(l.SessionIdle, 30*time.Minute)
 	l.Message = cmp.Or(l.Message, 4<<20)
 	l.Calls = cmp.Or(l.Calls, 1024)
@@ -110,6 +112,7 @@ func (o *Options) check() error {
 		"keep-alive interval":     int64(o.KeepAlive),
 		"grace":                   int64(o.Grace),
 		"limit of sessions":       int64(o.Limits.Sessions),
+		"sessions of one client":  int64(o.Limits.SessionsPerClient),
 		"idle time of a session":  int64(o.Limits.SessionIdle),
 		"size of a message":       o.Limits.Message,
 		"limit of calls":          int64(o.Limits.Calls),

@@ -25,7 +25,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}()
 		defer s.observedStdio(method, req, time.Now())
-		leave, err := s.enterStdio(method, req)
+		ctx, leave, err := s.enterStdio(ctx, method, req)
 		if err != nil {
 			return nil, err
 		}
@@ -160,17 +160,26 @@ func orError[R mcp.Result](result R, err error) (mcp.Result, error) {
 }
 
 // enterStdio holds a request over stdio against the limits; those over HTTP have been, before they were decoded.
-func (s *Server) enterStdio(method string, req mcp.Request) (leave func(), err error) {
+func (s *Server) enterStdio(ctx context.Context, method string, req mcp.Request) (context.Context, func(), error) {
 	if exchangeOf(req.GetExtra()) != nil || isNotification(method) {
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
-	if err = s.limiter.allow("stdio"); err == nil {
-		leave, err = s.limiter.enter("stdio", method == methodListen)
+	ctx, cancel := context.WithCancel(ctx)
+	var leave func()
+	err := s.limiter.allow("stdio", 1)
+	if err == nil && method == methodListen {
+		leave, err = s.limiter.enterStream("stdio", cancel)
+	} else if err == nil {
+		leave, err = s.limiter.enter("stdio", 1)
 	}
+	if err == nil {
+		return ctx, func() { cancel(); leave() }, nil
+	}
+	cancel()
 	if busy, ok := errors.AsType[*busyError](err); ok {
-		return nil, &jsonrpc.Error{Code: codeBusy, Message: busy.reason}
+		err = &jsonrpc.Error{Code: codeBusy, Message: busy.reason}
 	}
-	return leave, err
+	return ctx, nil, err
 }
 
 func isNotification(method string) bool {

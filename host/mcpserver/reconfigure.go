@@ -63,7 +63,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 		before := s.live.Swap(next)
 		before.revoke()
 		s.limiter.set(next.Limits)
-		s.sessions.set(next.Limits.SessionIdle)
+		s.sessions.set(next.Limits)
 		if before.Language != next.Language {
 			s.mirror.again()
 		}

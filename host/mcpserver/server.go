@@ -56,9 +56,6 @@ type Server struct {
 	talks talks
 	// stdio are the connections being served over stdio.
 	stdio stdioConns
-	// opening serialises the check of how many sessions there are.
-	opening sync.Mutex
-	pending int
 }
 
 // New returns a Server that offers what c holds, also after changes, and passes calls to calls. It fails if an option is out of
@@ -76,7 +73,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
-	s.sessions = newSessions(filled.Limits.SessionIdle)
+	s.sessions = newSessions(filled.Limits)
 	implementation := &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version}
 	if s.info, err = json.Marshal(implementation); err != nil {
 		return nil, err

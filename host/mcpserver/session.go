@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -13,17 +14,22 @@ import (
 
 // sessions are the open sessions over HTTP. The SDK has a table of its own, which it does not show; this one knows which sessions
 // there are, whose they are, and which of their calls the SDK has not seen. It ends sessions that are idle: to the SDK a session
-// looks idle whose calls are answered without it.
+// looks idle whose calls are answered without it. It also ends sessions to make room for new ones.
 type sessions struct {
 	// mu guards what follows and the fields of each session that change.
-	mu   sync.Mutex
-	idle time.Duration
-	byID map[string]*session
+	mu     sync.Mutex
+	limits Limits
+	byID   map[string]*session
+	// clients counts the sessions of each client, by clientKey.
+	clients map[string]int
 	// byKey finds those of all replicas by their keys in the store; nil where there is none.
 	byKey map[string]*session
 	// closing are those whose SDK's session is being closed, by ID, until it is: only then can there be another one of the same ID.
 	closing map[string]chan struct{}
 }
+
+// maxOpening is the most bytes of an initialize request: its parameters are kept with the session.
+const maxOpening = 64 << 10
 
 // session is one session. What changes in it is guarded by the table.
 type session struct {
@@ -36,6 +42,8 @@ type session struct {
 	owner    string
 	identity *Identity
 	address  string
+	// clientKey is the client's whose limit the session counts against.
+	clientKey string
 	// reviving is held while the SDK's session is made, or made another. level is that of logging/setLevel.
 	reviving sync.Mutex
 	level    string
@@ -46,25 +54,27 @@ type session struct {
 	// capabilities are its client's; they may be nil.
 	capabilities *mcp.ClientCapabilities
 
-	requests int
-	lastUsed time.Time
-	ending   *time.Timer
+	// requests are in flight, streams open.
+	requests, streams int
+	lastUsed          time.Time
+	ending            *time.Timer
 	// calls are those in flight that the SDK has not seen.
 	calls map[jsonrpc.ID]context.CancelFunc
 }
 
-func newSessions(idle time.Duration) *sessions {
-	return &sessions{idle: idle, byID: map[string]*session{}, closing: map[string]chan struct{}{}}
+func newSessions(limits Limits) *sessions {
+	return &sessions{limits: limits, byID: map[string]*session{}, clients: map[string]int{}, closing: map[string]chan struct{}{}}
 }
 
-// set changes when sessions end that are idle, of those in use from now on.
-func (t *sessions) set(idle time.Duration) {
+// set puts other limits in force, for sessions that are used or opened from now on.
+func (t *sessions) set(limits Limits) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.idle = idle
+	t.limits = limits
 }
 
-// add takes in a session that was opened with these parameters.
+// add registers a session that was opened with these parameters. Where there is no store of all replicas, it ends other sessions if there
+// are too many.
 func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +82,7 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 		return s
 	}
 	s := &session{
-		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address,
+		table: t, id: id, owner: over.owner(), identity: over.identity, address: over.address, clientKey: clientKey(over),
 		client: opened.ClientInfo, version: opened.ProtocolVersion, capabilities: opened.Capabilities,
 		lastUsed: time.Now(), calls: map[jsonrpc.ID]context.CancelFunc{},
 	}
@@ -80,9 +90,66 @@ func (t *sessions) add(id string, opened *mcp.InitializeParams, over *exchange) 
 		s.key = sessionstore.Key(id)
 		t.byKey[s.key] = s
 	}
-	s.ending = time.AfterFunc(t.idle, s.expire)
+	s.ending = time.AfterFunc(t.limits.SessionIdle, s.expire)
 	t.byID[id] = s
+	t.clients[s.clientKey]++
+	if t.byKey == nil {
+		t.makeRoom(s)
+	}
 	return s
+}
+
+// makeRoom ends sessions until there are no more than there may be: first sessions of the client that has opened newest, then sessions of
+// whichever client has most. newest itself stays. The caller holds mu.
+func (t *sessions) makeRoom(newest *session) {
+	for {
+		var least *session
+		switch {
+		case t.clients[newest.clientKey] > t.limits.SessionsPerClient:
+			least = t.leastUsed(func(s *session) bool { return s != newest && s.clientKey == newest.clientKey })
+		case len(t.byID) > t.limits.Sessions:
+			most := 0
+			for _, n := range t.clients {
+				most = max(most, n)
+			}
+			least = t.leastUsed(func(s *session) bool { return s != newest && t.clients[s.clientKey] == most })
+		}
+		if least == nil {
+			return
+		}
+		t.forget(least)
+		go t.close(least) // it waits for the requests in flight
+	}
+}
+
+// leastUsed is the session that was used longest ago, among those without requests and streams if there are any, then among those without
+// requests.
+func (t *sessions) leastUsed(among func(*session) bool) (least *session) {
+	for _, s := range t.byID {
+		if among(s) && (least == nil || cmp.Or(cmp.Compare(s.use(), least.use()), s.lastUsed.Compare(least.lastUsed)) < 0) {
+			least = s
+		}
+	}
+	return least
+}
+
+// use ranks sessions by what they are used for at the moment: nothing, a stream, or a request. The caller holds the table's mu.
+func (s *session) use() int {
+	switch {
+	case s.requests > 0:
+		return 2
+	case s.streams > 0:
+		return 1
+	}
+	return 0
+}
+
+// inUse reports whether the session with this key in the store has requests or streams here.
+func (t *sessions) inUse(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.byKey[key]
+	return s != nil && s.use() > 0
 }
 
 // attach gives a session the SDK's, and reports false if it has ended meanwhile.
@@ -110,8 +177,8 @@ func (t *sessions) byStoreKey(key string) *session {
 	return t.byKey[key]
 }
 
-// keys are those of the sessions that have been used since then, and of all.
-func (t *sessions) keys(since time.Time) (used, known []string) {
+// keys are those of the sessions that have been used since then, that have requests or streams now, and of all.
+func (t *sessions) keys(since time.Time) (used, held, known []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, s := range t.byKey {
@@ -119,8 +186,11 @@ func (t *sessions) keys(since time.Time) (used, known []string) {
 		if s.requests > 0 || !s.lastUsed.Before(since) {
 			used = append(used, key)
 		}
+		if s.use() > 0 {
+			held = append(held, key)
+		}
 	}
-	return used, known
+	return used, held, known
 }
 
 // drop forgets a session that has ended elsewhere. It may be nil.
@@ -203,6 +273,19 @@ func (s *session) leave() {
 	s.lastUsed = time.Now()
 }
 
+// listen marks that the session has an open stream, until the returned function is called.
+func (s *session) listen() (end func()) {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	s.streams++
+	return func() {
+		s.table.mu.Lock()
+		defer s.table.mu.Unlock()
+		s.streams--
+		s.lastUsed = time.Now()
+	}
+}
+
 // remove forgets a session that its owner ends.
 func (t *sessions) remove(id, owner string) {
 	t.mu.Lock()
@@ -226,6 +309,9 @@ func (t *sessions) forget(s *session) {
 	s.ending.Stop()
 	delete(t.byID, s.id)
 	delete(t.byKey, s.key)
+	if t.clients[s.clientKey]--; t.clients[s.clientKey] == 0 {
+		delete(t.clients, s.clientKey)
+	}
 	if s.sdk != nil && t.byKey != nil {
 		t.closing[s.id] = make(chan struct{})
 	}
@@ -244,7 +330,7 @@ func (s *session) isExpired() bool {
 	if s.table.byID[s.id] != s {
 		return false // it has been forgotten meanwhile
 	}
-	rest := s.table.idle
+	rest := s.table.limits.SessionIdle
 	if s.requests == 0 {
 		rest -= time.Since(s.lastUsed)
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
@@ -102,19 +101,20 @@ func (h *shared) find(ctx context.Context, id string, over *exchange) (*session,
 	return h.server.sessions.add(id, opened, over), nil
 }
 
-// maxOpening is the most bytes of initialize's parameters that are kept.
-const maxOpening = 64 << 10
-
-// add keeps a session that has been initialized here.
+// add keeps a session that has been initialized here, and ends others if there are too many.
 func (h *shared) add(ctx context.Context, sdk *mcp.ServerSession, over *exchange) error {
 	opening, err := json.Marshal(sdk.InitializeParams())
 	if err != nil {
 		return err
 	}
-	if len(opening) > maxOpening {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "what the client says of itself is larger than 64 KiB"}
+	limits := h.server.now().Limits
+	ended, err := h.store.Add(ctx, &sessionstore.Session{
+		Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()), Client: sessionstore.Key(clientKey(over)), Opening: opening,
+	}, &sessionstore.Limits{Sessions: limits.Sessions, PerClient: limits.SessionsPerClient, InUse: h.server.sessions.inUse})
+	for _, key := range ended {
+		h.server.sessions.drop(h.server.sessions.byStoreKey(key))
 	}
-	return h.store.Add(ctx, &sessionstore.Session{Key: sessionstore.Key(sdk.ID()), Owner: sessionstore.Key(over.owner()), Opening: opening})
+	return err
 }
 
 // end ends a session everywhere.
@@ -131,14 +131,6 @@ func (h *shared) end(w http.ResponseWriter, r *http.Request, session *session) {
 func (h *shared) unreachable(w http.ResponseWriter, err error) {
 	h.server.options.Logger.Warn("a session cannot be looked up", "err", err)
 	h.server.refuse(w, RefusedBusy, &busyError{reason: "sessions cannot be looked up at the moment; try again later", retry: time.Second, everyone: true})
-}
-
-// full reports whether there are as many sessions as there may be.
-func (h *shared) full(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookupTime)
-	defer cancel()
-	n, err := h.store.Count(ctx)
-	return n >= h.server.now().Limits.Sessions, err
 }
 
 // note keeps what a request that has succeeded has changed of its session.
@@ -158,7 +150,7 @@ func (h *shared) note(ctx context.Context, req mcp.Request) error {
 
 // tend tells the store which sessions are in use, and ends those here that have ended elsewhere, should mail have been lost.
 func (h *shared) tend() {
-	ticker := time.NewTicker(min(30*time.Second, h.server.options.Limits.SessionIdle/4))
+	ticker := time.NewTicker(min(sessionstore.Held/3, h.server.options.Limits.SessionIdle/4))
 	defer ticker.Stop()
 	since := time.Now()
 	for {
@@ -168,8 +160,8 @@ func (h *shared) tend() {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		used, known := h.server.sessions.keys(since)
-		ended, err := h.store.Touch(h.ctx, used, known)
+		used, held, known := h.server.sessions.keys(since)
+		ended, err := h.store.Touch(h.ctx, used, held, known)
 		if err != nil {
 			continue // the next time tells of more
 		}

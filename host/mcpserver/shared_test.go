@@ -538,7 +538,7 @@ func TestBatchOfAnswers(t *testing.T) {
 func TestFollowersAreLimited(t *testing.T) {
 	t.Parallel()
 	entered, letGo := make(chan struct{}), make(chan struct{})
-	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, letGo), func(o *Options) { o.Limits.Sessions = 2 })
+	f := newFleet(t, offer(t, serveEverything, "look"), blocked(entered, letGo), func(o *Options) { o.Limits.SessionsPerClient = 2 })
 	a, b := f.replicas[0], f.replicas[1]
 	id := a.initialize(t, "{}")
 	stream := readEvents(t, a.open(t, http.MethodPost, id, message(withSessions, 7, "tools/call", `{"name":"look","_meta":{"progressToken":1}}`)))
@@ -547,7 +547,7 @@ func TestFollowersAreLimited(t *testing.T) {
 	for range 2 {
 		readEvents(t, b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last))
 	}
-	if response := b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last); response.StatusCode != http.StatusServiceUnavailable {
+	if response := b.open(t, http.MethodGet, id, "", "Last-Event-ID", stream.last); response.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("%d", response.StatusCode)
 	}
 	close(letGo)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // ServeStdio serves one client that writes a JSON-RPC message per line to in and reads such lines from out, until in ends, ctx
@@ -215,17 +216,21 @@ func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	refuse := func(id jsonrpc.ID, code int64, text string) (jsonrpc.Message, *jsonrpc.Response) {
 		return nil, &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}}
 	}
+	var invalid error
+	if !l.long {
+		invalid = strictjson.Check(l.data)
+	}
 	switch {
 	case l.long:
 		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is longer than the server takes")
-	case !json.Valid(l.data):
-		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is not valid JSON")
+	case invalid != nil:
+		return refuse(jsonrpc.ID{}, jsonrpc.CodeParseError, "the line is not valid JSON: "+invalid.Error())
 	case bytes.HasPrefix(bytes.TrimSpace(l.data), []byte("[")):
 		return refuse(jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, "batches are not supported: send one message per line")
 	}
 	message, err := jsonrpc.DecodeMessage(l.data)
 	if err != nil {
-		return refuse(envelopeOf(l.data).id(), jsonrpc.CodeInvalidRequest, "the line is not a JSON-RPC 2.0 message")
+		return refuse(envelopeOf(l.data).id(), jsonrpc.CodeInvalidRequest, "the line "+noMessage)
 	}
 	return message, nil
 }

@@ -61,26 +61,31 @@ func TestMalformedLines(t *testing.T) {
 	tests := map[string]string{
 		"not JSON": `
 			> this is no JSON
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON"}}
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: byte 1: invalid character 'h' in literal true (expecting 'r')"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"cut off": `
 			> {"jsonrpc":"2.0","id":1,"method":"ping"
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON"}}
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: it ends early"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"two messages in a line": `
 			> {"jsonrpc":"2.0","id":1,"method":"ping"} {"jsonrpc":"2.0","id":2,"method":"ping"}
-			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON"}}`,
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: something follows the value"}}`,
+		"a key twice": `
+			> {"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value has the key \"method\" twice"}}
+			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"to":"a","t\u006f":"b"}}}
+			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: the value at \"/params/arguments\" has the key \"to\" twice"}}`,
 		"JSON, but no message": `
 			> 42
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line is not a JSON-RPC 2.0 message"}}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + noMessage + `"}}
 			> {"id":7,"method":"ping"}
-			< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the line is not a JSON-RPC 2.0 message"}}
+			< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the line ` + noMessage + `"}}
 			> {"jsonrpc":"2.0","id":{},"method":"ping"}
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line is not a JSON-RPC 2.0 message"}}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + noMessage + `"}}
 			> {"jsonrpc":"2.0"}
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line is not a JSON-RPC 2.0 message"}}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + noMessage + `"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"batch": `
@@ -97,7 +102,7 @@ func TestMalformedLines(t *testing.T) {
 			> ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `
 			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"batches are not supported: send one message per line"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"x":`, 5000) + "1" + strings.Repeat("}", 5000) + `}
-			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the line is not a JSON-RPC 2.0 message"}}
+			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the line ` + noMessage + `"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"empty lines": `

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,8 +44,9 @@ type subscriptions struct {
 	dropping bool
 	telling  bool
 	closed   bool
-	// tellers are the resources that backends were asked to tell of, by topic.
-	tellers map[string]told
+	// watches are the resources that somebody has subscribed to, by topic; asked are those of which backends send notifications.
+	watches map[string]*watch
+	asked   int
 }
 
 // updater is what a Caller may also be: it tells which resources its calls change.
@@ -54,7 +56,7 @@ type updater interface {
 
 // newSubscriptions starts to watch what calls change. close ends that.
 func newSubscriptions(s *Server) *subscriptions {
-	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{}, queued: map[string]bool{}, foreign: map[string]bool{}, tellers: map[string]told{}}
+	t := &subscriptions{server: s, stop: func() {}, topics: map[*mcp.ServerSession]map[string]bool{}, queued: map[string]bool{}, foreign: map[string]bool{}, watches: map[string]*watch{}}
 	if calls, ok := s.calls.(updater); ok {
 		t.stop = calls.WatchUpdates(t.updated)
 	}
@@ -89,16 +91,16 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, unknownResource(uri)
 			}
 			req.Params.URI = topic(tenantOf(req.Extra), uri)
-			if err := t.add(req.Session, req.Params.URI, next); err != nil {
+			if err := t.add(req.Session, tenantOf(req.Extra), uri, next); err != nil {
 				return nil, err
 			}
-			t.watch(tenantOf(req.Extra), uri)
 		case *mcp.UnsubscribeRequest:
 			req.Params.URI = topic(tenantOf(req.Extra), req.Params.URI)
 			t.remove(req.Session, req.Params.URI)
 		case *mcp.SubscriptionsListenRequest:
 			if wanted := req.Params.Notifications; wanted != nil {
 				wanted.ResourceSubscriptions = t.agreed(tenantOf(req.Extra), wanted.ResourceSubscriptions)
+				defer t.disagree(wanted.ResourceSubscriptions) // next returns when the stream ends
 			}
 		}
 		return next(ctx, method, req)
@@ -108,14 +110,23 @@ func (t *subscriptions) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // agreed are the topics of those URIs that can be subscribed to. The client learns from the acknowledgement which these are (MCP
 // 2026-07-28, subscriptions).
 func (t *subscriptions) agreed(tenant string, uris []string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var topics []string
 	for _, uri := range uris[:min(len(uris), maxAsked)] {
-		if name := topic(tenant, uri); len(topics) < maxSubscriptions && t.accepts(uri) && !slices.Contains(topics, name) {
+		if name := topic(tenant, uri); !t.closed && len(topics) < maxSubscriptions && t.accepts(uri) && !slices.Contains(topics, name) {
 			topics = append(topics, name)
-			t.watch(tenant, uri)
+			t.subscribed(tenant, uri)
 		}
 	}
 	return topics
+}
+
+// disagree ends what agreed began.
+func (t *subscriptions) disagree(topics []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsubscribed(topics...)
 }
 
 func unknownResource(uri string) error {
@@ -127,11 +138,14 @@ func unknownResource(uri string) error {
 }
 
 // add notes a subscription of a session. What the SDK notes of it is undone when the session ends; unsubscribe leads there.
-func (t *subscriptions) add(session *mcp.ServerSession, topic string, unsubscribe mcp.MethodHandler) error {
+func (t *subscriptions) add(session *mcp.ServerSession, tenant, uri string, unsubscribe mcp.MethodHandler) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	topics := t.topics[session]
-	if t.closed || len(topics) >= maxSubscriptions && !topics[topic] {
+	topics, name := t.topics[session], topic(tenant, uri)
+	if topics[name] {
+		return nil
+	}
+	if t.closed || len(topics) >= maxSubscriptions {
 		return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("at most %d subscriptions are kept for a session: unsubscribe from some", maxSubscriptions)}
 	}
 	if topics == nil {
@@ -142,14 +156,18 @@ func (t *subscriptions) add(session *mcp.ServerSession, topic string, unsubscrib
 			t.forget(session, unsubscribe)
 		})
 	}
-	topics[topic] = true
+	topics[name] = true
+	t.subscribed(tenant, uri)
 	return nil
 }
 
 func (t *subscriptions) remove(session *mcp.ServerSession, topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.topics[session], topic)
+	if t.topics[session][topic] {
+		delete(t.topics[session], topic)
+		t.unsubscribed(topic)
+	}
 }
 
 // forget removes what is left of a session that has ended: the SDK keeps a topic that nobody unsubscribes from.
@@ -157,6 +175,7 @@ func (t *subscriptions) forget(session *mcp.ServerSession, unsubscribe mcp.Metho
 	t.mu.Lock()
 	topics := t.topics[session]
 	delete(t.topics, session)
+	t.unsubscribed(slices.Collect(maps.Keys(topics))...)
 	t.mu.Unlock()
 	for topic := range topics {
 		req := &mcp.UnsubscribeRequest{Session: session, Params: &mcp.UnsubscribeParams{URI: topic}}

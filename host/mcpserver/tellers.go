@@ -2,27 +2,55 @@ package mcpserver
 
 import "github.com/hako-run/hako/host/catalog"
 
-// maxTold bounds the resources of backends that are watched for subscribers, tenants counted apart.
-const maxTold = 4096
+// maxWatched bounds the resources of backends that are watched for subscribers, tenants counted apart.
+const maxWatched = 4096
 
-// told is a resource that its backend tells of.
-type told struct {
+// watch is a resource that somebody has subscribed to.
+type watch struct {
 	tenant, uri string
-	by          catalog.Teller
-	stop        func()
+	subscribers int
+	// by is the backend that was asked to send notifications of changes, until stop is called; nil if there is none.
+	by   catalog.Teller
+	stop func()
 }
 
-// watch asks the backend of a resource to tell of it, if that does not by itself: upstream servers have to be asked. It goes on until the
-// server ends, for clients come back.
-func (t *subscriptions) watch(tenant, uri string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// subscribed counts a subscriber of a topic, until unsubscribed is called. With the first one it asks the backend of the resource for
+// notifications, if that is one that has to be asked, as upstream servers are. The caller holds mu.
+func (t *subscriptions) subscribed(tenant, uri string) {
 	name := topic(tenant, uri)
-	if _, known := t.tellers[name]; t.closed || known || len(t.tellers) >= maxTold {
-		return
+	w := t.watches[name]
+	if w == nil {
+		w = &watch{tenant: tenant, uri: uri}
+		t.watches[name] = w
+		t.ask(w, t.teller(uri))
 	}
-	if by := t.teller(uri); by != nil {
-		t.tellers[name] = told{tenant, uri, by, by.Subscribe(uri, func() { t.updated(tenant, uri) })}
+	w.subscribers++
+}
+
+// unsubscribed ends the watch with its last subscriber. The caller holds mu.
+func (t *subscriptions) unsubscribed(topics ...string) {
+	for _, name := range topics {
+		w := t.watches[name]
+		if w == nil {
+			continue
+		}
+		if w.subscribers--; w.subscribers == 0 {
+			delete(t.watches, name)
+			t.ask(w, nil)
+		}
+	}
+}
+
+// ask has another backend send notifications, or none. The caller holds mu.
+func (t *subscriptions) ask(w *watch, by catalog.Teller) {
+	if w.by != nil {
+		w.stop()
+		w.by = nil
+		t.asked--
+	}
+	if by != nil && t.asked < maxWatched {
+		w.by, w.stop = by, by.Subscribe(w.uri, func() { t.updated(w.tenant, w.uri) })
+		t.asked++
 	}
 }
 
@@ -40,28 +68,23 @@ func (t *subscriptions) teller(uri string) catalog.Teller {
 	return nil
 }
 
-// unwatch has nobody told any more.
+// unwatch ends all watches.
 func (t *subscriptions) unwatch() {
 	t.mu.Lock()
-	list := t.tellers
-	t.tellers = nil
-	t.mu.Unlock()
-	for _, told := range list {
-		told.stop()
+	defer t.mu.Unlock()
+	for _, w := range t.watches {
+		t.ask(w, nil)
 	}
+	clear(t.watches)
 }
 
 // rewatch asks the backends that have taken the place of others.
 func (t *subscriptions) rewatch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, was := range t.tellers {
-		by := t.teller(was.uri)
-		if by == nil || by == was.by { // what has gone may come back
-			continue
+	for _, w := range t.watches {
+		if by := t.teller(w.uri); by != nil && by != w.by { // what has gone may come back
+			t.ask(w, by)
 		}
-		was.stop()
-		was.by, was.stop = by, by.Subscribe(was.uri, func() { t.updated(was.tenant, was.uri) })
-		t.tellers[name] = was
 	}
 }

@@ -22,7 +22,7 @@ func (r *results) sessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	server, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{Limits: mcpserver.Limits{Sessions: idleSessions, Rate: 100_000}})
+	server, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{Limits: mcpserver.Limits{Sessions: idleSessions, SessionsPerClient: idleSessions, Rate: 100_000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ var steps = []string{
 	CREATE TABLE mcp_mail (id TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, kind TEXT NOT NULL, session TEXT NOT NULL, body TEXT NOT NULL,
 		sent BIGINT NOT NULL);
 	CREATE INDEX mcp_mail_target ON mcp_mail (target)`,
+	`ALTER TABLE mcp_session ADD COLUMN client TEXT NOT NULL DEFAULT '';
+	ALTER TABLE mcp_session ADD COLUMN held BIGINT NOT NULL DEFAULT 0;
+	CREATE INDEX mcp_session_client ON mcp_session (client, used)`,
 }
 
 // New returns the sessions in s, whose process must have joined the replicas. Its error is s's.
@@ -54,6 +58,8 @@ type Session struct {
 	Key string
 	// Owner tells whose session it is.
 	Owner string
+	// Client tells whose limit it counts against. Find leaves it out.
+	Client string
 	// Opening are the parameters of initialize, Level is the one of logging/setLevel, or empty.
 	Opening json.RawMessage
 	Level   string
@@ -67,13 +73,85 @@ func Key(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Add keeps a new session.
-func (s *Store) Add(ctx context.Context, session *Session) error {
-	return s.update(ctx, func(tx *sql.Tx, now int64) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_session (id, owner, opening, level, used) VALUES ($1, $2, $3, $4, $5)",
-			session.Key, session.Owner, string(session.Opening), session.Level, now)
+// Limits are how many sessions there may be: of all clients, and of one.
+type Limits struct {
+	Sessions, PerClient int
+	// InUse reports sessions that this replica uses at the moment. They are ended last.
+	InUse func(key string) bool
+}
+
+// Held is how long a session counts as in use after a replica has said so in Touch.
+const Held = 90 * time.Second
+
+// Add keeps a new session. If there are more than limits allow, it ends others, tells the other replicas, and returns their keys: first
+// sessions of the same client, then of whichever client has most, each time the one that was used longest ago, and those in use last.
+func (s *Store) Add(ctx context.Context, session *Session, limits *Limits) (ended []string, err error) {
+	others, err := s.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.update(ctx, func(tx *sql.Tx, now int64) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO mcp_session (id, owner, client, opening, level, used) VALUES ($1, $2, $3, $4, $5, $6)",
+			session.Key, session.Owner, session.Client, string(session.Opening), session.Level, now)
+		if err == nil {
+			ended, err = makeRoom(ctx, tx, now, session, limits)
+		}
+		for _, key := range ended {
+			err = errors.Join(err, remove(ctx, tx, key), s.send(ctx, tx, now, others, Mail{Kind: Ended, Session: key}))
+		}
 		return err
 	})
+	return ended, err
+}
+
+// makeRoom returns the sessions that have to end for a new one.
+func makeRoom(ctx context.Context, tx *sql.Tx, now int64, session *Session, limits *Limits) ([]string, error) {
+	var own, all int
+	row := tx.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM mcp_session WHERE client = $1), (SELECT count(*) FROM mcp_session)", session.Client)
+	if err := row.Scan(&own, &all); err != nil {
+		return nil, err
+	}
+	if own > limits.PerClient {
+		return leastUsed(ctx, tx, now, session.Client, session.Key, own-limits.PerClient, limits.InUse)
+	}
+	if all <= limits.Sessions {
+		return nil, nil
+	}
+	var most string
+	row = tx.QueryRowContext(ctx, "SELECT client FROM mcp_session WHERE id <> $1 GROUP BY client ORDER BY count(*) DESC, min(used) LIMIT 1", session.Key)
+	if err := row.Scan(&most); errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return leastUsed(ctx, tx, now, most, session.Key, all-limits.Sessions, limits.InUse)
+}
+
+// maxEnded is how many sessions are ended for a new one, should the limits have become smaller.
+const maxEnded = 100
+
+// leastUsed returns n sessions of a client, or as many as there are, that are better ended than its others.
+func leastUsed(ctx context.Context, tx *sql.Tx, now int64, client, but string, n int, inUse func(string) bool) ([]string, error) {
+	keys, err := store.Select(ctx, tx, store.Column[string],
+		"SELECT id FROM mcp_session WHERE client = $1 AND id <> $2 ORDER BY CASE WHEN held > $3 THEN 1 ELSE 0 END, used", client, but, now)
+	slices.SortStableFunc(keys, func(a, b string) int {
+		switch used := inUse(a); {
+		case used == inUse(b):
+			return 0
+		case used:
+			return 1
+		}
+		return -1
+	})
+	return keys[:min(n, maxEnded, len(keys))], err
+}
+
+// remove removes a session and what belongs to it.
+func remove(ctx context.Context, tx *sql.Tx, key string) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM mcp_session WHERE id = $1", key); err != nil {
+		return err
+	}
+	return forget(ctx, tx, key)
 }
 
 // update is the store's Update with its clock's time, in Unix milliseconds.
@@ -178,17 +256,23 @@ func (s *Store) change(ctx context.Context, key, query string, args ...any) erro
 // maxKeys is how many sessions one statement names.
 const maxKeys = 500
 
-// Touch notes that used sessions have been used just now, and returns those of known that have ended.
-func (s *Store) Touch(ctx context.Context, used, known []string) (ended []string, err error) {
-	for chunk := range chunks(used) {
-		err := s.update(ctx, func(tx *sql.Tx, now int64) error {
-			list, args := named(chunk, now)
-			_, err := tx.ExecContext(ctx, "UPDATE mcp_session SET used = $1 WHERE id IN ("+list+")", args...)
-			return err
-		})
-		if err != nil {
-			return nil, err
+// Touch notes that used sessions have been used just now and that held ones are in use, and returns those of known that have ended.
+func (s *Store) Touch(ctx context.Context, used, held, known []string) (ended []string, err error) {
+	set := func(column string, keys []string, after time.Duration) error {
+		for chunk := range chunks(keys) {
+			err := s.update(ctx, func(tx *sql.Tx, now int64) error {
+				list, args := named(chunk, now+after.Milliseconds())
+				_, err := tx.ExecContext(ctx, "UPDATE mcp_session SET "+column+" = $1 WHERE id IN ("+list+")", args...)
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
+		return nil
+	}
+	if err := errors.Join(set("used", used, 0), set("held", held, Held)); err != nil {
+		return nil, err
 	}
 	for chunk := range chunks(known) {
 		there := map[string]bool{}

@@ -51,13 +51,24 @@ func check(t *testing.T, err error) {
 	}
 }
 
+// add adds a session and returns the keys of those that it ended. No limits mean large ones.
+func add(t *testing.T, s *Store, session *Session, limits *Limits) []string {
+	t.Helper()
+	if limits == nil {
+		limits = &Limits{Sessions: 1000, PerClient: 1000, InUse: func(string) bool { return false }}
+	}
+	ended, err := s.Add(t.Context(), session, limits)
+	check(t, err)
+	return ended
+}
+
 func TestSession(t *testing.T) {
 	t.Parallel()
 	places(t, func(t *testing.T, open func() *Store) {
 		a, b := open(), open()
 		ctx := t.Context()
 		key := Key("session")
-		check(t, a.Add(ctx, &Session{Key: key, Owner: Key("aki"), Opening: json.RawMessage(`{"x":1}`)}))
+		add(t, a, &Session{Key: key, Owner: Key("aki"), Opening: json.RawMessage(`{"x":1}`)}, nil)
 		check(t, b.SetLevel(ctx, key, "debug"))
 		check(t, b.Subscribe(ctx, key, "x://2"))
 		check(t, a.Subscribe(ctx, key, "x://1"))
@@ -85,6 +96,109 @@ func TestSession(t *testing.T) {
 	})
 }
 
+// TestHostileSessions: sessions beyond a limit end others, here and at other replicas, and refuse nobody.
+func TestHostileSessions(t *testing.T) {
+	t.Parallel()
+	nothing := func(string) bool { return false }
+	for name, attack := range map[string]func(t *testing.T, a, b *Store){
+		"a client ends its own, the longest idle one first": func(t *testing.T, a, b *Store) {
+			limits := &Limits{Sessions: 100, PerClient: 3, InUse: nothing}
+			add(t, a, &Session{Key: "other", Client: "two"}, limits)
+			age(t, a, "mcp_session", "used", time.Hour)
+			var all []string
+			for i := range 9 {
+				replica := []*Store{a, b}[i%2]
+				all = append(all, add(t, replica, &Session{Key: fmt.Sprint(i), Client: "one"}, limits)...)
+				age(t, a, "mcp_session", "used", time.Minute)
+			}
+			if want := []string{"0", "1", "2", "3", "4", "5"}; !slices.Equal(all, want) {
+				t.Errorf("ended %v, want %v", all, want)
+			}
+			if _, err := a.Find(t.Context(), "other"); err != nil {
+				t.Errorf("another client's session: %v", err)
+			}
+		},
+		"all together end sessions of who has most": func(t *testing.T, a, b *Store) {
+			limits := &Limits{Sessions: 5, PerClient: 100, InUse: nothing}
+			add(t, a, &Session{Key: "quiet", Client: "two"}, limits)
+			age(t, a, "mcp_session", "used", time.Hour)
+			for i := range 20 {
+				add(t, b, &Session{Key: fmt.Sprint(i), Client: "one"}, limits)
+			}
+			if n, err := a.Count(t.Context()); n != 5 || err != nil {
+				t.Error(n, err)
+			}
+			if _, err := a.Find(t.Context(), "quiet"); err != nil {
+				t.Errorf("the quiet client's session: %v", err)
+			}
+		},
+		"one in use at another replica is not idle": func(t *testing.T, a, b *Store) {
+			limits := &Limits{Sessions: 100, PerClient: 2, InUse: nothing}
+			add(t, a, &Session{Key: "held", Client: "one"}, limits)
+			add(t, a, &Session{Key: "idle", Client: "one"}, limits)
+			age(t, a, "mcp_session", "used", time.Hour)
+			if _, err := a.Touch(t.Context(), nil, []string{"held"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if ended := add(t, b, &Session{Key: "new", Client: "one"}, limits); !slices.Equal(ended, []string{"idle"}) {
+				t.Errorf("ended %v", ended)
+			}
+			age(t, a, "mcp_session", "held", Held+time.Second)
+			if ended := add(t, b, &Session{Key: "newer", Client: "one"}, limits); !slices.Equal(ended, []string{"held"}) {
+				t.Errorf("ended %v once nobody holds it", ended)
+			}
+		},
+		"one in use here is not idle": func(t *testing.T, a, b *Store) {
+			limits := &Limits{Sessions: 100, PerClient: 2, InUse: func(key string) bool { return key == "held" }}
+			add(t, a, &Session{Key: "held", Client: "one"}, limits)
+			age(t, a, "mcp_session", "used", time.Hour)
+			add(t, a, &Session{Key: "idle", Client: "one"}, limits)
+			if ended := add(t, a, &Session{Key: "new", Client: "one"}, limits); !slices.Equal(ended, []string{"idle"}) {
+				t.Errorf("ended %v", ended)
+			}
+		},
+		"one alone may be the newest": func(t *testing.T, a, b *Store) {
+			limits := &Limits{Sessions: 1, PerClient: 1, InUse: func(string) bool { return true }}
+			for i := range 3 {
+				add(t, a, &Session{Key: fmt.Sprint(i), Client: "one"}, limits)
+			}
+			if _, err := b.Find(t.Context(), "2"); err != nil {
+				t.Error(err)
+			}
+		},
+		"nothing is left of what has ended": func(t *testing.T, a, b *Store) {
+			limits := &Limits{Sessions: 100, PerClient: 1, InUse: nothing}
+			add(t, a, &Session{Key: "old", Client: "one"}, limits)
+			check(t, a.Subscribe(t.Context(), "old", "x://1"))
+			check(t, a.OpenStream(t.Context(), "old", "s", nil))
+			check(t, a.Append(t.Context(), "old", "s", Event{1, "{}"}, true))
+			add(t, a, &Session{Key: "new", Client: "one"}, limits)
+			for _, table := range []string{"mcp_subscription", "mcp_stream", "mcp_event"} {
+				if n := rows(t, a, table); n != 0 {
+					t.Errorf("%d rows of %s", n, table)
+				}
+			}
+			if n := rows(t, a, "mcp_mail"); n == 0 {
+				t.Error("the other replica is not told")
+			}
+		},
+		"smaller limits hold for who comes": func(t *testing.T, a, b *Store) {
+			for i := range 10 {
+				add(t, a, &Session{Key: fmt.Sprint(i), Client: "one"}, nil)
+			}
+			add(t, b, &Session{Key: "new", Client: "two"}, &Limits{Sessions: 4, PerClient: 2, InUse: nothing})
+			if n, err := a.Count(t.Context()); n != 4 || err != nil {
+				t.Error(n, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			places(t, func(t *testing.T, open func() *Store) { attack(t, open(), open()) })
+		})
+	}
+}
+
 // What a session's owner may not guess is not in the store.
 func TestKeysTellNothing(t *testing.T) {
 	t.Parallel()
@@ -98,13 +212,13 @@ func TestExpire(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Store) {
 		a, ctx := open(), t.Context()
 		for _, name := range []string{"used", "idle"} {
-			check(t, a.Add(ctx, &Session{Key: name, Opening: json.RawMessage(`{}`)}))
+			add(t, a, &Session{Key: name, Opening: json.RawMessage(`{}`)}, nil)
 			check(t, a.Subscribe(ctx, name, "x://1"))
 			check(t, a.OpenStream(ctx, name, "s", nil))
 			check(t, a.Append(ctx, name, "s", Event{1, "{}"}, true))
 		}
 		age(t, a, "mcp_session", "used", time.Hour)
-		ended, err := a.Touch(ctx, []string{"used"}, []string{"used", "idle", "never"})
+		ended, err := a.Touch(ctx, []string{"used"}, nil, []string{"used", "idle", "never"})
 		if err != nil || !slices.Equal(ended, []string{"never"}) {
 			t.Error(ended, err)
 		}

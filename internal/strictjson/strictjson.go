@@ -1,0 +1,133 @@
+// Package strictjson reads JSON that others have written. Two readers of one document must not see different things in it, so an object
+// that has a key twice is an error, and the names of struct fields match exactly. Everything else is as in encoding/json.
+//
+// Errors are for whoever wrote the document: they name the place as a JSON Pointer, and nothing of Go.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+var (
+	grammar  = json.JoinOptions(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(true))
+	standard = json.JoinOptions(jsonv1.DefaultOptionsV1(), grammar,
+		jsonv1.ReportErrorsWithLegacySemantics(false), json.MatchCaseInsensitiveNames(false))
+	known    = json.JoinOptions(standard, json.RejectUnknownMembers(true))
+)
+
+// Check says what is wrong with data if it is not one JSON value, or has an object with a key twice.
+func Check(data []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(data), grammar)
+	if err := d.SkipValue(); err != nil {
+		return worded(err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the value")
+	}
+	return nil
+}
+
+// Unmarshal reads data into v.
+func Unmarshal(data []byte, v any) error { return worded(json.Unmarshal(data, v, standard)) }
+
+// UnmarshalKnown reads data into v. A key that v has no field for is an error.
+func UnmarshalKnown(data []byte, v any) error { return worded(json.Unmarshal(data, v, known)) }
+
+// worded says what is wrong in words for whoever wrote the document.
+func worded(err error) error {
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		at := syntax.JSONPointer
+		return fmt.Errorf("%s has the key %s twice", place(at.Parent()), quoted(at.LastToken()))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends early")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("byte %d: %w", syntax.ByteOffset, syntax.Err)
+	case errors.As(err, &semantic):
+		return semanticError(semantic)
+	}
+	return err
+}
+
+func semanticError(err *json.SemanticError) error {
+	at := place(err.JSONPointer)
+	switch {
+	case errors.Is(err.Err, json.ErrUnknownName):
+		return fmt.Errorf("%s has the unknown key %s", place(err.JSONPointer.Parent()), quoted(err.JSONPointer.LastToken()))
+	case errors.Is(err.Err, strconv.ErrRange):
+		return fmt.Errorf("%s is a number out of range", at)
+	case err.GoType == nil:
+		return fmt.Errorf("%s is not what is expected there", at)
+	}
+	var broken base64.CorruptInputError
+	if errors.As(err.Err, &broken) {
+		return fmt.Errorf("%s is not Base64", at)
+	}
+	if is, want := kinds[err.JSONKind], kindOf(err.GoType); is != "" && is != want {
+		return fmt.Errorf("%s is %s and must be %s", at, is, want)
+	}
+	if err.Err != nil {
+		return fmt.Errorf("%s: %w", at, err.Err)
+	}
+	return fmt.Errorf("%s must be %s", at, kindOf(err.GoType))
+}
+
+var kinds = map[jsontext.Kind]string{
+	jsontext.KindNull: "null", jsontext.KindTrue: "true", jsontext.KindFalse: "false", jsontext.KindString: "a string",
+	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
+}
+
+// kindOf is the kind of JSON value that a Go type is read from.
+func kindOf(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number that is not negative"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() != reflect.Uint8 {
+			return "an array"
+		}
+	}
+	return "a string"
+}
+
+// place names a value. Whoever wrote the document has chosen the length of the pointer.
+func place(at jsontext.Pointer) string {
+	if at == "" {
+		return "the value"
+	}
+	return "the value at " + quoted(string(at))
+}
+
+func quoted(text string) string {
+	const most = 100
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return strconv.Quote(text)
+}
