@@ -23,7 +23,7 @@ var (
 	grammar  = json.JoinOptions(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(true))
 	standard = json.JoinOptions(jsonv1.DefaultOptionsV1(), grammar,
 		jsonv1.ReportErrorsWithLegacySemantics(false), json.MatchCaseInsensitiveNames(false))
-	known    = json.JoinOptions(standard, json.RejectUnknownMembers(true))
+	known = json.JoinOptions(standard, json.RejectUnknownMembers(true))
 )
 
 // Check says what is wrong with data if it is not one JSON value, or has an object with a key twice.
