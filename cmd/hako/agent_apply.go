@@ -123,11 +123,11 @@ func agentFailure(err error) error {
 }
 
 func (a *app) showPlan(p *agent.Plan) {
-	fmt.Fprintf(a.stdout, "Agent %s (%s), version %d\n", p.Agent, printable(p.Name), p.Version)
+	printf(a.stdout, "Agent %s (%s), version %d\n", p.Agent, p.Name, p.Version)
 	for _, c := range p.Changes {
-		fmt.Fprintf(a.stdout, "  %s\n", printable(c.Text()))
+		printf(a.stdout, "  %s\n", c.Text())
 		if c.New != nil && (c.Old == nil || c.Old.Description != c.New.Description) {
-			fmt.Fprintf(a.stdout, "      %s\n", printable(summary(c.New.Description)))
+			printf(a.stdout, "      %s\n", summary(c.New.Description))
 		}
 	}
 	switch {
@@ -137,7 +137,7 @@ func (a *app) showPlan(p *agent.Plan) {
 		fmt.Fprintln(a.stdout, "  has the tools as they are; hako notes in its metadata that they are its own")
 	}
 	if len(p.Kept) > 0 {
-		fmt.Fprintf(a.stdout, "  stays as it is: %s\n", printable(strings.Join(p.Kept, ", ")))
+		printf(a.stdout, "  stays as it is: %s\n", strings.Join(p.Kept, ", "))
 	}
 }
 
@@ -159,6 +159,6 @@ func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Pu
 	if err != nil {
 		return agentFailure(fmt.Errorf("agent %s: %w", plan.Agent, err))
 	}
-	fmt.Fprintf(a.stdout, "Agent %s has version %d now. Sessions that begin from now on have its tools.\n", plan.Agent, version)
+	printf(a.stdout, "Agent %s has version %d now. Sessions that begin from now on have its tools.\n", plan.Agent, version)
 	return nil
 }

@@ -95,7 +95,7 @@ func (a *app) devApply(ctx context.Context, c *config.Config) (err error) {
 	for i, d := range definitions {
 		names[i] = d.Name
 	}
-	fmt.Fprintf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent, strings.Join(names, ", "))
+	printf(a.stdout, "applied: %d tools, as version %d of %s: %s\n", len(names), version, managedagents.DefaultAgent, strings.Join(names, ", "))
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (a *app) printSession(ctx context.Context, fake *managedagents.Server, sess
 		events, changed := fake.Events(session)
 		for _, e := range events[shown:] {
 			if line := sessionLine(e); line != "" {
-				fmt.Fprintln(a.stdout, line)
+				printf(a.stdout, "%s\n", line)
 			}
 			if reason, _ := e["stop_reason"].(map[string]any); reason["type"] == "end_turn" {
 				return nil
@@ -132,7 +132,7 @@ func sessionLine(e managedagents.Event) string {
 		part, _ := block["text"].(string)
 		text += part
 	}
-	text = printable(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
 	first, _, _ := strings.Cut(text, "\n")
 	if runes := []rune(first); len(runes) > maxSessionLine {
 		first = string(runes[:maxSessionLine-1]) + "…"

@@ -58,7 +58,7 @@ func (a *app) printAgentCalls(list []agent.Status) error {
 		if !c.Alive && c.State != agent.StateSent && c.State != agent.StateDropped {
 			state += ", left"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", printable(c.Session), printable(c.Call), printable(c.Tool), state, moment(c.Taken))
+		printf(table, "%s\t%s\t%s\t%s\t%s\n", c.Session, c.Call, c.Tool, state, moment(c.Taken))
 	}
 	return table.Flush()
 }

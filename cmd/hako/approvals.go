@@ -69,7 +69,7 @@ func (a *app) listApprovals(ctx context.Context, desk *approval.Desk, asJSON boo
 		if who == "" {
 			who = "-"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, printable(who), q.Caller.Door, printable(q.Rule), timeLeft(q))
+		printf(table, "%s\t%s\t%s (%s)\t%s\t%s\n", q.ID, q.Tool, who, q.Caller.Door, q.Rule, timeLeft(q))
 	}
 	return table.Flush()
 }
@@ -90,7 +90,7 @@ hold for longer. It is recorded in the audit log.`,
 				if err != nil {
 					return fmt.Errorf("%s: %w: hako approvals lists those that wait", args[0], err)
 				}
-				fmt.Fprintln(a.stderr, q.Text(c.Locale))
+				printf(a.stderr, "%s\n", block(q.Text(c.Locale)))
 				return a.answer(cmd.Context(), c, desk, q, yes)
 			})
 		},
@@ -110,7 +110,7 @@ func (a *app) answer(ctx context.Context, c *config.Config, desk *approval.Desk,
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.ID, err)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s %s\n", word, q.ID)
+	err = printf(a.stdout, "%s %s\n", word, q.ID)
 	return err
 }
 

@@ -89,7 +89,7 @@ func (w *watcher) look(ctx context.Context) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.shown)) {
 		if !slices.ContainsFunc(waiting, func(q *approval.Question) bool { return q.ID == w.shown[number].ID }) {
-			fmt.Fprintf(w.app.stdout, "[%d] waits no more\n", number)
+			printf(w.app.stdout, "[%d] waits no more\n", number)
 			delete(w.shown, number)
 		}
 	}
@@ -120,9 +120,9 @@ func (w *watcher) knows(id string) bool {
 func (w *watcher) show(q *approval.Question) {
 	w.last++
 	w.shown[w.last] = q
-	fmt.Fprintf(w.app.stdout, "\n[%d] %s, %s left\n%s\n", w.last, q.ID, timeLeft(q), q.Text(w.config.Locale))
+	printf(w.app.stdout, "\n[%d] %s, %s left\n%s\n", w.last, q.ID, timeLeft(q), block(q.Text(w.config.Locale)))
 	if w.app.interactive() {
-		fmt.Fprintf(w.app.stdout, "yes %d or no %d?\n", w.last, w.last)
+		printf(w.app.stdout, "yes %d or no %d?\n", w.last, w.last)
 	}
 }
 
@@ -140,7 +140,7 @@ func (w *watcher) answer(ctx context.Context, line string) {
 	}
 	delete(w.shown, number)
 	if err := w.app.answer(ctx, w.config, w.desk, q, saysYes(word)); err != nil {
-		fmt.Fprintln(w.app.stdout, err)
+		printf(w.app.stdout, "%s\n", err)
 	}
 }
 

@@ -99,7 +99,7 @@ Activity, or as CEF. It may run while hako serves.`,
 				q.OwnNotes = true
 				for entry, err := range place.Read(cmd.Context(), q) {
 					if err == nil {
-						err = entry.Write(a.stdout, audit.Format(format), thisBuild().Version)
+						err = entry.Write(a.data(), audit.Format(format), thisBuild().Version)
 					}
 					if err != nil {
 						return err

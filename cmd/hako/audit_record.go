@@ -81,7 +81,7 @@ func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() 
 		return fmt.Errorf("nothing was done, because it could not be recorded: %w", err)
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "hako: this is not recorded: %v\n", err)
+		printf(a.stderr, "hako: this is not recorded: %v\n", err)
 		log = nil
 	}
 	failure := do()
@@ -93,7 +93,7 @@ func (a *app) audited(ctx context.Context, c *config.Config, d *deed, do func() 
 		outcome = "failed"
 	}
 	if err := log.Append(context.WithoutCancel(ctx), d.event(outcome, failure)); err != nil {
-		fmt.Fprintf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
+		printf(a.stderr, "hako: how it ended is not recorded: %v\n", err)
 	}
 	return failure
 }

@@ -115,7 +115,7 @@ const auditRow = "%-19s  %6s  %-24s  %-30s  %-12s  %9s  %s\n"
 // shower shows entries one by one, under a heading.
 func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 	if f.asJSON {
-		return func(e *audit.Entry) error { return e.Write(a.stdout, audit.JSONL, "") }
+		return func(e *audit.Entry) error { return e.Write(a.data(), audit.JSONL, "") }
 	}
 	zone, headed := time.Local, false
 	if f.utc {
@@ -124,12 +124,11 @@ func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 	return func(e *audit.Entry) error {
 		if !headed {
 			headed = true
-			fmt.Fprintf(a.stdout, auditRow, "TIME ("+zoneName(e.Time.In(zone))+")", "RECORD", "WHO", "WHAT", "OUTCOME", "TOOK", "MORE")
+			printf(a.stdout, auditRow, "TIME ("+zoneName(e.Time.In(zone))+")", "RECORD", "WHO", "WHAT", "OUTCOME", "TOOK", "MORE")
 		}
-		_, err := fmt.Fprint(a.stdout, strings.TrimRight(fmt.Sprintf(auditRow,
-			e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), printable(who(e)), printable(what(e)),
-			cmp.Or(e.Outcome, "-"), took(e), printable(more(e))), " \n")+"\n")
-		return err
+		var row strings.Builder
+		printf(&row, auditRow, e.Time.In(zone).Format(time.DateTime), fmt.Sprint(e.Seq), who(e), what(e), cmp.Or(e.Outcome, "-"), took(e), more(e))
+		return printf(a.stdout, "%s\n", strings.TrimRight(row.String(), " \n"))
 	}
 }
 

@@ -47,7 +47,7 @@ func TestAuditQuery(t *testing.T) {
 	const (
 		heading = "TIME (UTC)           RECORD  WHO                       WHAT                            OUTCOME            TOOK  MORE\n"
 		first   = "2026-11-20 01:02:03       1  aki of acme (mcp-http)    files/file_read                 ok                1.5ms  path=\"a.txt\"\n"
-		second  = "2026-11-20 02:02:03       2  bo[2J (terminal)          shell/shell_exec                not_allowed              deny by rule \"no shell\"\n"
+		second  = "2026-11-20 02:02:03       2  bo\\u001b[2J (terminal)    shell/shell_exec                not_allowed              deny by rule \"no shell\"\n"
 		third   = "2026-11-20 03:02:03       3  root                      plugin.approve files            ok\n"
 	)
 	for _, test := range []struct {
@@ -97,7 +97,8 @@ func TestAuditVerify(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "copy", "audit.key")); err != nil {
 		t.Fatal(err)
 	}
-	invoke(t, dir, "audit", "verify", "copy").want(t, exitOK, "The private key is not here")
+	invoke(t, dir, "audit", "verify", "copy").want(t, exitOK, "No sign of a change up to record 4. Whether later records are missing is not known")
+	invoke(t, dir, "audit", "verify", "copy", "--expect", head).want(t, exitOK, "The log is as it was written")
 	invoke(t, dir, "audit", "tail", "--dir", "copy").want(t, exitOK, "plugin.approve files")
 
 	segment := filepath.Join(log, "audit-00000001.jsonl")

@@ -40,7 +40,7 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 				if asJSON {
 					err = a.printJSON(newVerification(place.String(), report))
 				} else {
-					err = a.printReport(place.String(), report)
+					err = a.printReport(place.String(), report, expectation.Seq)
 				}
 				if err == nil && !report.OK() {
 					err = &exitError{code: exitFailed}
@@ -103,26 +103,29 @@ func newVerification(dir string, r *audit.Report) *verification {
 	}
 }
 
-func (a *app) printReport(dir string, r *audit.Report) error {
-	fmt.Fprintf(a.stdout, "%s: %d records in %d segments, from %d to %d\n", dir, r.Records, r.Segments, r.First, r.Last)
+// printReport prints what was found. expected is the head that --expect named, 0 if none.
+func (a *app) printReport(dir string, r *audit.Report, expected uint64) error {
+	printf(a.stdout, "%s: %d records in %d segments, from %d to %d\n", dir, r.Records, r.Segments, r.First, r.Last)
 	switch {
 	case r.Checkpoints == 0:
 		fmt.Fprintln(a.stdout, "No checkpoint is signed yet: a log of so few records could be made anew by anybody")
 	case r.Signed+1 >= r.Last:
-		fmt.Fprintf(a.stdout, "All are signed, with %s\n", audit.FormatPublicKey(r.PublicKey))
+		printf(a.stdout, "All are signed, with %s\n", audit.FormatPublicKey(r.PublicKey))
 	default:
-		fmt.Fprintf(a.stdout, "Signed up to %d, with %s\n", r.Signed, audit.FormatPublicKey(r.PublicKey))
-	}
-	if !r.EndChecked {
-		fmt.Fprintln(a.stdout, "The private key is not here: that nothing is cut off after the last signature can be told by --expect only")
+		printf(a.stdout, "Signed up to %d, with %s\n", r.Signed, audit.FormatPublicKey(r.PublicKey))
 	}
 	if !r.OK() {
-		fmt.Fprintf(a.stdout, "\nTHE LOG IS NOT AS IT WAS WRITTEN:\n")
+		printf(a.stdout, "\nTHE LOG IS NOT AS IT WAS WRITTEN:\n")
 		for _, problem := range r.Problems {
-			fmt.Fprintf(a.stdout, "  %s\n", problem)
+			printf(a.stdout, "  %s\n", problem)
 		}
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n", r.Last, r.Head)
-	return err
+	if r.EndChecked || expected == r.Last {
+		return printf(a.stdout, "\nThe log is as it was written. Keep its head elsewhere, for the next time:\n  --expect %d:%s\n", r.Last, r.Head)
+	}
+	return printf(a.stdout, `
+No sign of a change up to record %d. Whether later records are missing is not known: that takes the private key, which is not in this copy.
+Verify where hako writes the log, or give a head that was noted there: --expect NUMBER:HASH. The head of this copy is %d:%s
+`, r.Last, r.Last, r.Head)
 }

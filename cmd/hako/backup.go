@@ -94,14 +94,14 @@ func (a *app) printDatabases(done string, files []backup.File, dir string) error
 			continue
 		}
 		databases++
-		if _, err := fmt.Fprintf(a.stdout, "%-40s %10s\n", printable(whose(file.Path)), strictyaml.FormatSize(file.Bytes)); err != nil {
+		if err := printf(a.stdout, "%-40s %10s\n", whose(file.Path), strictyaml.FormatSize(file.Bytes)); err != nil {
 			return err
 		}
 	}
 	if databases < len(files) {
-		fmt.Fprintf(a.stdout, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
+		printf(a.stdout, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
+	err := printf(a.stdout, "%s %d databases, %s: %s\n", done, databases, strictyaml.FormatSize(total), dir)
 	return err
 }
 

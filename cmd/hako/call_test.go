@@ -125,11 +125,11 @@ func TestNotWasm(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := &progress{out: &out}
+	p := &progress{out: newScreen(&out)}
 	p.show(abi.Progress{Progress: 2, Total: 5, Message: "two of\x1b[2J\x07\nfive"})
 	p.show(abi.Progress{Progress: 7, Message: "pages"})
 	p.clear()
-	want := eraseLine + " 40% two of[2J five" + eraseLine + "7 pages" + eraseLine
+	want := eraseLine + ` 40% two of\u001b[2J\u0007 five` + eraseLine + "7 pages" + eraseLine
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -232,7 +232,7 @@ func (s *chatSession) pipe(ctx context.Context) error {
 	if err != nil {
 		return s.failure(err)
 	}
-	_, err = fmt.Fprintln(s.app.stdout, printable(answer.Text))
+	err = printf(s.app.stdout, "%s\n", block(answer.Text))
 	return err
 }
 
@@ -250,5 +250,5 @@ func (s *chatSession) failure(err error) error {
 	case told.Reason == chat.ReasonHost:
 		text += "\n" + told.Err.Error()
 	}
-	return &exitError{exitFailed, errors.New(printable(text))}
+	return &exitError{exitFailed, errors.New(text)}
 }

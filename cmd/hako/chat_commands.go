@@ -99,18 +99,18 @@ func (s *chatSession) command(ctx context.Context, line string) error {
 }
 
 func (s *chatSession) help(context.Context, string) error {
-	s.say("%s", s.words().help)
+	s.say("%s", block(s.words().help))
 	return nil
 }
 
 func (s *chatSession) tools(context.Context, string) error {
 	list := toolsOf(s.host)(s.caller())
 	if len(list) == 0 {
-		s.say("%s", s.words().noTools)
+		s.say("%s", block(s.words().noTools))
 	}
 	table := tabwriter.NewWriter(s.app.stderr, 0, 0, 2, ' ', 0)
 	for _, tool := range list {
-		fmt.Fprintf(table, "%s\t%s\n", tool.Name, summary(tool.Spec.Description.In(s.locale)))
+		printf(table, "%s\t%s\n", tool.Name, summary(tool.Spec.Description.In(s.locale)))
 	}
 	return table.Flush()
 }
@@ -142,11 +142,11 @@ func (s *chatSession) history(ctx context.Context, id string) error {
 		return err
 	}
 	if len(list) == 0 {
-		s.say("%s", s.words().nothing)
+		s.say("%s", block(s.words().nothing))
 	}
 	table := tabwriter.NewWriter(s.app.stderr, 0, 0, 2, ' ', 0)
 	for _, c := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Used.Local().Format("2006-01-02 15:04"), printable(c.Title))
+		printf(table, "%s\t%s\t%s\n", c.ID, c.Used.Local().Format("2006-01-02 15:04"), c.Title)
 	}
 	return table.Flush()
 }
@@ -166,7 +166,7 @@ func (s *chatSession) show(ctx context.Context, id string) error {
 		if m.Role == llm.RoleAssistant {
 			mark = ""
 		}
-		s.say("%s%s\n\n", mark, printable(m.Text))
+		s.say("%s%s\n\n", mark, block(m.Text))
 	}
 	return nil
 }

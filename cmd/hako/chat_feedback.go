@@ -74,9 +74,9 @@ func (a *app) printFeedback(list []chat.Feedback, asJSON, texts bool) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TIME\tRATING\tTENANT\tWHO\tCONVERSATION\tANSWER")
 	for _, e := range entries {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s (%s)\t%s\t%d\n", e.Time.Local().Format(time.DateTime), e.Rating, printable(e.Tenant), printable(e.User), e.Door, printable(e.Conversation), e.Answer)
+		printf(table, "%s\t%s\t%s\t%s (%s)\t%s\t%d\n", e.Time.Local().Format(time.DateTime), e.Rating, e.Tenant, e.User, e.Door, e.Conversation, e.Answer)
 		if texts {
-			fmt.Fprintf(table, "\tasked: %s\n\tanswered: %s\n", printable(strings.Join(strings.Fields(e.Question), " ")), printable(strings.Join(strings.Fields(e.Text), " ")))
+			printf(table, "\tasked: %s\n\tanswered: %s\n", strings.Join(strings.Fields(e.Question), " "), strings.Join(strings.Fields(e.Text), " "))
 		}
 	}
 	return table.Flush()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"strings"
@@ -70,7 +69,7 @@ func (s *chatSession) run(ctx context.Context) error {
 }
 
 // say writes what is not part of an answer.
-func (s *chatSession) say(format string, args ...any) { fmt.Fprintf(s.app.stderr, format, args...) }
+func (s *chatSession) say(format string, args ...any) { printf(s.app.stderr, format, args...) }
 
 // next takes one line, and does what it says.
 func (s *chatSession) next(ctx context.Context, signals <-chan os.Signal) error {

@@ -50,14 +50,14 @@ func newChatSurface(s *chatSession) *chatSurface {
 func (t *chatSurface) Text(delta string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := printable(delta)
+	text := delta
 	if t.apart {
-		text = strings.TrimLeft(text, "\n") // the paragraph has ended already
+		text = strings.TrimLeft(delta, "\n") // the paragraph has ended already
 	}
 	if text == "" {
 		return
 	}
-	fmt.Fprint(t.session.app.stdout, text)
+	printf(t.session.app.stdout, "%s", block(text))
 	t.open, t.apart = !strings.HasSuffix(text, "\n"), false
 }
 
@@ -67,9 +67,10 @@ func (t *chatSurface) line(colour, text string) {
 	defer t.mu.Unlock()
 	t.end()
 	if t.colour && colour != "" {
-		text = colour + text + plain
+		newScreen(t.session.app.stderr).Styled(colour, text, plain+"\n")
+	} else {
+		printf(t.session.app.stderr, "%s\n", text)
 	}
-	fmt.Fprintln(t.session.app.stderr, text)
 	t.apart = true
 }
 
@@ -108,7 +109,7 @@ func (t *chatSurface) ToolEnded(id string, outcome pipeline.Outcome, short strin
 	if short != "" {
 		short = ": " + short
 	}
-	t.line(colour, mark+printable(title+short))
+	t.line(colour, mark+title+short)
 }
 
 // Notice shows a notice.
@@ -117,7 +118,7 @@ func (t *chatSurface) Notice(_ chat.Notice, text string) { t.line(yellow, "• "
 // Way asks the person at the terminal.
 func (t *chatSurface) Way(call chat.ToolCall) approval.Way {
 	if t.session.flags.verbose {
-		t.line(dim, "  "+call.Name+" "+printable(string(call.Arguments)))
+		t.line(dim, "  "+call.Name+" "+string(call.Arguments))
 	}
 	return approval.Way{Ask: t.ask, Fill: t.fill}
 }
@@ -159,13 +160,13 @@ func (p pipeSurface) ToolEnded(string, pipeline.Outcome, string) {}
 
 // Notice shows a notice on standard error.
 func (p pipeSurface) Notice(_ chat.Notice, text string) {
-	fmt.Fprintf(p.session.app.stderr, "hako: %s\n", text)
+	printf(p.session.app.stderr, "hako: %s\n", text)
 }
 
 // Way shows a call if that is wanted.
 func (p pipeSurface) Way(call chat.ToolCall) approval.Way {
 	if p.session.flags.verbose {
-		fmt.Fprintf(p.session.app.stderr, "%s %s\n", call.Name, printable(string(call.Arguments)))
+		printf(p.session.app.stderr, "%s %s\n", call.Name, string(call.Arguments))
 	}
 	return approval.Way{}
 }

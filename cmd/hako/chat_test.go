@@ -254,7 +254,7 @@ func TestDevChat(t *testing.T) {
 func TestPrintableChat(t *testing.T) {
 	t.Parallel()
 	dir, _ := talking(t, `steps: [{say: "red \e[31m alert\a"}]`)
-	if o := invokeWith(t, dir, "x", "chat"); o.stdout != "red [31m alert\n" {
+	if o := invokeWith(t, dir, "x", "chat"); o.stdout != `red \u001b[31m alert\u0007`+"\n" {
 		t.Errorf("%q", o.stdout)
 	}
 }

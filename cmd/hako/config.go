@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"text/tabwriter"
 
@@ -61,16 +60,16 @@ func (a *app) checkConfig(v *view) error {
 	}
 	for _, p := range v.plugins {
 		if note := remedy(p); note != "" {
-			fmt.Fprintln(a.stderr, note)
+			printf(a.stderr, "%s\n", note)
 		}
 	}
 	for _, note := range v.unused() {
-		fmt.Fprintln(a.stderr, "warning: "+note)
+		printf(a.stderr, "%s\n", "warning: "+note)
 	}
 	if slices.ContainsFunc(v.plugins, func(p host.Status) bool { return p.State == host.Broken }) {
 		return &exitError{code: exitUsage}
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is valid\n", configName(v.config))
+	err = printf(a.stdout, "%s is valid\n", configName(v.config))
 	return err
 }
 
@@ -103,23 +102,23 @@ func (a *app) configShowCommand() *cobra.Command {
 }
 
 func (a *app) printConfig(v *view) error {
-	fmt.Fprintf(a.stdout, "# %s\n", configName(v.config))
+	printf(a.stdout, "# %s\n", configName(v.config))
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, e := range v.config.Entries() {
 		value := e.Value
 		if value == "" {
 			value = "-"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", e.Key, value, e.Origin)
+		printf(table, "%s\t%s\t%s\n", e.Key, value, e.Origin)
 	}
-	fmt.Fprintf(table, "\n# What the plugins in service may do\n")
+	printf(table, "\n# What the plugins in service may do\n")
 	for _, p := range v.plugins {
 		if p.Serving == "" {
 			continue
 		}
-		fmt.Fprintf(table, "%s\n", p.Name)
+		printf(table, "%s\n", p.Name)
 		for _, line := range p.Grants.Explain(v.config.Locale) {
-			fmt.Fprintf(table, "  %s\n", line)
+			printf(table, "  %s\n", line)
 		}
 	}
 	return table.Flush()

@@ -95,7 +95,7 @@ func (a *app) connect(ctx context.Context, b *credential.Broker, name string, fl
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is connected%s\n", name, facts(status))
+	err = printf(a.stdout, "%s is connected%s\n", name, facts(status))
 	return err
 }
 
@@ -112,21 +112,21 @@ func facts(s *credential.Status) string {
 }
 
 func (a *app) showDeviceCode(code credential.DeviceCode) {
-	fmt.Fprintf(a.stderr, "Open %s on any device and enter the code\n\n  %s\n\nbefore %s. Waiting ...\n",
-		printable(code.URL), printable(code.UserCode), code.Expires.Format(time.TimeOnly))
+	printf(a.stderr, "Open %s on any device and enter the code\n\n  %s\n\nbefore %s. Waiting ...\n",
+		code.URL, code.UserCode, code.Expires.Format(time.TimeOnly))
 	if code.CompleteURL != "" {
-		fmt.Fprintf(a.stderr, "Or open %s\n", printable(code.CompleteURL))
+		printf(a.stderr, "Or open %s\n", code.CompleteURL)
 	}
 }
 
 func (a *app) openPage(url string) {
-	fmt.Fprintf(a.stderr, "Give your consent on this page:\n\n  %s\n\n", url)
+	printf(a.stderr, "Give your consent on this page:\n\n  %s\n\n", url)
 	browse := a.browse
 	if browse == nil {
 		browse = systemBrowser
 	}
 	if err := browse(url); err != nil {
-		fmt.Fprintf(a.stderr, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n", err)
+		printf(a.stderr, "No browser opens here (%v): open the page yourself on this machine, or use --no-browser.\n", err)
 	}
 	fmt.Fprintln(a.stderr, "Waiting ...")
 }
@@ -148,7 +148,7 @@ func (a *app) connectByPasting(ctx context.Context, b *credential.Broker, tenant
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(a.stderr, "Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ", consent.URL)
+	printf(a.stderr, "Give your consent on this page, in any browser:\n\n  %s\n\nThen paste the code that it shows, or the address of the page that you are sent to: ", consent.URL)
 	pasted, err := a.line(ctx)
 	if err != nil {
 		return nil, err

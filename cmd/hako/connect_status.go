@@ -53,7 +53,7 @@ func (a *app) printCredentials(list []credential.Status) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CREDENTIAL\tTENANT\tPROVIDER\tSTATE\tEXPIRES\tABOUT")
 	for _, s := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(printable(s.Tenant)), dash(s.Provider), s.State, dash(moment(s.Expires)), dash(about(&s)))
+		printf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Credential, dash(s.Tenant), dash(s.Provider), s.State, dash(moment(s.Expires)), dash(about(&s)))
 	}
 	return table.Flush()
 }
@@ -61,7 +61,7 @@ func (a *app) printCredentials(list []credential.Status) error {
 // about is the remedy if there is one, else the public facts.
 func about(s *credential.Status) string {
 	if s.Remedy != "" {
-		return printable(s.Remedy)
+		return s.Remedy
 	}
 	text := ""
 	for i, fact := range publicFacts(s) {
@@ -77,7 +77,7 @@ func about(s *credential.Status) string {
 func publicFacts(s *credential.Status) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(s.Public)) {
-		list = append(list, printable(name+" "+s.Public[name]))
+		list = append(list, name+" "+s.Public[name])
 	}
 	return list
 }
@@ -114,7 +114,7 @@ if it is not to be used any more.`,
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(a.stdout, "%s is forgotten here; take its access back at the provider too\n", args[0])
+				err = printf(a.stdout, "%s is forgotten here; take its access back at the provider too\n", args[0])
 				return err
 			})
 		},

@@ -48,7 +48,7 @@ this prints where it is.`,
 				return errors.New("the console is off: set console.enabled, and logins where other machines can reach it (docs/console.md)")
 			}
 			if c.Console.HasLogins() {
-				_, err := fmt.Fprintf(a.stdout, "%s%s\n", consoleURL(c), console.Path)
+				err := printf(a.stdout, "%s%s\n", consoleURL(c), console.Path)
 				return err
 			}
 			return a.printLink(cmd.Context(), c)
@@ -65,8 +65,8 @@ func (a *app) printLink(ctx context.Context, c *config.Config) error {
 		if err != nil {
 			return err
 		}
-		if _, err = fmt.Fprintln(a.stdout, console.LinkURL(consoleURL(c), secret)); err == nil && !listens(consoleAddress(c)) {
-			fmt.Fprintf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", consoleAddress(c))
+		if err = printf(a.stdout, "%s\n", console.LinkURL(consoleURL(c), secret)); err == nil && !listens(consoleAddress(c)) {
+			printf(a.stderr, "Nothing listens at %s now: the link works once hako serve does.\n", consoleAddress(c))
 		}
 		return err
 	})
@@ -289,15 +289,19 @@ func (d *consoleDoor) run(ctx context.Context) error {
 	return d.console.Run(ctx)
 }
 
-// link is where the console is, with a login where that is by links; empty where there is no console.
-func (d *consoleDoor) link(ctx context.Context, c *config.Config, g *government, w *web) (string, error) {
+// place says where the console is; empty where there is no console. Where people log in by links, a person at a terminal gets one, and a
+// log none: whoever reads it later must not come in.
+func (d *consoleDoor) place(ctx context.Context, c *config.Config, g *government, w *web, terminal bool) (string, error) {
 	if d == nil {
 		return "", nil
 	}
 	at := *c
 	at.HTTP = w.http // with the port that was free
-	if !d.links {
-		return consoleURL(&at) + console.Path, nil
+	switch url := consoleURL(&at) + console.Path; {
+	case !d.links:
+		return url, nil
+	case !terminal:
+		return url + " (hako console prints a link that logs you in)", nil
 	}
 	secret, err := console.NewLink(ctx, g.store, userName(), g.store.Time())
 	return console.LinkURL(consoleURL(&at), secret), err

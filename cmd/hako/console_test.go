@@ -155,7 +155,7 @@ var consoleAt = regexp.MustCompile(`The console is at (\S+)\n`)
 func TestServeConsole(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")
-	s := serve(t, dir)
+	s := serveWith(t, nil, true, dir)
 	link := consoleAt.FindStringSubmatch(s.stderr.String())
 	if link == nil || !strings.HasPrefix(link[1], s.base()+"/console/#link=") {
 		t.Fatalf("the greeting has no link:\n%s", s.stderr)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -92,7 +91,7 @@ func (a *app) serveFakes(ctx context.Context, listener net.Listener, dir string)
 
 // printFakes prints the configuration to standard output and what to do with it to standard error.
 func (a *app) printFakes(url, path, text string) error {
-	_, err := io.WriteString(a.stdout, text)
-	fmt.Fprintf(a.stderr, "\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n  hako serve --config %[2]s\n", url, path)
+	err := printf(a.stdout, "%s", block(text))
+	printf(a.stderr, "\nThe stand-ins are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n  hako serve --config %[2]s\n", url, path)
 	return err
 }

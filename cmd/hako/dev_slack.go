@@ -110,7 +110,7 @@ func (a *app) servePage(ctx context.Context, f *fakes.Fakes, slackURL, address s
 	}
 	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
 	server := &http.Server{Handler: page.New(o), ReadHeaderTimeout: 10 * time.Second}
-	fmt.Fprintf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n", o.URL("http://"+listener.Addr().String()))
+	printf(a.stderr, "Slack, or what stands in for it, is at\n\n  %s\n\nChoose there who you are. Ctrl-C ends it.\n", o.URL("http://"+listener.Addr().String()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

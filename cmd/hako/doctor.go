@@ -60,9 +60,9 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 		if asJSON {
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%-8s %s: %s\n", f.Level, f.Check, printable(f.Message))
+		printf(a.stdout, "%-8s %s: %s\n", f.Level, f.Check, f.Message)
 		if f.Remedy != "" {
-			fmt.Fprintf(a.stdout, "%-8s -> %s\n", "", printable(f.Remedy))
+			printf(a.stdout, "%-8s -> %s\n", "", f.Remedy)
 		}
 	}
 	if failed {

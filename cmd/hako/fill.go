@@ -58,7 +58,7 @@ func (f *form) fill(ctx context.Context, q *elicitation.Question) (none elicitat
 	if q.Form == nil {
 		prompt = f.words.visit
 	}
-	line, err := f.line(ctx, fmt.Sprintf("\n%s\n%s", printable(q.Text(f.locale)), prompt))
+	line, err := f.line(ctx, fmt.Sprintf("\n%s\n%s", q.Text(f.locale), prompt))
 	switch {
 	case err != nil:
 		return none, err
@@ -76,9 +76,9 @@ func (f *form) fill(ctx context.Context, q *elicitation.Question) (none elicitat
 		}
 	}
 	for _, field := range q.Form.Fields {
-		fmt.Fprintf(f.out, "  %s: %s\n", field.Label(), f.shown(&field, content[field.Name]))
+		printf(f.out, "  %s: %s\n", field.Label(), f.shown(&field, content[field.Name]))
 	}
-	line, err = f.line(ctx, fmt.Sprintf(f.words.send, printable(q.Server)))
+	line, err = f.line(ctx, fmt.Sprintf(f.words.send, q.Server))
 	if err != nil || !saysYes(line) {
 		return elicitation.Answer{Action: elicitation.Cancel}, err
 	}
@@ -87,7 +87,7 @@ func (f *form) fill(ctx context.Context, q *elicitation.Question) (none elicitat
 
 // line shows a prompt and returns what is typed.
 func (f *form) line(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(f.out, prompt+" ")
+	printf(f.out, "%s ", block(prompt))
 	return f.next(ctx)
 }
 
@@ -113,7 +113,7 @@ func (f *form) field(ctx context.Context, field *elicitation.Field, content map[
 			return nil
 		}
 		if problem, ok := errors.AsType[*elicitation.Problem](err); ok {
-			fmt.Fprintln(f.out, problem.Text(f.locale))
+			printf(f.out, "%s\n", block(problem.Text(f.locale)))
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (f *form) shown(field *elicitation.Field, value any) string {
 		if i := slices.IndexFunc(field.Options, func(o elicitation.Option) bool { return o.Value == v }); i >= 0 {
 			return field.Options[i].Title
 		}
-		return strings.Join(strings.Fields(printable(fmt.Sprint(v))), " ")
+		return strings.Join(strings.Fields(fmt.Sprint(v)), " ")
 	}
 	switch v := value.(type) {
 	case nil:

@@ -14,15 +14,15 @@ import (
 
 // greet tells the person who started the server where it and its console are, what it offers and what to try next.
 func (a *app) greet(c *config.Config, url, console string, plugins []host.Status) {
-	fmt.Fprintf(a.stderr, "\nhako %s serves MCP at %s\n", thisBuild().Version, url)
+	printf(a.stderr, "\nhako %s serves MCP at %s\n", thisBuild().Version, url)
 	if console != "" {
-		fmt.Fprintf(a.stderr, "The console is at %s\n", console)
+		printf(a.stderr, "The console is at %s\n", console)
 	}
 	fmt.Fprintln(a.stderr)
 	a.printPlugins(plugins)
-	fmt.Fprintf(a.stderr, "\nNext:\n")
+	printf(a.stderr, "\nNext:\n")
 	for _, line := range next(c, url, plugins) {
-		fmt.Fprintf(a.stderr, "  %s\n", line)
+		printf(a.stderr, "  %s\n", line)
 	}
 	fmt.Fprintln(a.stderr)
 }
@@ -38,7 +38,7 @@ func (a *app) printPlugins(plugins []host.Status) {
 		if plugin.State != host.Active {
 			what = plugin.Reason
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", pluginTitle(plugin), plugin.State, what)
+		printf(table, "  %s\t%s\t%s\n", pluginTitle(plugin), plugin.State, what)
 	}
 	table.Flush()
 }

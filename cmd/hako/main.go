@@ -55,6 +55,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // run runs one command line and reports its error.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.pipe = a.stdout
+	a.stdout, a.stderr = newScreen(a.stdout), newScreen(a.stderr)
 	root := a.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -72,7 +74,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = errors.New("interrupted")
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "hako: %v\n", err)
+		printf(a.stderr, "hako: %v\n", err)
 	}
 	return code
 }

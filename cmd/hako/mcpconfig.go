@@ -74,7 +74,7 @@ or --url it uses a server that is running. The file to paste into is named on st
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			fmt.Fprintf(a.stderr, "Paste this into %s:\n", client.where)
+			printf(a.stderr, "Paste this into %s:\n", client.where)
 			return a.printJSON(client.snippet(name, entry))
 		},
 	}

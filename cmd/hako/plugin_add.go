@@ -79,7 +79,7 @@ func (a *app) add(ctx context.Context, c *config.Config, from string, flags addF
 	if err := a.audited(ctx, c, done, func() error { return placeFile(path, wasm) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path, module.Digest, m.Name, folders(c))
+	err = printf(a.stdout, "%s %s is in %s\n%s\nNext: hako plugin approve %s%s\n", m.Name, m.Version, path, module.Digest, m.Name, folders(c))
 	return err
 }
 

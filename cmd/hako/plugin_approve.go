@@ -94,7 +94,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err := a.audited(ctx, v.config, done, func() error { return file.Approve(ctx, proposal.Consent) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "Approved; recorded in %s\n", file)
+	printf(a.stdout, "Approved; recorded in %s\n", file)
 	return a.approved(ctx, v, p)
 }
 
@@ -193,18 +193,18 @@ func movable(c *grant.Consent, choices grant.Choices, consents string, flags app
 func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants grant.Grants) {
 	locale := v.config.Locale
 	m := p.Manifest
-	fmt.Fprintf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
+	printf(a.stdout, "Plugin %s %s: %s\n%s\n%s\n\nIt offers: %s\n\nIt\n",
 		m.Name, m.Version, summary(m.Description.In(locale)), p.Path, p.Digest, cmp.Or(strings.Join(offers(m), ", "), "what it lists when it is asked, once it may run"))
 	for _, line := range grant.Explain(m.Permissions, locale) {
-		fmt.Fprintf(a.stdout, "  - %s\n", line)
+		printf(a.stdout, "  - %s\n", line)
 	}
 	if proposal.Updates() {
 		a.presentChanges(proposal.Before, m, locale)
 	}
 	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
-		fmt.Fprintf(a.stdout, "\nWith your yes it gets\n")
+		printf(a.stdout, "\nWith your yes it gets\n")
 		for _, line := range grants.Explain(locale) {
-			fmt.Fprintf(a.stdout, "  - %s\n", line)
+			printf(a.stdout, "  - %s\n", line)
 		}
 	}
 	fmt.Fprintln(a.stdout)
@@ -213,12 +213,12 @@ func (a *app) present(v *view, p *host.Status, proposal *grant.Proposal, grants 
 func (a *app) presentChanges(before *grant.Consent, m *manifest.Manifest, locale string) {
 	additions := grant.Additions(before.Asked, m.Permissions, locale)
 	if len(additions) == 0 {
-		fmt.Fprintf(a.stdout, "\nThat is no more than version %s, which you have approved.\n", before.Version)
+		printf(a.stdout, "\nThat is no more than version %s, which you have approved.\n", before.Version)
 		return
 	}
-	fmt.Fprintf(a.stdout, "\nThat is more than version %s, which you have approved:\n", before.Version)
+	printf(a.stdout, "\nThat is more than version %s, which you have approved:\n", before.Version)
 	for _, line := range additions {
-		fmt.Fprintf(a.stdout, "  + %s\n", line)
+		printf(a.stdout, "  + %s\n", line)
 	}
 }
 
@@ -230,16 +230,16 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 	v.plugins = v.host.Plugins()
 	now, err := v.find(p.Name, p.Path)
 	if err != nil {
-		fmt.Fprintf(a.stdout, "Put %s into a plugin folder to use it.\n", p.Path)
+		printf(a.stdout, "Put %s into a plugin folder to use it.\n", p.Path)
 		return nil
 	}
 	if now.State != host.Active {
 		return fmt.Errorf("plugin %s is still not in service: it is %s: %s", now.Name, now.State, now.Reason)
 	}
 	if wanted := credentialsWanted(v.host, now.Name); len(wanted) > 0 {
-		fmt.Fprintf(a.stdout, "Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n", strings.Join(wanted, " or credentials."), config.FileName)
+		printf(a.stdout, "Next: set credentials.%s in %s, without which its tools are of no use (docs/credentials.md)\n", strings.Join(wanted, " or credentials."), config.FileName)
 	} else if len(now.Tools) > 0 {
-		fmt.Fprintf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], folders(v.config))
+		printf(a.stdout, "Next: hako call %s '{...}'%s\n", now.Tools[0], folders(v.config))
 	}
 	return nil
 }

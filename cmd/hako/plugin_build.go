@@ -96,7 +96,7 @@ func (a *app) writePlugin(path string, wasm []byte, sections map[string][]byte) 
 	if err := placeFile(path, wasm); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s (%s)\n", path, size(len(wasm)))
+	err = printf(a.stdout, "%s (%s)\n", path, size(len(wasm)))
 	return err
 }
 

@@ -91,10 +91,10 @@ func (a *app) check(ctx context.Context, file, cache string, maxSize int64) bool
 	ok := true
 	for _, finding := range findings {
 		ok = ok && finding.Severity != manifest.SeverityError
-		fmt.Fprintf(a.stdout, "%s: %s\n", file, printable(finding.String()))
+		printf(a.stdout, "%s: %s\n", file, finding.String())
 	}
 	if len(findings) == 0 {
-		fmt.Fprintf(a.stdout, "%s: nothing to object to\n", file)
+		printf(a.stdout, "%s: nothing to object to\n", file)
 	}
 	return ok
 }

@@ -185,12 +185,12 @@ func (r *inspection) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(key string, values ...string) {
 		for _, value := range values {
-			fmt.Fprintf(table, "%s\t%s\n", key, printable(value))
+			printf(table, "%s\t%s\n", key, value)
 			key = ""
 		}
 	}
 	row("name", r.Name+" "+r.Version)
-	row("description", strings.TrimSpace(r.Description))
+	row("description", strings.Split(strings.TrimSpace(r.Description), "\n")...)
 	row("licence", r.License)
 	row("file", r.Path)
 	row("digest", r.Digest)

@@ -57,14 +57,14 @@ func (a *app) printList(plugins []host.Status) error {
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, p := range plugins {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", pluginTitle(p), p.Version, p.State, strings.Join(p.Tools, ", "))
+		printf(table, "%s\t%s\t%s\t%s\n", pluginTitle(p), p.Version, p.State, strings.Join(p.Tools, ", "))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, p := range plugins {
 		if note := remedy(p); note != "" {
-			fmt.Fprintln(a.stderr, note)
+			printf(a.stderr, "%s\n", note)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ Japanese, a test, and the PDK in vendor/.`,
 }
 
 func (a *app) printNext(name string) error {
-	_, err := fmt.Fprintf(a.stdout, `Made %[1]s/. Next:
+	err := printf(a.stdout, `Made %[1]s/. Next:
 
   cd %[1]s
   go test ./...

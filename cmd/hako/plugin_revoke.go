@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
@@ -33,7 +31,7 @@ consents file, marked, so that new versions wait too.`,
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(a.stdout, "Revoked; recorded in %s\n", file)
+				err = printf(a.stdout, "Revoked; recorded in %s\n", file)
 				return err
 			})
 		},

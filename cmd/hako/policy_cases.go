@@ -162,7 +162,7 @@ func (a *app) runCases(v *view, p *policy.Policy, path string, f *cases) error {
 			return
 		}
 		failed++
-		fmt.Fprintf(a.stdout, "--- %s (%s:%d)\n-%s\n+%s\n%s", printable(name), path, line, printable(want), printable(got), printable(why))
+		printf(a.stdout, "--- %s (%s:%d)\n-%s\n+%s\n%s", name, path, line, block(want), block(got), block(why))
 	}
 	for _, c := range f.calls {
 		call, err := c.call(v)
@@ -184,10 +184,10 @@ func (a *app) runCases(v *view, p *policy.Policy, path string, f *cases) error {
 	}
 	all := len(f.calls) + len(f.commands)
 	if failed > 0 {
-		fmt.Fprintf(a.stdout, "%d of %d cases do not hold\n", failed, all)
+		printf(a.stdout, "%d of %d cases do not hold\n", failed, all)
 		return &exitError{code: exitFailed}
 	}
-	_, err = fmt.Fprintf(a.stdout, "all %d cases hold\n", all)
+	err = printf(a.stdout, "all %d cases hold\n", all)
 	return err
 }
 

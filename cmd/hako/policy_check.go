@@ -55,7 +55,7 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 	if warnings != nil && strict {
 		return &exitError{code: exitFailed}
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
+	err = printf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
 		path, len(p.Rules()), len(p.Groups()), len(p.Commands), len(p.Quotas))
 	return err
 }
@@ -65,7 +65,7 @@ func (a *app) printProblems(path, kind string, err error) {
 	var list *strictyaml.Error
 	if !errors.As(err, &list) {
 		if err != nil {
-			fmt.Fprintf(a.stdout, "%s: %s: %v\n", path, kind, err)
+			printf(a.stdout, "%s: %s: %v\n", path, kind, err)
 		}
 		return
 	}
@@ -75,10 +75,10 @@ func (a *app) printProblems(path, kind string, err error) {
 			place = fmt.Sprintf("%s:%d:%d", path, p.Line, max(p.Column, 1))
 		}
 		p.Line, p.Column = 0, 0
-		fmt.Fprintf(a.stdout, "%s: %s: %s\n", place, kind, printable(p.String()))
+		printf(a.stdout, "%s: %s: %s\n", place, kind, p.String())
 	}
 	if list.Omitted > 0 {
-		fmt.Fprintf(a.stdout, "%s: and %d more\n", path, list.Omitted)
+		printf(a.stdout, "%s: and %d more\n", path, list.Omitted)
 	}
 }
 

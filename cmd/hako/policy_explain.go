@@ -85,7 +85,7 @@ says what depends on them.`,
 				if asJSON {
 					return a.printJSON(e)
 				}
-				_, err = fmt.Fprintln(a.stdout, e.text(v.config.Policy))
+				err = printf(a.stdout, "%s\n", block(e.text(v.config.Policy)))
 				return err
 			})
 		},

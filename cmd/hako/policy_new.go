@@ -32,8 +32,8 @@ systems is asked about, and the rest is there as comments. A file that exists is
 			if err := writeNew(path, starterPolicy); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "wrote %s\n", path)
-			fmt.Fprintf(a.stderr, "\nNext:\n  hako policy table\n  hako policy check\n")
+			printf(a.stdout, "wrote %s\n", path)
+			printf(a.stderr, "\nNext:\n  hako policy table\n  hako policy check\n")
 			return nil
 		},
 	}

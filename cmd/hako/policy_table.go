@@ -75,7 +75,7 @@ func (a *app) printPermissions(table []toolPermission) error {
 			}
 			rules = append(rules, rule)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", line.Tool, line.Plugin, line.Permission, printable(strings.Join(rules, "; ")))
+		printf(out, "%s\t%s\t%s\t%s\n", line.Tool, line.Plugin, line.Permission, strings.Join(rules, "; "))
 	}
 	return out.Flush()
 }

@@ -48,7 +48,7 @@ func askLine(ctx context.Context, out io.Writer, q *approval.Question, locale st
 	if strings.HasPrefix(locale, "ja") {
 		prompt = "許可する場合は yes と入力してください:"
 	}
-	fmt.Fprintf(out, "\n%s\n%s ", q.Text(locale), prompt)
+	printf(out, "\n%s\n%s ", block(q.Text(locale)), prompt)
 	line, err := next(ctx)
 	if err != nil {
 		fmt.Fprintln(out)
@@ -67,7 +67,7 @@ func saysYes(line string) bool {
 
 // agrees asks for a yes. Whatever is no clear yes is a no.
 func (a *app) agrees(question string) bool {
-	fmt.Fprint(a.stdout, question+" [y/N] ")
+	printf(a.stdout, "%s [y/N] ", block(question))
 	answer, err := bufio.NewReader(io.LimitReader(a.stdin, 100)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(a.stdout)

@@ -39,7 +39,7 @@ type reloading struct {
 func serveReloading(t *testing.T, configuration string) *reloading {
 	t.Helper()
 	r := &reloading{t: t, dir: approved(t, configuration), orders: make(chan os.Signal)}
-	r.served = serveWith(t, r.orders, r.dir)
+	r.served = serveWith(t, r.orders, false, r.dir)
 	return r
 }
 
@@ -467,7 +467,7 @@ func TestReloadSlack(t *testing.T) {
 	f.OpenAI.Script = f.Anthropic.Script
 	put(t, filepath.Join(dir, "slack-app.token"), []byte(fakes.SlackAppToken))
 	r := &reloading{t: t, dir: dir, orders: make(chan os.Signal)}
-	r.served = serveWith(t, r.orders, dir)
+	r.served = serveWith(t, r.orders, false, dir)
 	change := func(configuration string) {
 		put(t, filepath.Join(dir, "hako.yaml"), []byte(configuration))
 		r.orders <- syscall.Signal(1)

@@ -43,7 +43,7 @@ func newToolResult(r *abi.Response) *toolResult {
 
 // printResult writes the result to standard output, or to standard error what is the tool's failure and not its answer.
 func (a *app) printResult(r *abi.Response, asJSON bool) error {
-	out := a.stdout
+	out := a.data()
 	if r.IsError && !asJSON {
 		out = a.stderr
 	}
@@ -59,17 +59,14 @@ func (a *app) printResult(r *abi.Response, asJSON bool) error {
 	return err
 }
 
-// writeBlocks writes texts as they are and describes what a terminal cannot show.
-func writeBlocks(out io.Writer, blocks []abi.Content) error {
+// writeBlocks writes texts as they are, as far as data takes them so, and describes what a terminal cannot show.
+func writeBlocks(data io.Writer, blocks []abi.Content) error {
 	for _, block := range blocks {
 		text := describe(block)
-		if isTerminal(out) {
-			text = printable(text)
-		}
 		if !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}
-		if _, err := io.WriteString(out, text); err != nil {
+		if _, err := io.WriteString(data, text); err != nil {
 			return err
 		}
 	}

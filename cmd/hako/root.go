@@ -16,8 +16,9 @@ import (
 
 // app is one run of the program.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdin io.Reader
+	// stdout and stderr are screens as soon as run has begun; pipe is standard output as it is.
+	stdout, stderr, pipe io.Writer
 
 	// person says whether somebody sits at standard input. Nil looks whether it is a terminal.
 	person *bool

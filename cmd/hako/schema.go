@@ -14,7 +14,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of manifests, for editors",
 		Args:  arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(a.stdout, manifest.JSONSchema())
+			_, err := fmt.Fprint(a.data(), manifest.JSONSchema())
 			return err
 		},
 	}

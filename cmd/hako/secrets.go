@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/credential"
@@ -37,9 +35,9 @@ share the store, put the new key in front of the old one first, on a line of its
 				if asJSON {
 					return a.printJSON(r)
 				}
-				fmt.Fprintf(a.stdout, "connections encrypted with the new key %s: %d\n", r.Key, r.Records)
+				printf(a.stdout, "connections encrypted with the new key %s: %d\n", r.Key, r.Records)
 				if r.Remedy != "" {
-					fmt.Fprintf(a.stderr, "now %s\n", r.Remedy)
+					printf(a.stderr, "now %s\n", r.Remedy)
 				}
 				return nil
 			})

@@ -92,15 +92,15 @@ func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (er
 	}
 	s.reloader.parts, s.reloader.others = s.parts(), agentKeys
 	if greeting {
-		link, err := s.console.link(ctx, c, s.government, s.web)
+		place, err := s.console.place(ctx, c, s.government, s.web, isTerminal(a.stderr))
 		if err != nil {
 			return err
 		}
-		a.greet(c, s.web.url(), link, s.host.Plugins())
+		a.greet(c, s.web.url(), place, s.host.Plugins())
 	} else if flags.http {
 		s.logger.Info("serving", "url", s.web.url(), "version", thisBuild().Version)
 	}
-	return s.untilDone(ctx, a.stdin, a.stdout)
+	return s.untilDone(ctx, a.stdin, a.pipe)
 }
 
 // openServer opens the host of a server, with all that its calls go through.

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // served is a "hako serve" that runs.
@@ -34,17 +36,17 @@ var servesAt = regexp.MustCompile(`serves MCP at (\S+)\n|msg=serving url=(\S+)`)
 // serve starts "hako serve" in dir on a free port and waits until it listens.
 func serve(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
-	return serveWith(t, nil, dir, args...)
+	return serveWith(t, nil, false, dir, args...)
 }
 
-// serveWith is serve with orders to read the configuration again.
-func serveWith(t *testing.T, hangups <-chan os.Signal, dir string, args ...string) *served {
+// serveWith is serve with orders to read the configuration again, and at a terminal if that is wanted.
+func serveWith(t *testing.T, hangups <-chan os.Signal, terminal bool, dir string, args ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{stderr: new(watched)}
 	done := make(chan int, 1)
 	go func() {
-		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: s.stderr, hangups: hangups}
+		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &screen{visible.NewWriter(s.stderr), terminal}, hangups: hangups}
 		done <- a.run(ctx, append([]string{"-C", dir, "serve", "--http", "127.0.0.1:0"}, args...))
 	}()
 	s.stop = func() int {

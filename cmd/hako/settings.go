@@ -34,7 +34,7 @@ func (a *app) config(cmd *cobra.Command) (*config.Config, error) {
 		return nil, err
 	}
 	for _, warning := range c.Warnings {
-		fmt.Fprintf(a.stderr, "hako: %s\n", warning)
+		printf(a.stderr, "hako: %s\n", warning)
 	}
 	return c, nil
 }

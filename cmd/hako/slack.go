@@ -57,7 +57,7 @@ reachable from outside.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s\n", text)
+			err = printf(a.data(), "%s\n", block(text))
 			return err
 		},
 	}

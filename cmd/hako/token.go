@@ -44,11 +44,11 @@ goes to standard output: for clients of MCP, or with --role for somebody who log
 				use, key = "It logs in to the console", "console.tokens"
 			}
 			token, hash := mcpserver.NewToken()
-			fmt.Fprintf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n", token, use, key)
-			fmt.Fprintf(a.stdout, "- name: %q\n  hash: %s\n", args[0], hash)
+			printf(a.stderr, "The token, which is shown only now:\n\n  %s\n\n%s\nPut this under %s in hako.yaml:\n\n", token, use, key)
+			fmt.Fprintf(a.data(), "- name: %q\n  hash: %s\n", args[0], hash)
 			for _, line := range []struct{ key, value string }{{"role", role}, {"user", user}, {"expires", expires}} {
 				if line.value != "" {
-					fmt.Fprintf(a.stdout, "  %s: %q\n", line.key, line.value)
+					fmt.Fprintf(a.data(), "  %s: %q\n", line.key, line.value)
 				}
 			}
 			return nil

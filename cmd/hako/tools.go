@@ -94,14 +94,14 @@ func toolsFor(v *view, tenant string) []tool {
 func (a *app) printTools(v *view, list []tool) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, t := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", t.Name, t.Plugin, summary(t.Description))
+		printf(table, "%s\t%s\t%s\n", t.Name, t.Plugin, summary(t.Description))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, plugin := range v.plugins {
 		if note := remedy(plugin); note != "" {
-			fmt.Fprintln(a.stderr, note)
+			printf(a.stderr, "%s\n", note)
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (a *app) printTools(v *view, list []tool) error {
 // summary is the first sentence of a description, shortened to fit a line.
 func summary(description string) string {
 	const most = 80
-	text, _, _ := strings.Cut(strings.TrimSpace(printable(description)), "\n")
+	text, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
 	text = sentence(text)
 	if r := []rune(text); len(r) > most {
 		return string(r[:most-1]) + "…"

@@ -15,10 +15,9 @@ func (a *app) printToolText(v *view, list []tool) error {
 	var text strings.Builder
 	fmt.Fprintln(&text, toolsHeading.In(v.config.Locale))
 	for _, t := range list {
-		fmt.Fprintf(&text, "- %s: %s\n", t.Name, sentence(strings.Join(strings.Fields(printable(t.Description)), " ")))
+		fmt.Fprintf(&text, "- %s: %s\n", t.Name, sentence(strings.Join(strings.Fields(t.Description), " ")))
 	}
-	_, err := fmt.Fprint(a.stdout, text.String())
-	return err
+	return printf(a.stdout, "%s", block(text.String()))
 }
 
 // toolSchema is a tool as models that plan its calls get it.

@@ -46,7 +46,6 @@ func TestSummary(t *testing.T) {
 		"予報（天気。気温）。傘も。":                  "予報（天気。気温）。",
 		"Reads (or not. Perhaps) it. So": "Reads (or not. Perhaps) it.",
 		"Never closed (a. b":             "Never closed (a. b",
-		"Escape \x1b[31mred":             "Escape [31mred",
 		strings.Repeat("long ", 40):      strings.Repeat("long ", 40)[:79] + "…",
 		"":                               "",
 	} {

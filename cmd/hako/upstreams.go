@@ -105,7 +105,7 @@ func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.C
 	list := u.Status()
 	for _, s := range list {
 		if s.State == mcpclient.Down {
-			fmt.Fprintf(a.stderr, "down: upstream server %s: %s\n", s.Name, printable(s.Error))
+			printf(a.stderr, "down: upstream server %s: %s\n", s.Name, s.Error)
 		}
 	}
 	return do(list)
@@ -156,15 +156,15 @@ func (a *app) printUpstreamTable(list []upstreamStatus) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTATE\tTRANSPORT\tPREFIX\tTOOLS\tPROMPTS\tRESOURCES\tPROTOCOL\tSERVER")
 	for _, s := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.Transport, s.Prefix, s.Tools, s.Prompts, s.Resources,
-			s.Protocol, printable(strings.TrimSpace(s.Server+" "+s.Version)))
+		printf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.Transport, s.Prefix, s.Tools, s.Prompts, s.Resources,
+			s.Protocol, strings.TrimSpace(s.Server+" "+s.Version))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, s := range list {
 		for _, what := range s.Omitted {
-			fmt.Fprintf(a.stderr, "%s: left out: %s\n", s.Name, printable(what))
+			printf(a.stderr, "%s: left out: %s\n", s.Name, what)
 		}
 	}
 	return nil

@@ -66,13 +66,12 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func (a *app) printVersion() error {
-	_, err := fmt.Fprintln(a.stdout, thisBuild())
-	return err
+	return printf(a.stdout, "%s\n", thisBuild())
 }
 
 // printJSON writes v to standard output.
 func (a *app) printJSON(v any) error {
-	encoder := json.NewEncoder(a.stdout)
+	encoder := json.NewEncoder(a.data())
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(v)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hako-run/hako/host/internal/visible"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // maxShown bounds what is shown of the arguments, in bytes. What is longer is cut, and marked, so that nobody agrees to what looks whole.

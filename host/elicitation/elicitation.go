@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/hako-run/hako/host/internal/visible"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Modes of a question.

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/internal/visible"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Kind is what a field holds.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/visible"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Form is what a person fills in: fields without others inside them (MCP, elicitation, requested schema).

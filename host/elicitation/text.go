@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/visible"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // words are the parts of a question, by language.

@@ -1,9 +1,7 @@
 package manifest
 
 import (
-	"fmt"
 	"regexp"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -101,16 +99,4 @@ func (r *review) suspicious(path, text string) {
 			r.warn(path, "%s, as a prompt injection does: reword it", i.what)
 		}
 	}
-	for _, c := range text {
-		if c != '\n' && c != '\t' && (unicode.IsControl(c) || isDeceptive(c) || isInvisible(c)) {
-			r.warn(path, "holds the invisible character %s: remove it", fmt.Sprintf("%U", c))
-			return
-		}
-	}
-}
-
-// isInvisible reports whether c is a format character that has no use in a description; the joiners (emoji, Indic scripts, Persian)
-// and direction marks have.
-func isInvisible(c rune) bool {
-	return unicode.Is(unicode.Cf, c) && c != 0x200C && c != 0x200D && c != 0x200E && c != 0x200F
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/visible"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -114,7 +115,29 @@ func screenSchema(doc map[string]any) error {
 	}
 	screenRequired(&e, doc)
 	screenKeywords(&e, "", doc)
+	screenTexts(&e, "", doc)
 	return e.Err()
+}
+
+// screenTexts looks at every text and every name of a property, for a model reads them all.
+func screenTexts(e *Error, path string, value any) {
+	switch value := value.(type) {
+	case string:
+		if r, found := visible.First(value, "\n\t"); found {
+			e.Add(path, invisible, r)
+		}
+	case []any:
+		for i, item := range value {
+			screenTexts(e, strictyaml.Index(path, i), item)
+		}
+	case map[string]any:
+		for _, key := range keys(value) {
+			if r, found := visible.First(key, ""); found {
+				e.Add(path, "has the property %q with the invisible character %U: rename it", key, r)
+			}
+			screenTexts(e, strictyaml.Key(path, key), value[key])
+		}
+	}
 }
 
 func screenRequired(e *Error, doc map[string]any) {

@@ -3,10 +3,10 @@ package manifest
 import (
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Most characters of a text. A description may be long because models read it; Check finds those that are longer than is good.
@@ -52,16 +52,10 @@ func (v *validation) line(path, s string, most int) {
 	if n := utf8.RuneCountInString(s); n > most {
 		v.Add(path, "has %d characters; at most %d are allowed", n, most)
 	}
-	for _, r := range s {
-		if unicode.IsControl(r) || isDeceptive(r) {
-			v.Add(path, "holds the invisible character %U: remove it", r)
-			return
-		}
+	if r, found := visible.First(s, ""); found {
+		v.Add(path, invisible, r)
 	}
 }
 
-// isDeceptive reports whether r is invisible and either reorders text (bidirectional embeddings, overrides and isolates), carries
-// hidden text (tags) or breaks lines unseen (U+2028, U+2029).
-func isDeceptive(r rune) bool {
-	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r >= 0xE0000 && r <= 0xE007F || r == 0x2028 || r == 0x2029
-}
+// invisible says which character is in the way.
+const invisible = "holds the invisible character %U: remove it"

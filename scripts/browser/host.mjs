@@ -1,6 +1,6 @@
 // bin/hako itself, serving in an empty directory, with the weather plugin waiting for consent; and a client of MCP.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -75,10 +75,7 @@ async function serve(host, port) {
   const env = { ...process.env, MOCK_MODE: 'true', HAKO_CACHE: process.env.HAKO_CACHE ?? path.join(tmpdir(), 'hako-browser-cache') }
   const child = spawn(hako, ['serve', '--http', `127.0.0.1:${port}`], { cwd: host.cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
-  child.stderr.on('data', chunk => {
-    log += chunk
-    host.links = [...log.matchAll(/http:\S+#link=[\w-]+/g)].map(match => match[0])
-  })
+  child.stderr.on('data', chunk => { log += chunk })
   const exited = new Promise(resolve => child.once('exit', resolve))
   for (let i = 0; ; i++) {
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null)
@@ -86,6 +83,7 @@ async function serve(host, port) {
     if (i > 2400 || child.exitCode !== null) throw new Error(`hako did not start:\n${log}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
+  host.link = execFileSync(hako, ['console', '--http', `127.0.0.1:${port}`], { cwd: host.cwd, env, encoding: 'utf8' }).trim()
   return async () => {
     child.kill('SIGTERM')
     assert.equal(await exited, 0, log)

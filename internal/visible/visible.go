@@ -1,0 +1,168 @@
+// Package visible keeps text that others wrote from showing people something else than it holds: it finds the characters that nobody
+// sees, and removes, marks or escapes them.
+package visible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxMarks is how many combining marks may follow one character. More of them are drawn over the neighbouring lines.
+const maxMarks = 8
+
+// Hidden reports whether r is a character that nobody sees, that moves a terminal's cursor or that changes the order of text: control
+// characters, format characters (among them those for directions and the tags), line separators, variation selectors, fillers, the
+// blank of Braille and non-characters. Some of them have a use between certain characters; the functions for texts know where.
+func Hidden(r rune) bool {
+	switch {
+	case r >= ' ' && r < 0x7f:
+		return false
+	case r == 0x2800, r&0xfffe == 0xfffe, r >= 0xfdd0 && r <= 0xfdef:
+		return true
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // format characters of Arabic and others that are seen
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// joining are scripts in which the joiners U+200C and U+200D change how letters look.
+var joining = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,
+	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+}
+
+const (
+	nonJoiner, joiner = 0x200c, 0x200d
+	emojiStyle        = 0xfe0f
+	keycap            = 0x20e3
+)
+
+// unknown is the next character where a text goes on later.
+const unknown = -1
+
+// walker goes through a text. The zero value is at its beginning.
+type walker struct {
+	last  rune // the last character that is not hidden
+	marks int  // how many combining marks came one after the other
+}
+
+// hides reports whether r, which stands before next, is hidden where it stands.
+func (w *walker) hides(r, next rune) bool {
+	hidden := Hidden(r) && !w.joins(r, next)
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		w.marks++
+		hidden = hidden || w.marks > maxMarks
+	} else if !hidden {
+		w.marks = 0
+	}
+	if !hidden {
+		w.last = r
+	}
+	return hidden
+}
+
+// joins reports whether r has a use between the last character and next: the emoji style after a symbol, the joiner between emoji, and both
+// joiners within scripts that have them.
+func (w *walker) joins(r, next rune) bool {
+	switch r {
+	case emojiStyle:
+		return isSymbol(w.last) || next == keycap && strings.ContainsRune("0123456789#*", w.last)
+	case joiner, nonJoiner:
+		if unicode.In(w.last, joining...) {
+			return next == unknown || unicode.In(next, joining...)
+		}
+		return r == joiner && (isSymbol(w.last) || w.last == emojiStyle) && (next == unknown || isSymbol(next))
+	}
+	return false
+}
+
+func isSymbol(r rune) bool { return unicode.IsSymbol(r) || r == '‼' || r == '⁉' }
+
+// replace returns text with other in the place of each character that is hidden, but for those in keep, and of each byte that is not UTF-8.
+func replace(text, keep string, other func(part string, r rune) string) string {
+	if plain(text) {
+		return text
+	}
+	var w walker
+	var b strings.Builder
+	w.replace(&b, text, keep, false, other)
+	return b.String()
+}
+
+// plain reports whether text is nothing but ASCII that is seen, as most is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// replace appends to b. more says that the text goes on.
+func (w *walker) replace(b *strings.Builder, text, keep string, more bool, other func(part string, r rune) string) {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		part, next := text[:size], rune(unknown)
+		if text = text[size:]; len(text) > 0 {
+			next, _ = utf8.DecodeRuneInString(text)
+		} else if !more {
+			next = 0
+		}
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b.WriteString(other(part, r))
+		case r < ' ' && strings.ContainsRune(keep, r), r == '\r' && next == '\n' && strings.Contains(keep, "\n"):
+			w.last, w.marks = r, 0
+			b.WriteString(part)
+		case w.hides(r, next):
+			b.WriteString(other(part, r))
+		default:
+			b.WriteString(part)
+		}
+	}
+}
+
+// Text returns text with a mark (␦) for each hidden character but line feeds, and for bytes that are not UTF-8.
+func Text(text string) string {
+	return replace(text, "\n", func(string, rune) string { return "␦" })
+}
+
+// Clean returns text without hidden characters but line feeds and tabs, and without bytes that are not UTF-8.
+func Clean(text string) string {
+	return replace(text, "\n\t", func(string, rune) string { return "" })
+}
+
+// Escape returns text with an escape sequence, such as \u001b, for each hidden character but line feeds and tabs. In JSON the sequences mean
+// the characters that they stand for; a byte that is not UTF-8 becomes \ufffd.
+func Escape(text string) string { return replace(text, "\n\t", escape) }
+
+// Line is Escape for a place that has one line: line feeds and tabs are escaped too.
+func Line(text string) string { return replace(text, "", escape) }
+
+func escape(_ string, r rune) string {
+	if r == '\n' {
+		return `\n`
+	}
+	if r == '\t' {
+		return `\t`
+	}
+	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// First returns the first hidden character of text that is not in keep, and whether there is one.
+func First(text, keep string) (first rune, found bool) {
+	replace(text, keep, func(_ string, r rune) string {
+		if !found {
+			first, found = r, true
+		}
+		return ""
+	})
+	return first, found
+}

@@ -1,0 +1,70 @@
+package visible
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Writer passes a stream on as Escape has it, whatever the pieces in which it is written. It is safe for concurrent use.
+type Writer struct {
+	out io.Writer
+
+	mu      sync.Mutex
+	walker  walker
+	partial []byte // the beginning of a character
+}
+
+// NewWriter returns a Writer to out.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+
+// Write writes data, but for a character that it does not hold whole: that follows with the rest of it.
+func (w *Writer) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := string(w.partial) + string(data)
+	whole := len(text) - len(incomplete(text))
+	w.partial = append(w.partial[:0], text[whole:]...)
+	if err := w.write(text[:whole]); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+func (w *Writer) write(text string) error {
+	if plain(text) {
+		if text != "" {
+			w.walker = walker{last: rune(text[len(text)-1])}
+		}
+	} else {
+		var b strings.Builder
+		w.walker.replace(&b, text, "\n\t", true, escape)
+		text = b.String()
+	}
+	_, err := io.WriteString(w.out, text)
+	return err
+}
+
+// incomplete is the beginning of a character at the end of text.
+func incomplete(text string) string {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		end := text[len(text)-n:]
+		if utf8.RuneStart(end[0]) {
+			if utf8.FullRuneInString(end) {
+				return ""
+			}
+			return end
+		}
+	}
+	return ""
+}
+
+// Styled writes control sequences of the program's own around a text of one line.
+func (w *Writer) Styled(before, text, after string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.walker, w.partial = walker{}, nil
+	_, err := io.WriteString(w.out, before+Line(text)+after)
+	return err
+}
