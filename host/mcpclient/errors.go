@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -36,6 +37,9 @@ func (e *limitError) Error() string {
 		return fmt.Sprintf("upstream server %s did not answer within %s: whether the call had an effect is not known. Raise limits.time of the server if it needs longer", l.Plugin, l.Value)
 	case sandbox.LimitInput:
 		return fmt.Sprintf("the arguments for upstream server %s are larger than %s: make them smaller, or raise its limits.input", l.Plugin, l.Value)
+	}
+	if l.Value == "" {
+		return fmt.Sprintf("the answer of upstream server %s holds more than %d blocks or %d values: ask for less", l.Plugin, maxItems, maxValues)
 	}
 	return fmt.Sprintf("the answer of upstream server %s is larger than %s: ask for less, or raise its limits.output", l.Plugin, l.Value)
 }
@@ -87,10 +91,13 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 		s.logger.Warn("a call to an upstream server failed", "method", method, "err", reason(err))
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
 	}
-	if wire.Code == codeTooLarge {
+	switch wire.Code {
+	case codeTooLarge:
 		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.bounds.Load().limits.Output))
+	case codeTooMuch:
+		return newLimitError(s.spec.Name, sandbox.LimitOutput, "")
 	}
-	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(clean(wire.Message)), maxLogLine))}
+	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(visible.Clean(wire.Message)), maxLogLine))}
 	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
 		failure.Code = abi.CodeNotFound
 	}

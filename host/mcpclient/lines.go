@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/time/rate"
@@ -18,14 +20,27 @@ const (
 	messageRate, messageBurst = 200, 1000
 	// headLength is how much is kept of a line that is too long, in bytes: enough to find what it answers.
 	headLength = 4 << 10
+	// maxLine is the longest line that is read to its end, in bytes, if twice the longest message is not more. A longer one ends the
+	// connection.
+	maxLine = 64 << 20
+	// keptBuffer is the largest buffer that is kept for the next line, in bytes.
+	keptBuffer = 64 << 10
+	// idleLines are the lines between two messages that cost no time: names of events, comments, empty lines.
+	idleLines = 16
 )
+
+// errEndless ends a connection.
+var errEndless = errors.New("it sent a line without an end")
 
 // newMessageLimiter limits the messages of one connection.
 func newMessageLimiter() *rate.Limiter { return rate.NewLimiter(messageRate, messageBurst) }
 
+// meter counts what a server sent: bytes, and values in messages.
+type meter struct{ bytes, values atomic.Int64 }
+
 // lines stands between a server and the SDK. It passes on a stream of lines, each a JSON-RPC message, and keeps three things away that
 // would end the connection or flood the host: lines that are no messages, as programs write them by mistake; answers that are too large,
-// in whose place goes an error; and more messages than anybody needs.
+// or hold too much (shape), in whose place goes an error; and more messages than anybody needs.
 type lines struct {
 	source *bufio.Reader
 	// events says that the stream has server-sent events: messages are behind "data:", and other lines pass.
@@ -39,13 +54,19 @@ type lines struct {
 
 	ctx     context.Context // of the connection
 	limiter *rate.Limiter
+	meter   *meter
+	// owed are the answers that the server owes. Those that nobody asked for are limited as other messages are.
+	owed *atomic.Int64
 
 	pending []byte // still to be read
 	buffer  []byte // of one line
+	shape   shape  // of the message
+	idle    int    // lines since the last message
 }
 
-func newLines(ctx context.Context, source io.Reader, most int, limiter *rate.Limiter, noise func([]byte), events bool) *lines {
-	return &lines{source: bufio.NewReader(source), events: events, most: most, noise: noise, ctx: ctx, limiter: limiter}
+func newLines(ctx context.Context, source io.Reader, most int, limiter *rate.Limiter, m *meter, owed *atomic.Int64, noise func([]byte), events bool) *lines {
+	source = counted{source, &m.bytes}
+	return &lines{source: bufio.NewReader(source), events: events, most: most, noise: noise, ctx: ctx, limiter: limiter, meter: m, owed: owed}
 }
 
 func (l *lines) Read(p []byte) (int, error) {
@@ -63,26 +84,24 @@ var dataField = []byte("data:")
 
 // next puts another line into pending, or nothing if it is left out.
 func (l *lines) next() error {
-	line, tooLong, err := l.line()
-	if err != nil && len(line) == 0 {
+	line, problem, err := l.line()
+	if err != nil && (len(line) == 0 || errors.Is(err, errEndless)) {
 		return err
 	}
 	rest := line // without the name of the field
 	if l.events {
 		data, ok := bytes.CutPrefix(line, dataField)
 		if !ok {
-			if !tooLong {
-				l.pending = line
-			}
-			return nil
+			return l.other(line, problem)
 		}
 		rest = data
 	}
+	l.idle = 0
 	message := bytes.TrimSpace(rest)
 	id, answers := glance(message)
 	switch {
-	case tooLong:
-		l.pending = l.refusal(id)
+	case problem != 0:
+		l.pending = l.refusal(id, problem)
 	case !l.events && len(message) > 0 && (message[0] != '{' || !json.Valid(message)):
 		l.noise(message)
 	case answers:
@@ -93,38 +112,86 @@ func (l *lines) next() error {
 			l.pending = append(append(bytes.Clone(line[:len(line)-len(rest)]), marked(message, l.token)...), '\n')
 		}
 	}
-	if !answers && l.limiter.Wait(l.ctx) != nil {
+	if answers && l.owed.Add(-1) >= 0 {
+		return nil
+	}
+	return l.wait()
+}
+
+// other passes on a line of an event that is no data. More of them than events have are limited.
+func (l *lines) other(line []byte, problem int64) error {
+	if len(bytes.TrimSpace(line)) == 0 {
+		l.shape = shape{} // the event ends
+	}
+	if problem == 0 {
+		l.pending = line
+	}
+	if l.idle++; l.idle <= idleLines {
+		return nil
+	}
+	return l.wait()
+}
+
+// wait lets time pass where a server sends more than anybody needs.
+func (l *lines) wait() error {
+	if l.limiter.Wait(l.ctx) != nil {
 		return io.EOF // the connection has ended
 	}
 	return nil
 }
 
-// refusal takes the place of a line that is too long.
-func (l *lines) refusal(id json.RawMessage) []byte {
-	line := refusal(id)
+// refusal takes the place of a line that is too long or holds too much.
+func (l *lines) refusal(id json.RawMessage, code int64) []byte {
+	line := refusal(id, code)
 	if line != nil && l.events {
 		line = append(bytes.Clone(dataField), line...)
 	}
 	return line
 }
 
-// line reads up to the end of a line. Of one that is too long it returns the head.
-func (l *lines) line() (line []byte, tooLong bool, err error) {
-	l.buffer = l.buffer[:0]
-	for {
+// line reads up to the end of a line. Of one that is not to be had whole it returns the head, with the code of the problem.
+func (l *lines) line() (line []byte, problem int64, err error) {
+	if l.buffer = l.buffer[:0]; cap(l.buffer) > keptBuffer {
+		l.buffer = nil
+	}
+	if !l.events {
+		l.shape = shape{}
+	}
+	before := l.shape.values
+	defer func() { l.meter.values.Add(int64(l.shape.values - before)) }()
+	for length := 0; ; {
 		part, err := l.source.ReadSlice('\n')
-		switch {
-		case tooLong:
-		case len(l.buffer)+len(part) > l.most:
-			tooLong = true
-			l.buffer = append(l.buffer, part...)[:min(len(l.buffer)+len(part), headLength)]
-		default:
+		if length += len(part); length > max(maxLine, 2*l.most) {
+			return nil, 0, errEndless
+		}
+		if problem == 0 {
 			l.buffer = append(l.buffer, part...)
+			if problem = l.exceeds(part); problem != 0 {
+				l.buffer = bytes.Clone(l.buffer[:min(len(l.buffer), headLength)])
+			}
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return l.buffer, tooLong, err
+			return l.buffer, problem, err
 		}
 	}
+}
+
+// exceeds returns the code of the limit that the line in the buffer, which ends in part, is beyond.
+func (l *lines) exceeds(part []byte) int64 {
+	if len(l.buffer) > l.most {
+		return codeTooLarge
+	}
+	if l.events && len(l.buffer) == len(part) {
+		data, ok := bytes.CutPrefix(part, dataField)
+		if !ok {
+			return 0
+		}
+		part = data
+	}
+	if l.shape.add(part); l.shape.tooMuch() {
+		return codeTooMuch
+	}
+	return 0
 }
 
 // glance reads the members of a message until it is clear whether it answers a request, and which. What is no message, or part of one,
@@ -163,20 +230,29 @@ func glance(data []byte) (id json.RawMessage, answers bool) {
 // codeResourceNotFound is the code of a resource that is not there, up to MCP 2025-11-25.
 const codeResourceNotFound = -32002
 
-// codeTooLarge marks the error that takes the place of an answer that is too large. It is one of those that JSON-RPC leaves to
-// implementations.
-const codeTooLarge = -32000 - 98
+// Codes of the errors that take the place of an answer that is too long, and of one that holds too much. They are among those that JSON-RPC
+// leaves to implementations.
+const (
+	codeTooLarge = -32000 - 98
+	codeTooMuch  = -32000 - 97
+)
 
 // refusal is the answer with this id that says so, as a line; nil if the id is not known.
-func refusal(id json.RawMessage) []byte {
+func refusal(id json.RawMessage, code int64) []byte {
 	if id == nil {
 		return nil
 	}
 	line, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": codeTooLarge, "message": "the answer is too large"},
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": tooLargeText[code]},
 	})
 	if err != nil {
 		return nil
 	}
 	return append(line, '\n')
+}
+
+// tooLargeText words what is wrong, by code.
+var tooLargeText = map[int64]string{
+	codeTooLarge: "the answer is too large",
+	codeTooMuch:  fmt.Sprintf("the answer holds more than %d entries or %d values", maxItems, maxValues),
 }

@@ -2,16 +2,18 @@ package mcpclient
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // listing is all that a server offers, as it says.
@@ -23,6 +25,23 @@ type listing struct {
 	// cut names the lists that were too long, and enough reports whether so much was read that no more pages are wanted.
 	cut    []string
 	enough func() bool
+}
+
+// digest stands for what the server says it offers.
+func (l *listing) digest() (sum [sha256.Size]byte, err error) {
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	for _, list := range []any{l.tools, l.prompts, l.resources, l.templates} {
+		for _, item := range reflect.ValueOf(list).Seq2() { // one by one, for together they may be large
+			if err := encoder.Encode(item.Interface()); err != nil {
+				return sum, err
+			}
+		}
+		if err := encoder.Encode(nil); err != nil {
+			return sum, err
+		}
+	}
+	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
 // offer is what of it can be offered.
@@ -41,7 +60,7 @@ const maxOffered = 256
 func newOffer(spec *Spec, l *listing) *offer {
 	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
 	for _, kind := range l.cut {
-		o.omit("%s: there are more than are asked for: %d pages, %d in all, or %d MiB", kind, maxPages, maxListed, maxListBytes>>20)
+		o.omit("%s: there are more than are asked for: %d pages, %d in all, %d MiB or %d values", kind, maxPages, maxListed, maxListBytes>>20, maxValues)
 	}
 	room := maxName - len(spec.prefix())
 	o.addTools(spec, l.tools, room)
@@ -142,7 +161,7 @@ func validate(m *manifest.Manifest, use func(*manifest.Manifest)) error {
 }
 
 // schema brings a schema into the form that manifests have: of an older draft it is read as one of 2020-12, which differs in what few
-// use, and a missing type is that of an object.
+// use, a missing type is that of an object, and no text in it holds what people do not see.
 func schema(value any) (json.RawMessage, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -157,7 +176,39 @@ func schema(value any) (json.RawMessage, error) {
 			whole[key] = v
 		}
 	}
-	return json.Marshal(whole)
+	cleaned, err := cleanValue(whole)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(cleaned)
+}
+
+// cleanValue cleans all texts in a value of JSON. Names that are the same then are an error.
+func cleanValue(value any) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case string:
+		return visible.Clean(v), nil
+	case []any:
+		for i := range v {
+			if v[i], err = cleanValue(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		cleaned := make(map[string]any, len(v))
+		for key, item := range v {
+			name := oneLine(visible.Clean(key))
+			if _, taken := cleaned[name]; taken {
+				return nil, fmt.Errorf("two names in the schema look the same: %s", quoted(name))
+			}
+			if cleaned[name], err = cleanValue(item); err != nil {
+				return nil, err
+			}
+		}
+		return cleaned, nil
+	}
+	return value, nil
 }
 
 // hints drops a hint that means nothing beside another: what only reads destroys nothing.
@@ -204,7 +255,7 @@ func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
 		return
 	}
 	resource := manifest.Resource{
-		URI: spec.scheme() + r.URI, Name: clip(oneLine(clean(cmp.Or(r.Name, r.URI))), maxTitle), Title: text(oneLine(r.Title), maxTitle),
+		URI: spec.scheme() + r.URI, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle), Title: text(oneLine(r.Title), maxTitle),
 		Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
 	if err := validate(&manifest.Manifest{Resources: []manifest.Resource{resource}}, func(*manifest.Manifest) {}); err != nil {
@@ -219,7 +270,7 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 		return
 	}
 	template := manifest.ResourceTemplate{
-		URITemplate: spec.scheme() + r.URITemplate, Name: clip(oneLine(clean(cmp.Or(r.Name, r.URITemplate))), maxTitle),
+		URITemplate: spec.scheme() + r.URITemplate, Name: clip(oneLine(visible.Clean(cmp.Or(r.Name, r.URITemplate))), maxTitle),
 		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
 	if err := validate(&manifest.Manifest{ResourceTemplates: []manifest.ResourceTemplate{template}}, func(*manifest.Manifest) {}); err != nil {
@@ -237,23 +288,10 @@ const (
 
 // text is a text of unknown language, or none: without what people do not see and models do, and cut where it is too long.
 func text(s string, most int) manifest.Text {
-	if s = clip(strings.TrimSpace(clean(s)), most); s == "" {
+	if s = clip(strings.TrimSpace(visible.Clean(s)), most); s == "" {
 		return nil
 	}
 	return manifest.Text{"en": s}
-}
-
-// clean takes out control characters, and the invisible ones that reorder text, hide it or break lines unseen.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F, r == 0x2028, r == 0x2029:
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // clip cuts s to so many characters.

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,7 +144,7 @@ func TestSafeNames(t *testing.T) {
 
 // filter passes a stream through lines.
 func filter(text string, most int, events bool) (out string, noise []string) {
-	l := newLines(context.Background(), strings.NewReader(text), most, rate.NewLimiter(rate.Inf, 1), func(line []byte) { noise = append(noise, string(line)) }, events)
+	l := newLines(context.Background(), strings.NewReader(text), most, rate.NewLimiter(rate.Inf, 1), new(meter), new(atomic.Int64), func(line []byte) { noise = append(noise, string(line)) }, events)
 	l.source = bufio.NewReaderSize(strings.NewReader(text), 16)
 	data, _ := io.ReadAll(l)
 	return string(data), noise
@@ -152,7 +153,7 @@ func filter(text string, most int, events bool) (out string, noise []string) {
 func TestLines(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("z", 200)
-	refused := string(refusal(json.RawMessage("7")))
+	refused := string(refusal(json.RawMessage("7"), codeTooLarge))
 	for name, test := range map[string]struct {
 		in, out, noise string
 		events         bool

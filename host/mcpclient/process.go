@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,6 +27,8 @@ type process struct {
 	command *exec.Cmd
 	stdin   *os.File // ours
 	stdout  *os.File // ours
+	// asked counts the messages to the program, each of which it may answer.
+	asked atomic.Int64
 	// done is closed when the program has ended and all of its group has been told to.
 	done chan struct{}
 	// err says how it ended, when done is closed.
@@ -125,13 +129,17 @@ func (p *process) stop() {
 
 // transport speaks to the program, one message a line, of which filter bounds the length.
 func (p *process) transport(filter func(io.Reader) io.Reader) mcp.Transport {
-	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin}, MaxLineLength: -1}
+	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin, &p.asked}, MaxLineLength: -1}
 }
 
-// patient gives up on a program that does not read its input.
-type patient struct{ *os.File }
+// patient gives up on a program that does not read its input. It counts the messages.
+type patient struct {
+	*os.File
+	messages *atomic.Int64
+}
 
 func (f patient) Write(data []byte) (int, error) {
+	f.messages.Add(int64(bytes.Count(data, []byte("\n"))))
 	_ = f.SetWriteDeadline(time.Now().Add(writeGrace)) // where pipes have none, as on Windows, a program can hold up its own calls
 	return f.File.Write(data)
 }

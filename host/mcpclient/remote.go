@@ -39,9 +39,9 @@ type remote struct {
 	headers     http.Header
 	credential  string
 	credentials Credentials
-	// most is the longest answer or event, in bytes; read counts what was read.
+	// most is the longest answer or event, in bytes.
 	most    int
-	read    *atomic.Int64
+	meter   *meter
 	limiter *rate.Limiter
 	noise   func([]byte)
 	// ctx ends with the connection, which not all requests of the SDK do.
@@ -249,36 +249,62 @@ func (r *remote) bounded(req *http.Request, resp *http.Response, release func())
 	closer := closerFunc(func() error { defer release(); return body.Close() })
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media == "text/event-stream" {
-		stream := newLines(r.ctx, counted{body, r.read}, r.most, r.limiter, r.noise, true)
+		owed := new(atomic.Int64)
+		if req.Method == http.MethodPost {
+			owed.Store(1)
+		}
+		stream := newLines(r.ctx, body, r.most, r.limiter, r.meter, owed, r.noise, true)
 		if f, ok := req.Context().Value(fateKey{}).(*fate); ok {
 			stream.token = f.token
 		}
 		return readCloser{stream, closer}
 	}
-	return readCloser{&object{body: counted{body, r.read}, most: r.most, req: req}, closer}
+	return readCloser{&object{body: counted{body, &r.meter.bytes}, most: r.most, meter: r.meter, req: req}, closer}
 }
 
-// object is an answer of one JSON object. In the place of one that is too large goes an error.
+// object is an answer of one JSON object. In the place of one that is too large or holds too much goes an error.
 type object struct {
-	body io.Reader
-	most int
-	req  *http.Request
+	body  io.Reader
+	most  int
+	meter *meter
+	req   *http.Request
 
 	read io.Reader
 }
 
 func (o *object) Read(p []byte) (int, error) {
 	if o.read == nil {
-		data, err := io.ReadAll(io.LimitReader(o.body, int64(o.most)+1))
+		data, problem, err := o.message()
 		if err != nil {
 			return 0, err
 		}
-		if len(data) > o.most {
-			data = refusal(requestID(o.req))
+		if problem != 0 {
+			data = refusal(requestID(o.req), problem)
 		}
 		o.read = bytes.NewReader(exact(data))
 	}
 	return o.read.Read(p)
+}
+
+// message reads the object, as far as it is neither too large nor holds too much.
+func (o *object) message() (data []byte, problem int64, err error) {
+	var s shape
+	defer func() { o.meter.values.Add(int64(s.values)) }()
+	part := make([]byte, 32<<10)
+	for {
+		n, err := o.body.Read(part)
+		s.add(part[:n])
+		switch data = append(data, part[:n]...); {
+		case len(data) > o.most:
+			return nil, codeTooLarge, nil
+		case s.tooMuch():
+			return nil, codeTooMuch, nil
+		case err == io.EOF:
+			return data, 0, nil
+		case err != nil:
+			return nil, 0, err
+		}
+	}
 }
 
 // requestID is the id of the message in a request, nil if it has none.

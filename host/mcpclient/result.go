@@ -1,12 +1,14 @@
 package mcpclient
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -30,7 +32,7 @@ func (t translator) tool(r *mcp.CallToolResult) (*abi.Response, error) {
 }
 
 func (t translator) prompt(r *mcp.GetPromptResult) (*abi.Response, error) {
-	response := &abi.Response{Description: clean(r.Description)}
+	response := &abi.Response{Description: visible.Clean(r.Description)}
 	for i, m := range r.Messages {
 		if m.Role != "user" && m.Role != "assistant" {
 			return nil, fmt.Errorf("messages[%d]: role %s is neither user nor assistant", i, quoted(string(m.Role)))
@@ -124,23 +126,60 @@ func annotations(a *mcp.Annotations) *abi.Annotations {
 	return hints
 }
 
-// size is how large a response is, in bytes, without what JSON adds.
+// blockSize is what JSON needs for a block beside its texts, in bytes.
+const blockSize = 32
+
+// size is how large a response is once it is encoded, in bytes: texts with their escape sequences, data in base64, and something for each
+// block, however empty.
 func size(r *abi.Response) int {
-	n := len(r.StructuredContent)
-	block := func(c *abi.Content) {
-		n += len(c.Text) + len(c.Data)
-		if c.Resource != nil {
-			n += len(c.Resource.Text) + len(c.Resource.Data)
-		}
-	}
+	n := len(r.StructuredContent) + textSize(r.Description)
 	for i := range r.Content {
-		block(&r.Content[i])
+		n += contentSize(&r.Content[i])
 	}
 	for i := range r.Messages {
-		block(&r.Messages[i].Content)
+		n += contentSize(&r.Messages[i].Content)
 	}
-	for _, c := range r.Contents {
-		n += len(c.Text) + len(c.Data)
+	for i := range r.Contents {
+		n += resourceSize(&r.Contents[i])
+	}
+	if r.Completion != nil {
+		for _, value := range r.Completion.Values {
+			n += textSize(value)
+		}
+	}
+	return n
+}
+
+func contentSize(c *abi.Content) int {
+	n := blockSize + textSize(c.Text) + dataSize(c.Data) + textSize(c.URI) + textSize(c.Name) + textSize(c.Title) + textSize(c.Description) + textSize(c.MIMEType)
+	if c.Annotations != nil {
+		n += blockSize + textSize(c.Annotations.LastModified)
+		for _, role := range c.Annotations.Audience {
+			n += textSize(role)
+		}
+	}
+	if c.Resource != nil {
+		n += resourceSize(c.Resource)
+	}
+	return n
+}
+
+func resourceSize(r *abi.ResourceContents) int {
+	return blockSize + textSize(r.URI) + textSize(r.MIMEType) + textSize(r.Text) + dataSize(r.Data)
+}
+
+func dataSize(data []byte) int { return base64.StdEncoding.EncodedLen(len(data)) }
+
+// textSize is the length of a text in JSON.
+func textSize(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		}
 	}
 	return n
 }

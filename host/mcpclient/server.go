@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +38,8 @@ const (
 	// and at once.
 	maxLogLine        = 2 << 10
 	logRate, logBurst = 5, 100
+	// stderrRate and stderrBurst bound what is read of a program's standard error, in bytes a second and at once.
+	stderrRate, stderrBurst = 1 << 20, 4 << 20
 )
 
 // server keeps one upstream server connected, and what it offers in the catalog.
@@ -87,7 +88,7 @@ func newServer(spec Spec, options Options, env environment) *server {
 		done: make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}), interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
 	}
 	s.bounds.Store(newBounds(spec.limits(&options)))
-	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) }}
+	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) }, pace: rate.NewLimiter(stderrRate, stderrBurst)}
 	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting, Since: time.Now()}
 	return s
 }
@@ -226,11 +227,10 @@ func (s *server) refresh(x *session) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal([]any{l.tools, l.prompts, l.resources, l.templates})
+	digest, err := l.digest()
 	if err != nil {
 		return err
 	}
-	digest := sha256.Sum256(data)
 	s.offering.Lock()
 	defer s.offering.Unlock()
 	if s.offered && digest == s.digest {

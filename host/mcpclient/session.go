@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
+	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -47,8 +49,8 @@ type session struct {
 	// changed tells of list_changed; one that is not yet seen stands for all.
 	changed chan struct{}
 
-	// read counts the bytes from the server.
-	read   atomic.Int64
+	// meter counts what the server sent.
+	meter  meter
 	tokens atomic.Int64
 	mu     sync.Mutex
 	// reports take the progress of calls, by token.
@@ -134,7 +136,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 			return nil, err
 		}
 		x.remote = r
-		r.ctx, r.most, r.read, r.limiter, r.noise = x.ctx, most, &x.read, limiter, s.noise
+		r.ctx, r.most, r.meter, r.limiter, r.noise = x.ctx, most, &x.meter, limiter, s.noise
 		return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: r.client(), MaxEventSize: 2*most + frameSlack}, nil
 	}
 	var err error
@@ -142,7 +144,7 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 		return nil, err
 	}
 	return x.program.transport(func(stdout io.Reader) io.Reader {
-		return newLines(x.ctx, counted{stdout, &x.read}, most, limiter, s.noise, false)
+		return newLines(x.ctx, stdout, most, limiter, &x.meter, &x.program.asked, s.noise, false)
 	}), nil
 }
 
@@ -235,8 +237,10 @@ func (x *session) close(cause error) {
 func (x *session) list(ctx context.Context) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("its lists did not arrive in time"))
 	defer cancel()
-	begin := x.read.Load()
-	l := &listing{enough: func() bool { return x.read.Load()-begin > maxListBytes }}
+	bytes, values := x.meter.bytes.Load(), x.meter.values.Load()
+	l := &listing{enough: func() bool {
+		return x.meter.bytes.Load()-bytes > maxListBytes || x.meter.values.Load()-values > maxValues
+	}}
 	capabilities := x.sdk.InitializeResult().Capabilities
 	if capabilities == nil {
 		return l, nil
@@ -330,7 +334,7 @@ func (x *session) progress(p *mcp.ProgressNotificationParams) {
 	defer x.mu.Unlock()
 	if reports, ok := x.reports[token]; ok {
 		select {
-		case reports <- abi.Progress{Progress: p.Progress, Total: p.Total, Message: clip(clean(p.Message), maxDescription)}:
+		case reports <- abi.Progress{Progress: p.Progress, Total: p.Total, Message: clip(visible.Clean(p.Message), maxDescription)}:
 		default:
 		}
 	}
@@ -355,17 +359,22 @@ func (s *server) noise(line []byte) { s.said("no message", "%s", line[:min(len(l
 
 // oneLineOf is text from a server, fit for a log.
 func oneLineOf(text string) string {
-	return clip(oneLine(clean(text[:min(len(text), 4*maxLogLine)])), maxLogLine)
+	return clip(oneLine(visible.Clean(text[:min(len(text), 4*maxLogLine)])), maxLogLine)
 }
 
 // lineWriter passes on what is written to it line by line; the rest of a long line is left out.
 type lineWriter struct {
 	line func(string)
+	// pace bounds the bytes, also of lines that are not logged: who writes more waits.
+	pace *rate.Limiter
 	rest bytes.Buffer
 }
 
 func (w *lineWriter) Write(p []byte) (int, error) {
 	n := len(p)
+	for left := n; left > 0; left -= w.pace.Burst() {
+		_ = w.pace.WaitN(context.Background(), min(left, w.pace.Burst()))
+	}
 	for {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
 		if room := maxLogLine - w.rest.Len(); room > 0 {
