@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-const askEcho = "version: 1\nrules: [{name: ask about echoes, action: ask, tools: [probe_echo], approvers: [boss]}]\n"
+const askEcho = "version: 1\nrules: [{name: ask about echoes, action: ask, tools: [probe_echo], approvers: {users: [boss]}}]\n"
 
 // askingFirst is a workplace whose policy asks about a tool.
 func askingFirst(t *testing.T, configuration string) string {

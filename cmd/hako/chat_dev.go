@@ -29,7 +29,7 @@ rules:
     action: ask
     tools: [send_slack_dm]
     doors: [slack]
-    approvers: [leads]
+    approvers: {groups: [leads]}
     reason: {en: it writes to somebody, ja: 人にメッセージを送ります}
   - name: ask before writing elsewhere
     action: ask

@@ -37,7 +37,7 @@ type decision struct {
 	Line      int           `json:"line,omitempty"`
 	When      string        `json:"when,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
-	Approvers []string      `json:"approvers,omitempty"`
+	Approvers policy.People `json:"approvers,omitzero"`
 	// Remember is a duration, such as "10m0s".
 	Remember string `json:"remember,omitempty"`
 	// Doubt says why the condition could not be worked out.
@@ -180,8 +180,8 @@ func (d *decision) text(file string) string {
 	}
 	if d.Action == policy.Ask {
 		who := "the caller"
-		if len(d.Approvers) > 0 {
-			who = strings.Join(d.Approvers, " or ")
+		if !d.Approvers.IsZero() {
+			who = strings.ReplaceAll(d.Approvers.In("en"), ", ", " or ")
 		}
 		text += ", which " + who + " may give"
 		if d.Remember != "" {

@@ -26,7 +26,7 @@ rules:
   - name: ask interns
     action: ask
     groups: [interns]
-    approvers: [admins]
+    approvers: {groups: [admins]}
     remember: 10m
 tool_permissions: {probe_read: requires_confirmation, probe_now: deny}
 commands:

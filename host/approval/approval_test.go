@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/storetest"
 )
@@ -322,8 +323,8 @@ Because of the rule "ask before writing": it writes`
 	if got := q.Text("ja"); !strings.Contains(got, "実行を許可しますか") {
 		t.Errorf("%s", got)
 	}
-	q.Approvers = []string{"leads", "U\x1b1"}
-	if got := q.Text("en"); !strings.HasSuffix(got, want[strings.LastIndex(want, "\n"):]+"\nMay be answered by: leads, U␦1") {
+	q.Approvers = policy.People{Users: []string{"U\x1b1"}, Groups: []string{"leads"}}
+	if got := q.Text("en"); !strings.HasSuffix(got, want[strings.LastIndex(want, "\n"):]+"\nMay be answered by: U␦1, the group leads") {
 		t.Errorf("%s", got)
 	}
 	q.Arguments = json.RawMessage(`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b","a":1e2,"a":2}`)

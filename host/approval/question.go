@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"time"
+
+	"github.com/hako-run/hako/host/policy"
 )
 
 // Caller is who made a call.
@@ -37,8 +39,8 @@ type Question struct {
 	// Destructive and OpenWorld are the tool's hints.
 	Destructive bool `json:"destructive,omitempty"`
 	OpenWorld   bool `json:"openWorld,omitempty"`
-	// Approvers are groups and users who may answer. Empty means the caller.
-	Approvers []string `json:"approvers,omitempty"`
+	// Approvers may answer. Nobody means the caller.
+	Approvers policy.People `json:"approvers,omitzero"`
 	// Remember is for how long a yes holds for the same call. Zero means once.
 	Remember time.Duration `json:"remember,omitempty"`
 	// Asked and Expires are set by Ask.

@@ -56,8 +56,8 @@ func (q *Question) Text(language string) string {
 	if q.Reason != "" {
 		lines = append(lines, fmt.Sprintf(w.rule, q.Rule, visible.Text(q.Reason)))
 	}
-	if len(q.Approvers) > 0 {
-		lines = append(lines, fmt.Sprintf(w.approvers, visible.Text(strings.Join(q.Approvers, ", "))))
+	if !q.Approvers.IsZero() {
+		lines = append(lines, fmt.Sprintf(w.approvers, visible.Text(q.Approvers.In(language))))
 	}
 	return strings.Join(lines, "\n")
 }

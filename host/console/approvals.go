@@ -9,24 +9,25 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/policy"
 )
 
 // questionJSON is a question that waits.
 type questionJSON struct {
-	ID          string     `json:"id"`
-	Tool        string     `json:"tool"`
-	Plugin      string     `json:"plugin"`
-	Title       string     `json:"title"`
-	Text        string     `json:"text"`
-	Caller      callerJSON `json:"caller"`
-	Rule        string     `json:"rule"`
-	Reason      string     `json:"reason"`
-	Detail      string     `json:"detail,omitempty"`
-	Destructive bool       `json:"destructive"`
-	Approvers   []string   `json:"approvers"`
-	Remember    string     `json:"remember,omitempty"`
-	Asked       time.Time  `json:"asked"`
-	Expires     time.Time  `json:"expires"`
+	ID          string        `json:"id"`
+	Tool        string        `json:"tool"`
+	Plugin      string        `json:"plugin"`
+	Title       string        `json:"title"`
+	Text        string        `json:"text"`
+	Caller      callerJSON    `json:"caller"`
+	Rule        string        `json:"rule"`
+	Reason      string        `json:"reason"`
+	Detail      string        `json:"detail,omitempty"`
+	Destructive bool          `json:"destructive"`
+	Approvers   policy.People `json:"approvers"`
+	Remember    string        `json:"remember,omitempty"`
+	Asked       time.Time     `json:"asked"`
+	Expires     time.Time     `json:"expires"`
 	// May says whether this person may answer; else Why says why not.
 	May bool   `json:"may"`
 	Why string `json:"why,omitempty"`
@@ -63,7 +64,7 @@ func (c *Console) approvals(q *request) (any, error) {
 func newQuestion(q *approval.Question, language string) *questionJSON {
 	item := &questionJSON{
 		ID: q.ID, Tool: q.Tool, Plugin: q.Plugin, Title: q.Title, Text: q.Text(language), Caller: callerJSON{q.Caller.User, q.Caller.Tenant, q.Caller.Door},
-		Rule: q.Rule, Reason: q.Reason, Detail: q.Detail, Destructive: q.Destructive, Approvers: append([]string{}, q.Approvers...),
+		Rule: q.Rule, Reason: q.Reason, Detail: q.Detail, Destructive: q.Destructive, Approvers: q.Approvers,
 		Asked: q.Asked, Expires: q.Expires,
 	}
 	if q.Remember > 0 {
@@ -75,7 +76,7 @@ func newQuestion(q *approval.Question, language string) *questionJSON {
 // answerer is the person as somebody who answers the question. The console is for who operates the host, whatever the tenants: where a rule
 // names nobody, its people answer as operators do. Where it names approvers, they have to be among them.
 func answerer(s *session, q *approval.Question) approval.Person {
-	return approval.Person{Tenant: q.Caller.Tenant, User: s.Name, Groups: s.Groups, Operator: len(q.Approvers) == 0}
+	return approval.Person{Tenant: q.Caller.Tenant, User: s.Name, Groups: s.Groups, Operator: q.Approvers.IsZero()}
 }
 
 // mayNot says why the person may not answer; nil if it may.
@@ -91,10 +92,9 @@ func (c *Console) mayNot(s *session, q *approval.Question) manifest.Text {
 
 // faultApprover says whom the rule wants.
 func faultApprover(q *approval.Question) *fault {
-	names := strings.Join(q.Approvers, ", ")
 	return &fault{code: codeForbidden, text: manifest.Text{
-		"en": "The policy's rule \"" + q.Rule + "\" wants an answer of: " + names + ".",
-		"ja": "ポリシーのルール「" + q.Rule + "」により、回答できるのは次の人またはグループです: " + names,
+		"en": "The policy's rule \"" + q.Rule + "\" wants an answer of: " + q.Approvers.In("en") + ".",
+		"ja": "ポリシーのルール「" + q.Rule + "」により、回答できるのは次の人またはグループです: " + q.Approvers.In("ja"),
 	}, remedy: manifest.Text{"en": "Ask one of them.", "ja": "該当する人に依頼してください。"}}
 }
 

@@ -103,7 +103,7 @@ func TestNamedApprovers(t *testing.T) {
 	w.offer("tools", echo, manifest.Tool{Name: "approved"})
 	q, outcome := w.asked("approved", "admin", pipeline.DoorConsole, `{}`)
 	admin := w.as(console.Admin)
-	if list := admin.questions(); list[0].May || !strings.Contains(list[0].Why, "hr-admins, boss@example.com") {
+	if list := admin.questions(); list[0].May || !strings.Contains(list[0].Why, "boss@example.com, the group hr-admins") {
 		t.Errorf("to an admin who made the call: %+v", list)
 	}
 	if got := admin.post("approvals/"+q.ID, map[string]string{"answer": "yes"}); got.status != http.StatusForbidden {

@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
+	"github.com/hako-run/hako/host/policy"
 )
 
 // OIDC is a provider of identities (OpenID Connect Core 1.0), which people log in at with the authorization code flow, PKCE, state and nonce.
@@ -37,8 +38,8 @@ type OIDC struct {
 	UserClaim string
 	// GroupsClaim has the groups, a list of texts. Empty means "groups".
 	GroupsClaim string
-	// Roles are the groups and users that have each role. Who is in none may not log in.
-	Roles map[Role][]string
+	// Roles are the people who have each role. Who has none may not log in.
+	Roles map[Role]policy.People
 	// Client asks the provider. Nil means one with a limit of 10 seconds and 1 MiB for each answer.
 	Client *http.Client
 }
@@ -68,7 +69,7 @@ func (o *OIDC) name() string {
 // role is the greatest one of a person; nobody if it has none.
 func (o *OIDC) role(user string, groups []string) Role {
 	for _, role := range slices.Backward(Roles) {
-		if slices.ContainsFunc(o.Roles[role], func(name string) bool { return name == user || slices.Contains(groups, name) }) {
+		if o.Roles[role].Has(user, groups) {
 			return role
 		}
 	}
@@ -83,7 +84,7 @@ func (o *OIDC) Check() error {
 		return fmt.Errorf("the issuer %q must be an https URL", o.Issuer)
 	case o.ClientID == "":
 		return errors.New("the client ID is missing")
-	case !slices.ContainsFunc(Roles, func(r Role) bool { return len(o.Roles[r]) > 0 }):
+	case !slices.ContainsFunc(Roles, func(r Role) bool { return !o.Roles[r].IsZero() }):
 		return errors.New("no group and no user has a role, so that nobody could log in: name some in roles")
 	}
 	for role := range o.Roles {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hako-run/hako/host/console"
 	keys "github.com/hako-run/hako/host/internal/issuer"
+	"github.com/hako-run/hako/host/policy"
 )
 
 // issuer is a provider of identities for tests. change alters the claims, and header that of the token, before it is signed.
@@ -153,8 +154,8 @@ func oidcWorld(t *testing.T, change func(*console.OIDC)) (*world, *issuer) {
 	var i *issuer
 	w := newWorld(t, func(w *world, o *console.Options) {
 		i = newIssuer(t, w.clock)
-		options := &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role][]string{
-			console.Viewer: {"staff"}, console.Admin: {"operators", "root@example.com"},
+		options := &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role]policy.People{
+			console.Viewer: {Groups: []string{"staff"}}, console.Admin: {Groups: []string{"operators"}, Users: []string{"root@example.com"}},
 		}}
 		if change != nil {
 			change(options)
@@ -216,7 +217,7 @@ func TestOIDC(t *testing.T) {
 	if where, _ := other.end(url.Values{"code": {"good"}, "state": {i.begin(t, other)}}); where != "/console/" {
 		t.Errorf("after the issuer has changed its keys it leads to %q", where)
 	}
-	w.reconfigure(console.Logins{OIDC: &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role][]string{console.Viewer: {"staff"}}}})
+	w.reconfigure(console.Logins{OIDC: &console.OIDC{Issuer: i.URL, ClientID: "hako", Roles: map[console.Role]policy.People{console.Viewer: {Groups: []string{"staff"}}}}})
 	if b.get("session").into(t, &session); session.User.Role != "viewer" {
 		t.Errorf("with other roles configured: %+v", session)
 	}
@@ -449,9 +450,33 @@ func TestHostileTokens(t *testing.T) {
 	})
 }
 
-// TestHostileIdentities: a person has one name, which people can read.
+// TestHostileIdentities: a person has one name, which people can read, and no role by a group or a name that it chose.
 func TestHostileIdentities(t *testing.T) {
 	t.Parallel()
+	for name, claims := range map[string]map[string]any{
+		"a group called like a user":      {"groups": []string{"root@example.com"}},
+		"one group called like a user":    {"groups": "root@example.com"},
+		"a user called like a group":      {"name": "operators", "groups": []string{}},
+		"both":                            {"name": "operators", "groups": []string{"root@example.com"}},
+		"a group in other letters":        {"groups": []string{"Operators", "OPERATORS"}},
+		"groups in one text":              {"groups": "x,operators"},
+		"groups in one text, with blanks": {"groups": "x operators"},
+		"groups in an object":             {"groups": map[string]any{"operators": true}},
+		"a group in a list in a list":     {"groups": []any{[]any{"operators"}}},
+		"a user in a list":                {"name": []any{"root@example.com"}, "groups": nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, i := oidcWorld(t, func(o *console.OIDC) { o.UserClaim = "name" })
+			i.claims = map[string]any{"name": "ken"}
+			maps.Copy(i.claims, claims)
+			b := w.browser()
+			where, _ := b.end(url.Values{"code": {"good"}, "state": {i.begin(t, b)}})
+			if want := map[bool]string{true: "failed", false: "role"}[name == "a user in a list"]; where != "/console/#login="+want {
+				t.Errorf("led to %q", where)
+			}
+		})
+	}
 	for _, name := range []string{
 		"root@example.com\x00", "root@example.com\n", "\u200broot@example.com", "root@example.com\u202e", "root@example.com ", "\ufeffroot@example.com",
 		"root\u00ad@example.com", "root@example.com\x1b[2K", "root@example.com\U000e0041",

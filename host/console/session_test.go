@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -512,7 +513,7 @@ func TestOptions(t *testing.T) {
 		"plain http":  {console.Logins{OIDC: &console.OIDC{Issuer: "http://sso.example.com"}}, "must be an https URL"},
 		"no client":   {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com"}}, "client ID is missing"},
 		"no roles":    {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x"}}, "nobody could log in"},
-		"wrong roles": {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x", Roles: map[console.Role][]string{"root": {"a"}, "admin": {"b"}}}}, `the role "root" does not exist`},
+		"wrong roles": {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x", Roles: map[console.Role]policy.People{"root": {Users: []string{"a"}}, "admin": {Users: []string{"b"}}}}}, `the role "root" does not exist`},
 	} {
 		if _, err := w.Reconfigure(console.Site{Local: "http://127.0.0.1:8420"}, test.logins); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hako_secret") {
 			t.Errorf("%s: %v", name, err)

@@ -99,7 +99,7 @@ version: 1
 default: allow
 rules:
   - {name: ask about danger, action: ask, tools: [danger]}
-  - {name: two pairs of eyes, action: ask, tools: [approved], approvers: [hr-admins, boss@example.com]}
+  - {name: two pairs of eyes, action: ask, tools: [approved], approvers: {groups: [hr-admins], users: [boss@example.com]}}
   - {name: never, action: deny, tools: [forbidden]}
 `
 

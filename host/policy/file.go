@@ -85,7 +85,7 @@ func (f *file) check() error {
 		switch {
 		case rule.Action == "":
 			e.Add(rule.path, "needs an action: allow, ask or deny")
-		case rule.Action != Ask && (len(rule.Approvers) > 0 || rule.Remember != 0):
+		case rule.Action != Ask && (!rule.Approvers.IsZero() || rule.Remember != 0):
 			e.Add(rule.path, "approvers and remember are for the action ask")
 		}
 		seen[rule.Name] = true
@@ -166,7 +166,7 @@ func readRule(v strictyaml.Value, path string) *Rule {
 		"tokens":    strictyaml.Strings(&r.Tokens),
 		"when":      strictyaml.String(&r.When),
 		"reason":    manifest.ReadText(&r.Reason),
-		"approvers": strictyaml.Strings(&r.Approvers),
+		"approvers": func(v strictyaml.Value) { ReadPeople(v, &r.Approvers) },
 		"remember":  strictyaml.Duration(&r.Remember),
 	})
 	return r

@@ -70,11 +70,16 @@ func (l *linter) names(path, kind string, names, known []string) {
 	}
 }
 
-// approvers warns of what looks like a misspelt group. Any other name may be a user's.
+// approvers warns of a user that is called like a group, and of what looks like a misspelt group: the doors know of groups of their own.
 func (l *linter) approvers(rule *Rule, groups []string) {
-	for i, name := range rule.Approvers {
+	for i, name := range rule.Approvers.Users {
+		if slices.Contains(groups, name) {
+			l.warnings.Add(strictyaml.Index(rule.path+".approvers.users", i), "%q is the name of a group: write it under groups if its members are meant", name)
+		}
+	}
+	for i, name := range rule.Approvers.Groups {
 		if near := strictyaml.Nearest(name, groups); near != "" && near != name {
-			l.warnings.Add(strictyaml.Index(rule.path+".approvers", i), "%q is no group, and so the name of a user: did you mean the group %q?", name, near)
+			l.warnings.Add(strictyaml.Index(rule.path+".approvers.groups", i), "the policy has no group %q: did you mean %q?", name, near)
 		}
 	}
 }

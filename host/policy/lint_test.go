@@ -19,7 +19,7 @@ func TestLint(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"all is well", `
   - {name: a, action: deny, tools: ["delete_*", "shell/*", resources/read, "files/resources/*"], doors: [slack], groups: [admins], tokens: [any]}
-  - {name: b, action: ask, tools: [delete_row], approvers: [admins, yuki]}`, ""},
+  - {name: b, action: ask, tools: [delete_row], approvers: {groups: [admins, others], users: [yuki]}}`, ""},
 		{"a rule for everything", "  - {name: a, action: deny}\n  - {name: b, action: allow, tools: [file_read]}",
 			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
 		{"a pattern within a pattern", "  - {name: a, action: deny, tools: [\"file_*\"]}\n  - {name: b, action: allow, tools: [files/file_read], users: [aki]}",
@@ -38,8 +38,9 @@ func TestLint(t *testing.T) {
 		{"the table", "  []\ntool_permissions: {file_raed: deny}", `5:31: tool_permissions.file_raed: there is no tool "file_raed": did you mean "file_read"?`},
 		{"a misspelt door", "  - {name: a, action: deny, doors: [slak]}", `4:37: rules[0].doors[0]: unknown door "slak": did you mean "slack"?`},
 		{"an unknown tenant", "  - {name: a, action: deny, tenants: [zzz]}", `4:39: rules[0].tenants[0]: unknown tenant "zzz": known are acme`},
-		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: [admin, yuki]}", `4:37: rules[0].groups[0]: unknown group "admin": did you mean "admins"?
-4:57: rules[0].approvers[0]: "admin" is no group, and so the name of a user: did you mean the group "admins"?`},
+		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: {groups: [admin], users: [yuki, admins]}}", `4:37: rules[0].groups[0]: unknown group "admin": did you mean "admins"?
+4:66: rules[0].approvers.groups[0]: the policy has no group "admin": did you mean "admins"?
+4:88: rules[0].approvers.users[1]: "admins" is the name of a group: write it under groups if its members are meant`},
 		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, programs: [git], args: [status]}]",
 			`5:55: commands[1]: can never decide, because "a" above it decides about all of its commands`},
 		{"commands with arguments", "  []\ncommands: [{name: a, action: deny, programs: [git], args: [push]}, {name: b, action: allow, programs: [git]}]", ""},

@@ -49,8 +49,8 @@ type Decision struct {
 	Rule string
 	// Reason is the rule's own. It may be empty.
 	Reason manifest.Text
-	// Approvers are groups and users, of which one has to say yes to a call that asks. Empty means the caller.
-	Approvers []string
+	// Approvers are those of whom one has to say yes to a call that asks. Nobody means the caller.
+	Approvers People
 	// Remember is for how long a yes holds for the same caller and arguments. Zero means for the one call.
 	Remember time.Duration
 }
@@ -235,34 +235,10 @@ func (p *Policy) GroupsOf(c *Call) []string {
 
 // MayApprove reports whether user may agree to a call that decision asks about, which asker made. The groups are those that the door knows of.
 func (p *Policy) MayApprove(d Decision, asker, user string, groups []string) bool {
-	if len(d.Approvers) == 0 {
+	if d.Approvers.IsZero() {
 		return user == asker
 	}
-	return contains(d.Approvers, user) || intersects(d.Approvers, p.GroupsOf(&Call{User: user, Groups: groups}))
-}
-
-// Approvers are the users who may agree to a call that the decision asks about, as far as the policy names them: those of groups that the door
-// knows of are not among them.
-func (p *Policy) Approvers(d Decision) []string {
-	var users []string
-	for _, name := range d.Approvers {
-		members := p.members(name)
-		if members == nil {
-			members = []string{name}
-		}
-		users = append(users, members...)
-	}
-	return users
-}
-
-func (p *Policy) members(group string) []string {
-	var users []string
-	for user, groups := range p.groups {
-		if contains(groups, group) {
-			users = append(users, user)
-		}
-	}
-	return users
+	return d.Approvers.Has(user, p.GroupsOf(&Call{User: user, Groups: groups}))
 }
 
 // destructive is MCP's hint with its default: what does not say otherwise is.

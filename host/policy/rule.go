@@ -27,7 +27,7 @@ type Rule struct {
 	// When is a CEL expression. Empty means always.
 	When      string
 	Reason    manifest.Text
-	Approvers []string
+	Approvers People
 	Remember  time.Duration
 
 	path        string // in the file

@@ -180,7 +180,7 @@ func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 
 // approvers are the users who may answer, as far as the question names Slack users and user groups.
 func (w *workspace) approvers(ctx context.Context, q *approval.Question) []string {
-	if len(q.Approvers) == 0 {
+	if q.Approvers.IsZero() {
 		return []string{q.Caller.User}
 	}
 	seen, list := map[string]bool{}, []string{}
@@ -192,8 +192,10 @@ func (w *workspace) approvers(ctx context.Context, q *approval.Question) []strin
 	if _, err := w.groups(ctx, ""); err != nil {
 		w.logger.Warn("the approvers' groups are not known", "err", err)
 	}
-	for _, name := range q.Approvers {
-		add(name)
+	for _, user := range q.Approvers.Users {
+		add(user)
+	}
+	for _, name := range q.Approvers.Groups {
 		for _, user := range w.people.in(name) {
 			add(user)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
@@ -24,7 +25,7 @@ func (w *world) asking(result chan<- error, approvers ...string) engine {
 		way.By = approval.Person{Tenant: c.Tenant, User: c.User, Groups: c.Groups}
 		_, err := w.desk.Ask(ctx, &approval.Question{
 			Caller: approval.Caller{Door: c.Door, Tenant: c.Tenant, User: c.User, Session: c.Session}, Tool: "send_slack_dm", Plugin: "slack",
-			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true, Approvers: approvers,
+			Arguments: json.RawMessage(`{"text":"<!channel> hello"}`), Rule: "ask before writing", Destructive: true, Approvers: policy.People{Groups: approvers},
 		}, way)
 		outcome := pipeline.OK
 		if err != nil {
@@ -146,7 +147,7 @@ func TestPlaces(t *testing.T) {
 		inOffice := func(o *slackbot.Options) { o.Workspaces[0].Approvals = office }
 		w.start(engine(echo), inOffice)
 		w.connected()
-		q := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "acme-inc", User: "somebody"}, Tool: "x", Approvers: []string{"leads"}, Rule: "r"}
+		q := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "acme-inc", User: "somebody"}, Tool: "x", Approvers: policy.People{Groups: []string{"leads"}}, Rule: "r"}
 		asked := make(chan error, 1)
 		go func() { _, err := w.desk.Ask(context.Background(), q, approval.Way{}); asked <- err }()
 		m, id := w.question()
@@ -162,7 +163,7 @@ func TestPlaces(t *testing.T) {
 		if err := <-asked; err != nil {
 			t.Errorf("%v of %v", err, old)
 		}
-		other := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "other", User: "somebody"}, Tool: "x", Approvers: []string{"leads"}, Rule: "r"}
+		other := &approval.Question{Caller: approval.Caller{Door: "mcp-http", Tenant: "other", User: "somebody"}, Tool: "x", Approvers: policy.People{Groups: []string{"leads"}}, Rule: "r"}
 		if _, err := w.desk.Ask(t.Context(), other, approval.Way{}); !errors.Is(err, approval.ErrUnreachable) {
 			t.Errorf("a question of another tenant: %v", err)
 		}

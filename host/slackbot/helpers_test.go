@@ -155,7 +155,7 @@ func (w *world) options(e slackbot.Engine, change func(*slackbot.Options)) *slac
 	}
 	w.t.Cleanup(func() { _ = w.store.Close() })
 	may := func(q *approval.Question, p approval.Person) bool {
-		return p.Tenant == q.Caller.Tenant && (len(q.Approvers) == 0 && p.User == q.Caller.User || len(p.Groups) > 0 && len(q.Approvers) > 0 && p.Groups[0] == q.Approvers[0])
+		return p.Tenant == q.Caller.Tenant && (q.Approvers.IsZero() && p.User == q.Caller.User || q.Approvers.Has(p.User, p.Groups))
 	}
 	if w.desk, err = approval.New(w.t.Context(), w.store, &approval.Options{May: may, Timeout: time.Minute}); err != nil {
 		w.t.Fatal(err)

@@ -75,6 +75,9 @@ func (v Value) List(each func(i int, item Value)) {
 	}
 }
 
+// IsList reports whether v is a list.
+func (v Value) IsList() bool { return v.node.Kind == yaml.SequenceNode }
+
 // IsText reports whether v is a text. Dates count as such.
 func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode && isText(v.node) }
 

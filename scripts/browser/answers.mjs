@@ -168,7 +168,7 @@ export function answers(who = session()) {
 }
 
 function question(id, name, title, text, left) {
-  return { id, tool: name, plugin: name.split('_')[0], title, text, caller: { user: 'ken@example.com', tenant: '', door: 'mcp-http' }, rule: 'ask before writing', reason: 'it writes', destructive: true, approvers: ['hr-admins'], remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
+  return { id, tool: name, plugin: name.split('_')[0], title, text, caller: { user: 'ken@example.com', tenant: '', door: 'mcp-http' }, rule: 'ask before writing', reason: 'it writes', destructive: true, approvers: { groups: ['hr-admins'] }, remember: '10m', asked: ago(minute), expires: ago(-left), may: true, why: '' }
 }
 
 /** call is one of the stream's. */

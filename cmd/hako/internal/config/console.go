@@ -2,9 +2,9 @@ package config
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -83,15 +83,15 @@ func (r reader) consoleSecret(v strictyaml.Value) {
 
 // consoleRoles reads who has which role.
 func (r reader) consoleRoles(v strictyaml.Value) {
-	roles := map[console.Role][]string{}
+	roles := map[console.Role]policy.People{}
 	v.Map(func(name string, v strictyaml.Value) {
 		if !slices.Contains(console.Roles, console.Role(name)) {
 			v.Problem("the role %q does not exist: there are viewer, approver and admin", name)
 		}
-		var names []string
-		strictyaml.Strings(&names)(v)
-		roles[console.Role(name)] = names
-		r.note("console.oidc.roles."+name, "["+strings.Join(names, ", ")+"]", v)
+		var people policy.People
+		policy.ReadPeople(v, &people)
+		roles[console.Role(name)] = people
+		r.note("console.oidc.roles."+name, people.In("en"), v)
 	})
 	r.config.Console.OIDC.Roles = roles
 }

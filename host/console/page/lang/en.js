@@ -223,6 +223,7 @@ export default {
   'approvals.remember': 'A yes holds',
   'approvals.remembered': 'for the same call, for {time}',
   'approvals.approvers': 'May answer',
+  'approvals.group': 'the group {name}',
 
   'plugins.empty': 'No plugins. Put a .wasm file into the folder of plugins.',
   'plugins.waits.new': 'It is new, and waits for the yes of an administrator.',

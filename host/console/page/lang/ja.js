@@ -223,6 +223,7 @@ export default {
   'approvals.remember': '許可の有効範囲',
   'approvals.remembered': '同じ呼び出しに {time} の間',
   'approvals.approvers': '回答できる人',
+  'approvals.group': 'グループ {name}',
 
   'plugins.empty': 'プラグインはありません。プラグインのフォルダーに .wasm ファイルを置いてください。',
   'plugins.waits.new': '新しいプラグインです。管理者の承認を待っています。',

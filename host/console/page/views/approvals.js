@@ -65,7 +65,7 @@ function questionCard(page, question, answered) {
     facts([
       [t('column.rule'), question.rule], [t('column.door'), term('door', question.caller.door)],
       [t('approvals.remember'), question.remember && t('approvals.remembered', { time: question.remember })],
-      [t('approvals.approvers'), question.approvers?.join(', ')],
+      [t('approvals.approvers'), [...(question.approvers?.users ?? []), ...(question.approvers?.groups ?? []).map((name) => t('approvals.group', { name }))].join(', ')],
     ]),
     question.may || !may(page.session, 'approver') ? buttons : h('p', { class: 'notice' }, question.why), trouble)
 }

@@ -1,0 +1,69 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/host/policy"
+)
+
+// TestHostileIdentities: nobody becomes an approver by a group or a name that they chose.
+func TestHostileIdentities(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `
+version: 1
+groups: {platform: [ops@example.com]}
+rules:
+  - {name: asks, action: ask, tools: [write], approvers: {users: [mori@example.com], groups: [platform]}}
+  - {name: asks a user, action: ask, tools: [single], approvers: {users: [mori@example.com]}}
+  - {name: asks a group, action: ask, tools: [grouped], approvers: {groups: [platform]}}`)
+	for name, test := range map[string]struct {
+		tool, user string
+		groups     []string
+		may        bool
+	}{
+		"the user":                                 {"write", "mori@example.com", nil, true},
+		"a member by the policy":                   {"write", "ops@example.com", nil, true},
+		"a member by the door":                     {"write", "ken", []string{"platform"}, true},
+		"a group that is called like the user":     {"write", "ken", []string{"mori@example.com"}, false},
+		"a user who is called like the group":      {"write", "platform", nil, false},
+		"both":                                     {"write", "platform", []string{"mori@example.com"}, false},
+		"a group like a member of the group":       {"write", "ken", []string{"ops@example.com"}, false},
+		"a user with a line feed":                  {"write", "ken\nmori@example.com", nil, false},
+		"a user with a comma":                      {"write", "ken,mori@example.com", nil, false},
+		"a group with a comma":                     {"write", "ken", []string{"x, platform"}, false},
+		"a group in other letters":                 {"write", "ken", []string{"Platform"}, false},
+		"a group with a blank":                     {"write", "ken", []string{"platform "}, false},
+		"a group as it is shown":                   {"write", "ken", []string{"the group platform"}, false},
+		"a user as the group is shown":             {"write", "the group platform", nil, false},
+		"no name":                                  {"write", "", nil, false},
+		"no name, an empty group":                  {"write", "", []string{""}, false},
+		"a user only, by a group":                  {"single", "ken", []string{"mori@example.com"}, false},
+		"a group only, by a user":                  {"grouped", "platform", nil, false},
+		"a group only, by a member of another one": {"grouped", "mori@example.com", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := p.Decide(&policy.Call{Tool: test.tool})
+			if got := p.MayApprove(d, "somebody", test.user, test.groups); got != test.may {
+				t.Errorf("may approve: %t, want %t", got, test.may)
+			}
+		})
+	}
+	for name, approvers := range map[string]string{
+		"one list":             "[mori@example.com]",
+		"one name":             "mori@example.com",
+		"one list of mappings": "[{users: [a]}]",
+		"a list in users":      "{users: a}",
+		"another key":          "{user: [a]}",
+		"a key twice":          "{users: [a], users: [b]}",
+	} {
+		t.Run("written as "+name, func(t *testing.T) {
+			t.Parallel()
+			_, err := policy.Parse([]byte("version: 1\nrules: [{name: a, action: ask, approvers: " + approvers + "}]"))
+			if err == nil || name == "one list" && !strings.Contains(err.Error(), "write {users: [mori@example.com], groups: [hr-admins]}") {
+				t.Errorf("error: %v", err)
+			}
+		})
+	}
+}
