@@ -173,7 +173,7 @@ func (a *app) runCases(v *view, p *policy.Policy, path string, f *cases) error {
 		want, got := comparison(c.want, c.rule, string(d.Action), d.Rule)
 		report(cmp.Or(c.name, c.tool), c.line, want, got, whyNot(c.rule, steps))
 	}
-	judge, err := judge.New(p.Commands)
+	judge, err := judge.New(p.Commands, nil)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (f *file) check() error {
 			e.Add(rule.path+".when", "%v", err)
 		}
 	}
-	if _, err := judge.New(f.commands); err != nil {
+	if _, err := judge.New(f.commands, nil); err != nil {
 		e.Add("commands", "%v", err)
 	}
 	var err error

@@ -188,7 +188,7 @@ func TestQuotas(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	j, err := judge.New(parse(t, example).Commands)
+	j, err := judge.New(parse(t, example).Commands, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,10 @@ type ExecExit struct {
 	// Stopped says why the host ended the command, if it did.
 	Stopped string `json:"stopped,omitempty"`
 	// Cut are the streams ("stdout", "stderr") that had more output than the host passes on.
-	Cut   []string `json:"cut,omitempty"`
-	Error *Error   `json:"error,omitempty"`
+	Cut []string `json:"cut,omitempty"`
+	// Unjudged are programs that it started of which the host knows nothing: no rule looked into them, the sandbox alone held them.
+	Unjudged []string `json:"unjudged,omitempty"`
+	Error    *Error   `json:"error,omitempty"`
 }
 
 // Reasons why the host ends a command.

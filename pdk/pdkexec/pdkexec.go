@@ -48,6 +48,8 @@ type Exit struct {
 	Stopped string
 	// Cut are the streams that had more output than the host passes on.
 	Cut []Stream
+	// Unjudged are programs that it started of which the host knows nothing: no rule looked into them, the sandbox alone held them.
+	Unjudged []string
 }
 
 // Process is a command that was started. It is not safe for concurrent use.
@@ -103,7 +105,7 @@ func (p *Process) Wait() (*Exit, error) {
 	case told.Error != nil:
 		p.err = told.Error
 	default:
-		p.exit = &Exit{Code: told.ExitCode, Signal: told.Signal, Stopped: told.Stopped}
+		p.exit = &Exit{Code: told.ExitCode, Signal: told.Signal, Stopped: told.Stopped, Unjudged: told.Unjudged}
 		for _, name := range told.Cut {
 			p.exit.Cut = append(p.exit.Cut, map[string]Stream{"stdout": Stdout, "stderr": Stderr}[name])
 		}

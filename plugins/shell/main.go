@@ -35,6 +35,7 @@ type output struct {
 	TimedOut  bool     `json:"timedOut,omitempty"`
 	Truncated []string `json:"truncated,omitempty"`
 	Replaced  []string `json:"replaced,omitempty"`
+	Unjudged  []string `json:"unjudged,omitempty"`
 }
 
 func run(ctx context.Context, in input) (*pdk.Result, error) {
@@ -119,7 +120,7 @@ func follow(ctx context.Context, process *pdkexec.Process, texts map[pdkexec.Str
 
 // report is what the caller gets: the texts for programs, and one text for models.
 func report(ctx context.Context, exit *pdkexec.Exit, stdout, stderr *excerpt) *pdk.Result {
-	out := output{ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.Stopped == abi.StoppedTime}
+	out := output{ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.Stopped == abi.StoppedTime, Unjudged: exit.Unjudged}
 	texts := [2]string{}
 	for i, e := range []*excerpt{stdout, stderr} {
 		name := [2]string{"stdout", "stderr"}[i]
@@ -168,6 +169,11 @@ func summary(ctx context.Context, exit *pdkexec.Exit, stdout, stderr string) str
 	if ending != "" {
 		newLine(&b)
 		b.WriteString("[" + ending + "]")
+	}
+	if len(exit.Unjudged) > 0 {
+		newLine(&b)
+		b.WriteString("[" + say(ctx, "hako does not know %s: no rule looked at what it did, the sandbox alone held it",
+			"hako は %s を知りません。どのルールもその動作を見ておらず、サンドボックスだけが制限しました", strings.Join(exit.Unjudged, ", ")) + "]")
 	}
 	return b.String()
 }

@@ -109,7 +109,7 @@ func (c *command) ended(exit *confine.Exit, err, cause error) *abi.ExecExit {
 	told := &abi.ExecExit{ExitCode: -1, Signal: "killed", Cut: c.output.cut()}
 	switch {
 	case err == nil:
-		told.ExitCode, told.Signal = exit.Code, exit.Signal
+		told.ExitCode, told.Signal, told.Unjudged = exit.Code, exit.Signal, exit.Unjudged
 	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
 		told.Stopped = abi.StoppedTime
 	case errors.Is(cause, errFlood):

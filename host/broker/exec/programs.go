@@ -192,7 +192,10 @@ func environment(granted, environ []string) []string {
 	env := []string{
 		"PATH=" + strings.Join(searchPath, ":"), "LANG=C.UTF-8", "TERM=dumb",
 		// Nobody is there to page through output or to type.
-		"PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
+		"PAGER=cat", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
+		// A repository's own configuration and hooks start no programs where git can be told so.
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
+		"GIT_CONFIG_KEY_1=core.hooksPath", "GIT_CONFIG_VALUE_1=/dev/null",
 	}
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")

@@ -19,7 +19,7 @@ import (
 // rules and with what was agreed to.
 func (b *Broker) permit(ctx context.Context, call *broker.Call, spec *confine.Spec) *abi.Error {
 	spec.Rules = b.rules()
-	j, err := judge.New(spec.Rules)
+	j, err := judge.New(spec.Rules, spec.Named())
 	if err != nil {
 		return failf(abi.CodeInternal, "%v", err) // whoever reads the policy file has checked them
 	}
@@ -114,7 +114,7 @@ func ask(ctx context.Context, call *broker.Call, q broker.Question) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: the rule %q wants a person to agree, because it %s: %w", q.Text, q.Rule, q.Reason, err)
+	return fmt.Errorf("%s: the rule %q wants a person to agree first (%s): %w", q.Text, q.Rule, q.Reason, err)
 }
 
 func failf(code, format string, args ...any) *abi.Error {

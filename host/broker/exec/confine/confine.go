@@ -76,6 +76,8 @@ type Exit struct {
 	// Code is the exit status; -1 if a signal ended it, which Signal then names ("killed").
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+	// Unjudged are programs that it started of which hako knows nothing: no rule could look into them.
+	Unjudged []string `json:"unjudged,omitempty"`
 }
 
 // Options are the host's side of a command.

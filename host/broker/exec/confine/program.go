@@ -142,22 +142,53 @@ func (w *watcher) permit(dir, path string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	// A link may have given the program another name.
-	if named := filepath.Base(path); named != filepath.Base(argv[0]) {
-		other, err := w.judge.Argv(append([]string{named}, argv[1:]...))
-		if err != nil {
-			return err
-		}
-		if other.Action > verdict.Action {
-			verdict = other
-		}
+	commands := verdict.Commands[1:]
+	if verdict, err = w.byFile(verdict, path, argv); err != nil {
+		return err
 	}
-	for _, command := range verdict.Commands[1:] {
-		if _, err := w.spec.Program(dir, command.Argv[0]); err != nil && !judge.IsShell(command.Name()) {
+	for _, command := range commands {
+		path, err := w.spec.Program(dir, command.Argv[0])
+		switch {
+		case err == nil:
+			if verdict, err = w.byFile(verdict, path, command.Argv); err != nil {
+				return err
+			}
+		case !judge.IsShell(command.Name()):
 			return fmt.Errorf("%s would start %s: %w", argv[0], command.Name(), err)
 		}
 	}
-	return w.settle(verdict, argv)
+	if err := w.settle(verdict, argv); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range verdict.Unjudged {
+		if !slices.Contains(w.unjudged, name) && len(w.unjudged) < maxUnjudged {
+			w.unjudged = append(w.unjudged, name)
+		}
+	}
+	return nil
+}
+
+// maxUnjudged bounds the programs that an Exit names.
+const maxUnjudged = 32
+
+// byFile judges a program also by the name of its file, which a link may have given another one, and returns the stricter verdict.
+func (w *watcher) byFile(verdict *judge.Verdict, path string, argv []string) (*judge.Verdict, error) {
+	named := filepath.Base(path)
+	if named == filepath.Base(argv[0]) || judge.IsMultiCall(named) {
+		return verdict, nil
+	}
+	other, err := w.judge.Argv(append([]string{named}, argv[1:]...))
+	switch {
+	case err != nil:
+		return nil, err
+	case other.Rule == judge.RuleUnknown && !strings.Contains(argv[0], "/"):
+		return verdict, nil // the system's own link: which -> which.debianutils
+	case other.Action > verdict.Action:
+		return other, nil
+	}
+	return verdict, nil
 }
 
 func (w *watcher) settle(verdict *judge.Verdict, argv []string) error {
@@ -170,10 +201,17 @@ func (w *watcher) settle(verdict *judge.Verdict, argv []string) error {
 	case slices.ContainsFunc(w.spec.Approved, func(approved []string) bool { return slices.Equal(approved, argv) }):
 		return nil
 	}
-	if err := w.ask(Question{Command: text, Rule: verdict.Rule, Reason: verdict.Reason}); err != nil {
-		return fmt.Errorf("%s: %w", text, err)
+	return w.ask(Question{Command: text, Rule: verdict.Rule, Reason: verdict.Reason})
+}
+
+// Named are the names of the programs that were granted by name, and of their files.
+func (s *Spec) Named() (names []string) {
+	for _, program := range s.Programs {
+		if program.Name != "*" {
+			names = append(names, program.Name, filepath.Base(program.Path))
+		}
 	}
-	return nil
+	return names
 }
 
 func split(variable string) (name, value string) {

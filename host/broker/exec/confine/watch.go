@@ -103,6 +103,9 @@ func watch() int {
 	control := os.NewFile(controlFD, "control")
 	w := &watcher{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}
 	exit, err := w.run(context.Background())
+	if exit != nil {
+		exit.Unjudged = w.unjudged
+	}
 	m := message{Exit: exit}
 	if err != nil {
 		m.Failed = err.Error()
@@ -118,10 +121,12 @@ type watcher struct {
 	spec  *Spec
 	judge *judge.Judge
 
-	// mu serialises questions.
+	// mu serialises questions, and guards unjudged.
 	mu       sync.Mutex
 	answers  *json.Decoder
 	messages *json.Encoder
+	// unjudged are the programs that started without a rule that could look into them.
+	unjudged []string
 }
 
 func (w *watcher) run(ctx context.Context) (*Exit, error) {
@@ -139,7 +144,7 @@ func (w *watcher) run(ctx context.Context) (*Exit, error) {
 	if err := filterSelf(o); err != nil && !o.Loose {
 		return nil, err
 	}
-	if w.judge, err = judge.New(w.spec.Rules); err != nil {
+	if w.judge, err = judge.New(w.spec.Rules, w.spec.Named()); err != nil {
 		return nil, err
 	}
 	if err := os.Chdir(w.spec.Dir); err != nil {

@@ -19,17 +19,19 @@ const (
 
 // finder collects the commands of a line.
 type finder struct {
-	commands         []Command
-	functions        []string
-	deferred, opaque bool
+	commands  []Command
+	functions []string
+	deferred  bool
+	opaque    string // the first reason why something cannot be told; empty if all can
 }
 
-// unknown notes that something cannot be told. What the host's own shell starts is told when it does.
-func (f *finder) unknown(via []string) {
-	if interpreted(via) {
+// unknown notes that something cannot be told, and why. What the host's own shell starts is told when it does.
+func (f *finder) unknown(via []string, why string) {
+	switch {
+	case interpreted(via):
 		f.deferred = true
-	} else {
-		f.opaque = true
+	case f.opaque == "":
+		f.opaque = why
 	}
 }
 
@@ -42,7 +44,7 @@ func interpreted(via []string) bool {
 var builtins = []string{"eval", "trap", "source", ".", "command", "builtin", "exec"}
 
 // IsShell reports whether name is that of a shell, whose lines and scripts can be judged command by command while they run.
-func IsShell(name string) bool { return starters[name].script && starters[name].skip == 0 }
+func IsShell(name string) bool { return name == "sh" || aliases[name] == "sh" }
 
 // line finds the commands of a line that via starts.
 func (f *finder) line(text string, via []string) error {
@@ -113,10 +115,10 @@ func (f *finder) call(call *syntax.CallExpr, via []string) error {
 		case known:
 			c.Argv = append(c.Argv, fields...)
 		case len(c.Argv) == 0: // the program itself
-			f.unknown(via)
+			f.unknown(via, openLine)
 			return nil
 		default:
-			f.unknown(via)
+			f.unknown(via, openLine)
 			c.Later = c.Later || interpreted(via)
 			c.Open = c.Open || !interpreted(via)
 		}
@@ -127,6 +129,8 @@ func (f *finder) call(call *syntax.CallExpr, via []string) error {
 	return f.command(c)
 }
 
+const openLine = "its line depends on variables, commands or files, and another program than hako's own shell would read it"
+
 // command notes a command and what it starts in turn.
 func (f *finder) command(c Command) error {
 	if len(f.commands) == maxCommands {
@@ -135,14 +139,15 @@ func (f *finder) command(c Command) error {
 	if len(c.Via) > maxDepth {
 		return &LineError{fmt.Sprintf("commands within commands more than %d deep", maxDepth)}
 	}
+	c.args = read(tableName(c.Name()), c.Argv[1:])
 	f.commands = append(f.commands, c)
 	inner, err := started(&c)
 	if err != nil {
 		return err
 	}
 	via := append(slices.Clone(c.Via), c.Name())
-	if inner.unknown {
-		f.unknown(via)
+	if inner.unknown != "" {
+		f.unknown(via, inner.unknown)
 	}
 	for _, line := range inner.lines {
 		if err := f.line(line, via); err != nil {
@@ -162,7 +167,9 @@ func (f *finder) command(c Command) error {
 var loaders = []string{
 	"PATH", "IFS", "ENV", "BASH_ENV", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "LD_*", "DYLD_*", "GCONV_PATH", "MALLOC_*",
 	"PYTHON*", "PERL*", "RUBY*", "NODE_*", "JAVA_TOOL_OPTIONS", "GIT_*", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE",
-	"SHELL", "TMPDIR", "HOME", "XDG_*", "CDPATH", "TAR_OPTIONS", "RSYNC_*", "GREP_OPTIONS", "MAKEFLAGS", "GOFLAGS", "CC", "CXX",
+	"SHELL", "TMPDIR", "HOME", "XDG_*", "CDPATH", "TAR_OPTIONS", "TAPE", "RSYNC_*", "GREP_OPTIONS", "MAKEFLAGS", "GO*", "CC", "CXX",
+	// These change how a program reads its options, or add some.
+	"POSIXLY_CORRECT", "GZIP", "BZIP*", "XZ_*", "ZIP*", "UNZIP*", "RIPGREP_CONFIG_PATH", "CURL_HOME", "WGETRC", "LESS*", "MANOPT", "OPENSSL_*",
 }
 
 // IsLoader reports whether name is a variable by which a command line would change what other programs do, or which ones are found.

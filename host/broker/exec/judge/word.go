@@ -17,6 +17,17 @@ func literal(word *syntax.Word) (fields []string, known bool) {
 	return fields, err == nil
 }
 
+// fieldsOf returns the words of a text, if none depends on variables, commands or files.
+func fieldsOf(text string) (fields []string, known bool) {
+	known = true
+	err := syntax.NewParser().Words(strings.NewReader(text), func(word *syntax.Word) bool {
+		more, ok := literal(word)
+		fields, known = append(fields, more...), known && ok
+		return true
+	})
+	return fields, known && err == nil
+}
+
 func constant(parts []syntax.WordPart, quoted bool) bool {
 	for i, part := range parts {
 		switch part := part.(type) {
