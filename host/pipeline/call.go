@@ -164,6 +164,8 @@ type NotAllowedError struct {
 	Name, Reason string
 	// Rule is the policy's that stands against the call. It is empty where the plugin is not allowed to anybody.
 	Rule string
+	// answered is what became of the question to a person; empty if none was asked.
+	answered string
 }
 
 func (e *NotAllowedError) Error() string {

@@ -155,11 +155,14 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	switch {
 	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
 		return err
-	case errors.Is(err, approval.ErrUnreachable):
-		return &NotAllowedError{Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf(
-			"the policy's rule %q wants a person to agree, and %v: call it through a client that can ask (MCP elicitation), or have somebody answer with hako approvals", q.Rule, err)}
 	}
-	return &NotAllowedError{Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %v", q.Rule, err)}
+	answered := err.Error()
+	if errors.Is(err, approval.ErrUnreachable) {
+		answered += ": call it through a client that can ask (MCP elicitation), or have somebody answer with hako approvals"
+	}
+	return &NotAllowedError{
+		Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %s", q.Rule, answered), answered: answered,
+	}
 }
 
 // asker lets a broker put questions about what the call is doing. The answer cannot come with a second call: by then this one is over.
@@ -169,7 +172,12 @@ func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, reco
 		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason
 		way := call.Way
 		way.Later, way.Reply = false, nil
-		return p.ask(ctx, call, q, way, record)
+		err := p.ask(ctx, call, q, way, record)
+		var refused *NotAllowedError
+		if errors.As(err, &refused) {
+			return errors.New(refused.answered) // the broker says what was asked, and by which rule
+		}
+		return err
 	}
 }
 

@@ -114,7 +114,7 @@ func ask(ctx context.Context, call *broker.Call, q broker.Question) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: the rule %q wants a person to agree first (%s): %w", q.Text, q.Rule, q.Reason, err)
+	return fmt.Errorf("%s: the rule %q wants a person to agree first (%s), and %w", q.Text, q.Rule, q.Reason, err)
 }
 
 func failf(code, format string, args ...any) *abi.Error {
