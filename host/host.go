@@ -17,6 +17,7 @@ import (
 	"time"
 
 	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/gateway"
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
@@ -74,7 +75,8 @@ type Options struct {
 	Clock func() time.Time
 	// Locale is for callers without one, a BCP 47 tag. Empty means "en".
 	Locale string
-	// Proxy is an upstream proxy (http, https or socks5) for the HTTP requests of plugins; see httpbroker.Options. Nil means none.
+	// Proxy is an upstream proxy (http, https or socks5) for the HTTP requests of plugins and the connections of their
+	// commands; see httpbroker.Options. Nil means none.
 	Proxy *url.URL
 	// Governance decides about calls, limits and records them. Zero allows everything.
 	Governance pipeline.Governance
@@ -105,9 +107,11 @@ type StatementObserver interface {
 	StatementEnded(plugin string, o sqlbroker.Observation)
 }
 
-// CommandObserver is a pipeline.Observer that also sees the commands of plugins. Its method is called from many goroutines at once.
+// CommandObserver is a pipeline.Observer that also sees the commands of plugins. Its methods are called from many goroutines at once.
 type CommandObserver interface {
 	CommandEnded(plugin string, o execbroker.Observation)
+	// ConnectionEnded sees the connections of commands.
+	ConnectionEnded(plugin string, o gateway.Observation)
 }
 
 // Settings are what an operator sets for one plugin.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/gateway"
 	"github.com/hako-run/hako/host/broker/file"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
@@ -202,9 +203,12 @@ func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, er
 	if grants.Exec == nil {
 		return nil, nil
 	}
-	options := execbroker.Options{Plugin: s.name, Rules: h.options().CommandRules, Environ: h.options().Environ, Logger: h.logger}
+	options := execbroker.Options{
+		Plugin: s.name, Rules: h.options().CommandRules, Environ: h.options().Environ, Proxy: h.options().Proxy, Logger: h.logger,
+	}
 	if observer, ok := h.options().Observer.(CommandObserver); ok {
 		options.Observe = func(o execbroker.Observation) { observer.CommandEnded(s.name, o) }
+		options.ObserveConnection = func(o gateway.Observation) { observer.ConnectionEnded(s.name, o) }
 	}
 	commands, err := execbroker.New(grants.Exec, grants.Mounts, options)
 	if err != nil {

@@ -41,7 +41,7 @@ type sqlGrant struct {
 type execGrant struct {
 	Programs   []string `json:"programs"`
 	Env        []string `json:"env,omitempty"`
-	Ports      []uint16 `json:"ports,omitempty"`
+	Connect    []string `json:"connect,omitempty"`
 	Unconfined bool     `json:"unconfined,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func newPluginGrants(plugin string, grants grant.Grants) pluginGrants {
 		g.SQL = &sqlGrant{len(sql.Migrations), sql.Quota}
 	}
 	if exec := grants.Exec; exec != nil {
-		g.Exec = &execGrant{exec.Programs, exec.Env, exec.Ports, exec.Unconfined}
+		g.Exec = &execGrant{exec.Programs, exec.Env, exec.Connect, exec.Unconfined}
 	}
 	return g
 }

@@ -74,7 +74,9 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 	if err := a.choose(&choices, flags); err != nil {
 		return err
 	}
-	flags.exec.choose(&choices)
+	if err := flags.exec.choose(&choices); err != nil {
+		return err
+	}
 	if err := proposal.Settle(choices); err != nil {
 		return err
 	}

@@ -1,38 +1,49 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/pflag"
 
-	"github.com/hako-run/hako/host/broker/exec/confine"
+	execbroker "github.com/hako-run/hako/host/broker/exec"
 	"github.com/hako-run/hako/host/grant"
 )
 
 // execFlags are the flags of "plugin approve" for commands.
 type execFlags struct {
-	programs, env, ports []string
-	unconfined           bool
-	flags                *pflag.FlagSet
+	programs, env, connect []string
+	// ports is the flag of older versions, which is refused.
+	ports      []string
+	unconfined bool
+	flags      *pflag.FlagSet
 }
 
 func (f *execFlags) add(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringArrayVar(&f.programs, "program", nil, `a program that the plugin may run, instead of those that it asks for or had; "*" for all that are installed`)
 	flags.StringArrayVar(&f.env, "env", nil, "NAME, a variable of hako's environment that commands get; \"\" for none")
-	flags.StringArrayVar(&f.ports, "port", nil, "a TCP port that commands may connect to; \"\" for none, and then no network")
+	flags.StringArrayVar(&f.connect, "connect", nil,
+		"HOST:PORT that commands may connect to, *.DOMAIN:PORT or *:PORT; with :private after it also at private addresses; \"\" for no network")
+	flags.StringArrayVar(&f.ports, "port", nil, "")
+	_ = flags.MarkHidden("port") // the flag is there
 	flags.BoolVar(&f.unconfined, "unconfined", false, "run commands also where the kernel cannot hold them to their folders")
 }
 
 // choose puts the flags into the choices. What none of them names stays as it was.
-func (f *execFlags) choose(c *grant.Choices) {
-	if len(f.programs)+len(f.env)+len(f.ports) == 0 && !f.flags.Changed("unconfined") {
-		return
+func (f *execFlags) choose(c *grant.Choices) error {
+	if len(f.ports) > 0 {
+		return fmt.Errorf("--port %[1]s: ports of any host are not granted any more: name the hosts: --connect HOST:%[1]s", cmp.Or(f.ports[0], "PORT"))
+	}
+	if len(f.programs)+len(f.env)+len(f.connect) == 0 && !f.flags.Changed("unconfined") {
+		return nil
 	}
 	if c.Exec == nil {
 		c.Exec = &grant.ExecChoice{}
 	}
-	for _, list := range []struct{ flag, choice *[]string }{{&f.programs, &c.Exec.Programs}, {&f.env, &c.Exec.Env}, {&f.ports, &c.Exec.Ports}} {
+	for _, list := range []struct{ flag, choice *[]string }{
+		{&f.programs, &c.Exec.Programs}, {&f.env, &c.Exec.Env}, {&f.connect, &c.Exec.Connect},
+	} {
 		if len(*list.flag) > 0 {
 			*list.choice = *list.flag
 		}
@@ -40,6 +51,7 @@ func (f *execFlags) choose(c *grant.Choices) {
 	if f.flags.Changed("unconfined") {
 		c.Exec.Unconfined = f.unconfined
 	}
+	return nil
 }
 
 // checkExec says what keeps commands from running on this machine.
@@ -47,9 +59,5 @@ func checkExec(plugin string, g *grant.Exec) error {
 	if g == nil || g.Unconfined {
 		return nil
 	}
-	if support := confine.Check(); !support.Confines() || len(g.Ports) > 0 && !support.ConfinesPorts() {
-		return fmt.Errorf("this machine cannot confine commands: %s\nTo run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
-			support.Missing(), plugin)
-	}
-	return nil
+	return execbroker.Unconfinable(plugin, g)
 }

@@ -31,15 +31,15 @@ func TestApproveCommands(t *testing.T) {
 	if c := consent(t, dir); !slices.Equal(c.Exec.Programs, []string{"ls", "cat"}) {
 		t.Errorf("recorded %+v", c.Exec)
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--program", "cat", "--env", "LANG", "--port", "443").want(t, exitOK,
-		"commands: may run cat, ", "with the variables LANG", "TCP ports [443] of any host, and UDP")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--program", "cat", "--env", "LANG", "--connect", "GitHub.com:443").want(t, exitOK,
+		"commands: may run cat, ", "with the variables LANG", "network: TCP connections to github.com:443")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK, "commands: may run cat, ") // kept
-	if c := consent(t, dir); !slices.Equal(c.Exec.Ports, []uint16{443}) || c.Exec.Unconfined {
+	if c := consent(t, dir); !slices.Equal(c.Exec.Connect, []string{"github.com:443"}) || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--port", "", "--env=", "--unconfined").want(t, exitOK, "no network, also where the kernel cannot hold them")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--connect", "", "--env=", "--unconfined").want(t, exitOK, "no network, also where the kernel cannot hold them")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--unconfined=false").want(t, exitOK, "no network\n")
-	if c := consent(t, dir); len(c.Exec.Ports)+len(c.Exec.Env) > 0 || c.Exec.Unconfined {
+	if c := consent(t, dir); len(c.Exec.Connect)+len(c.Exec.Env) > 0 || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)
 	}
 	for _, test := range []struct{ flag, value, want string }{
@@ -48,8 +48,10 @@ func TestApproveCommands(t *testing.T) {
 		{"--program", "a b", `"a b" is neither the name of a program`},
 		{"--env", "PATH", `the variable "PATH" cannot be passed on`},
 		{"--env", "A=B", `the variable "A=B" cannot be passed on`},
-		{"--port", "70000", `port "70000": write a number`},
-		{"--port", "0", `port "0": write a number`},
+		{"--connect", "github.com:70000", `port "70000" is not a number from 1 to 65535`},
+		{"--connect", "443", "it is not HOST:PORT"},
+		{"--connect", "0.0.0.0:443", "no grant reaches the address 0.0.0.0"},
+		{"--port", "443", "--port 443: ports of any host are not granted any more: name the hosts: --connect HOST:443"},
 	} {
 		invoke(t, dir, "plugin", "approve", "probe", "--yes", test.flag, test.value).want(t, exitUsage, test.want)
 	}

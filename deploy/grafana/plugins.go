@@ -47,6 +47,10 @@ func plugins() *dashboard {
 				quantiles("Duration of statements", "Waiting for locks included.", "hako_sql_statement_duration_seconds_bucket{"+ofPlugin+"}", "function"),
 				stack("Commands", "By program and outcome.", "ops", q("{{program}} {{outcome}}", `sum by (program, outcome) (rate(hako_commands_total{`+ofPlugin+`}[$__rate_interval]))`)),
 				quantiles("Duration of commands", "Time in which a person was asked included.", "hako_command_duration_seconds_bucket{"+ofPlugin+"}", "program"),
+				stack("Connections of commands", "By grant (empty where none applied) and outcome.", "ops",
+					q("{{grant}} {{outcome}}", `sum by (grant, outcome) (rate(hako_command_connections_total{`+ofPlugin+`}[$__rate_interval]))`)),
+				stack("Bytes of commands' connections", "By grant and direction.", "Bps",
+					q("{{grant}} {{direction}}", `sum by (grant, direction) (rate(hako_command_connection_bytes_total{`+ofPlugin+`}[$__rate_interval]))`)),
 			}},
 			{"Upstream servers", []panel{
 				lines("Connected", "1 while an upstream server is connected.", "short", q("{{server}}", `max by (server) (hako_upstream_up{@})`)),

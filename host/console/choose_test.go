@@ -134,13 +134,13 @@ func TestChooseRefuses(t *testing.T) {
 	body := choices{Digest: form.Digest, Choices: grant.Choices{
 		Mounts: map[string]grant.MountChoice{"workspace": {Dir: dir + "/../../../../etc"}},
 		HTTP:   map[string]grant.HTTPMapping{"api": {URL: "https://*.example.com/"}},
-		Exec:   &grant.ExecChoice{Programs: strings.Split(strings.Repeat("x ", 65), " "), Env: []string{"PATH"}, Ports: []string{"0", "x"}},
+		Exec:   &grant.ExecChoice{Programs: strings.Split(strings.Repeat("x ", 65), " "), Env: []string{"PATH"}, Connect: []string{"a.test:0", "x"}},
 	}}
 	for _, path := range []string{"plugins/asking/review", "plugins/asking/approve"} {
 		got := b.post(path, body)
 		for field, want := range map[string]string{
 			"mounts.workspace.dir": `write the path without ".."`, "http.api.url": "reaches hosts that the plugin does not ask for", "exec.programs": "name at most 64",
-			"exec.env": "cannot be passed on", "exec.ports": "port \"0\": write a number from 1 to 65535\nport \"x\": write a number from 1 to 65535",
+			"exec.env": "cannot be passed on", "exec.connect": `port "0" is not a number from 1 to 65535`,
 		} {
 			if text := got.fields()[field]; got.status != http.StatusBadRequest || !strings.Contains(text, want) {
 				t.Errorf("%s: %d, %s: %q, want %q", path, got.status, field, text, want)

@@ -30,14 +30,14 @@ type MountChoice struct {
 type ExecChoice struct {
 	Programs []string `json:"programs"`
 	Env      []string `json:"env"`
-	// Ports are numbers from 1 to 65535.
-	Ports      []string `json:"ports"`
+	// Connect has the form of ParseConnect.
+	Connect    []string `json:"connect"`
 	Unconfined bool     `json:"unconfined"`
 }
 
 // ChoiceError says why an operator cannot choose something. Several come joined; ChoiceErrors finds them.
 type ChoiceError struct {
-	// Field is what was chosen: "mounts.NAME.dir", "http.NAME.url", "http.NAME.credential", "exec.programs", "exec.env", "exec.ports" or "note".
+	// Field is what was chosen: "mounts.NAME.dir", "http.NAME.url", "http.NAME.credential", "exec.programs", "exec.env", "exec.connect" or "note".
 	Field string
 	// Text is for who stands before that field, in English and Japanese.
 	Text manifest.Text

@@ -23,7 +23,7 @@ var settled = []string{"PATH", "HOME", "TMPDIR"}
 func (c *Consent) checkExec() error {
 	e := &c.Exec
 	if c.Asked.Exec == nil {
-		if len(e.Programs)+len(e.Env)+len(e.Ports) > 0 || e.Unconfined {
+		if len(e.Programs)+len(e.Env)+len(e.Connect)+len(e.Ports) > 0 || e.Unconfined {
 			return wrongExec(c.Name, "programs", both("it does not ask to run commands", "このプラグインはコマンドの実行を求めていません"))
 		}
 		return nil
@@ -35,10 +35,7 @@ func (c *Consent) checkExec() error {
 				"環境変数 %q は渡せません。%s 以外の名前を指定してください", name, strings.Join(settled, ", "))))
 		}
 	}
-	if slices.Contains(e.Ports, 0) {
-		errs = append(errs, wrongExec(c.Name, "ports", both("there is no port 0", "ポート 0 はありません")))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkConnect())...)
 }
 
 func (c *Consent) checkPrograms() error {
@@ -84,8 +81,10 @@ func (c *Consent) exec(plugin string, asked *manifest.ExecPermission) (*Exec, er
 		return nil, noPrograms(plugin)
 	case len(e.Programs) == 0:
 		return nil, notAsked(plugin, c.Exec.Programs[0], asked)
+	case len(c.Exec.Ports) > 0:
+		return nil, portsError(plugin, c.Exec.Ports)
 	}
-	e.Env, e.Ports = slices.Clone(e.Env), slices.Clone(e.Ports)
+	e.Env, e.Connect = slices.Clone(e.Env), slices.Clone(e.Connect)
 	return &e, nil
 }
 

@@ -23,7 +23,7 @@ func shell(asked manifest.Permissions, exec grant.Exec) grant.Consent {
 func TestExecIsReadBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consents.yaml")
-	want := grant.Exec{Programs: []string{"git", "/opt/tool/bin/tool"}, Env: []string{"GOPROXY"}, Ports: []uint16{443, 8080}, Unconfined: true}
+	want := grant.Exec{Programs: []string{"git", "/opt/tool/bin/tool"}, Env: []string{"GOPROXY"}, Connect: []string{"github.com:443", "*.example.com:8080:private"}, Unconfined: true}
 	approve(t, open(t, path), shell(programs("*"), want))
 	c, ok := open(t, path).Lookup("shell", digestA)
 	if !ok || !reflect.DeepEqual(c.Exec, want) {
@@ -51,7 +51,20 @@ func TestExecRefuses(t *testing.T) {
 		"a relative path":  {programs("*"), grant.Exec{Programs: []string{"./git"}}, "neither the name of a program nor its absolute path"},
 		"a variable":       {programs("git"), grant.Exec{Programs: []string{"git"}, Env: []string{"A-B"}}, `the variable "A-B" cannot be passed on`},
 		"the search path":  {programs("git"), grant.Exec{Programs: []string{"git"}, Env: []string{"PATH"}}, `the variable "PATH" cannot be passed on`},
-		"port 0":           {programs("git"), grant.Exec{Programs: []string{"git"}, Ports: []uint16{0}}, "there is no port 0"},
+		"port 0":           {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test:0"}}, `"a.test:0": port "0" is not a number from 1 to 65535`},
+		"no port":          {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test"}}, "it is not HOST:PORT or HOST:PORT:private"},
+		"a port alone":     {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"443"}}, "it is not HOST:PORT"},
+		"an empty host":    {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{":443"}}, `host "" is not a valid name`},
+		"a URL":            {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"https://a.test"}}, "port \"//a.test\" is not a number"},
+		"a range":          {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"10.0.0.0/8:443"}}, "is not a valid name"},
+		"a short address":  {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"127.1:443"}}, "neither a name nor an IP address"},
+		"any address":      {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"0.0.0.0:443"}}, "no grant reaches the address 0.0.0.0"},
+		"a multicast":      {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"[ff02::1]:443"}}, "no grant reaches the address"},
+		"a zone":           {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"[fe80::1%eth0]:443"}}, "has a zone"},
+		"a wildcard":       {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.*.test:443"}}, "is not a valid name"},
+		"another word":     {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test:443:public"}}, "it is not HOST:PORT"},
+		"a line break":     {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test\nb.test:443"}}, "is not a valid name"},
+		"too many hosts":   {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: slices.Repeat([]string{"a.test:443"}, 65)}, "there are 65: name at most 64"},
 		"nothing to grant": {permissions(), grant.Exec{Programs: []string{"git"}}, "it does not ask to run commands"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,11 +77,27 @@ func TestExecRefuses(t *testing.T) {
 	}
 }
 
-func TestExecPortsAreNumbers(t *testing.T) {
+// TestExecOldPorts: a consent of an older version that grants ports of any host is kept, grants nothing, and says what to do.
+func TestExecOldPorts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consents.yaml")
-	approve(t, open(t, path), shell(programs("git"), grant.Exec{Programs: []string{"git"}, Ports: []uint16{443}}))
-	spoil(t, path, "[443]", "[70000]")
+	approve(t, open(t, path), shell(programs("git"), grant.Exec{Programs: []string{"git"}, Ports: []uint16{443, 22}}))
+	f := open(t, path)
+	c, ok := f.Lookup("shell", digestA)
+	if !ok || !slices.Equal(c.Exec.Ports, []uint16{443, 22}) {
+		t.Fatalf("read %+v, %v", c.Exec, ok)
+	}
+	m := &manifest.Manifest{Name: "shell", Permissions: programs("git")}
+	if g, err := grant.Resolve(m, &c, nil); err == nil || g.Exec != nil ||
+		!strings.Contains(err.Error(), "(ports: [443 22]), which hako no longer does: name the hosts: hako plugin approve shell --connect HOST:443") {
+		t.Errorf("granted %+v, %v", g.Exec, err)
+	}
+	// A new yes takes them back.
+	p := grant.Propose(f.Consents(), m, digestA, "aki")
+	if err := p.Settle(p.Choices()); err != nil || len(p.Consent.Exec.Ports)+len(p.Consent.Exec.Connect) > 0 {
+		t.Errorf("settled %+v, %v", p.Consent.Exec, err)
+	}
+	spoil(t, path, "[443, 22]", "[70000]")
 	if _, err := grant.Load(path); err == nil || !strings.Contains(err.Error(), "ports are numbers from 1 to 65535") {
 		t.Errorf("got %v", err)
 	}

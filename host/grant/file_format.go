@@ -150,6 +150,7 @@ func (e *Exec) read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"programs":   strictyaml.Strings(&e.Programs),
 		"env":        strictyaml.Strings(&e.Env),
+		"connect":    strictyaml.Strings(&e.Connect),
 		"ports":      strictyaml.List(&ports, func(v strictyaml.Value, port *int) { strictyaml.Count(port)(v) }),
 		"unconfined": strictyaml.Bool(&e.Unconfined),
 	})
@@ -195,7 +196,7 @@ func (e *Exec) mapping() strictyaml.Mapping {
 		return nil
 	}
 	return strictyaml.Mapping{
-		{Key: "programs", Value: e.Programs}, {Key: "env", Value: e.Env}, {Key: "ports", Value: e.Ports}, {Key: "unconfined", Value: e.Unconfined},
+		{Key: "programs", Value: e.Programs}, {Key: "env", Value: e.Env}, {Key: "connect", Value: e.Connect}, {Key: "ports", Value: e.Ports}, {Key: "unconfined", Value: e.Unconfined},
 	}
 }
 

@@ -62,7 +62,7 @@ var givenEnglish = given{
 	folders:    ", in these folders (without their quotas; not in those that hide a part)",
 	variables:  ", with the variables %s",
 	isolated:   ", no network",
-	network:    ", network: TCP ports %v of any host, and UDP",
+	network:    ", network: TCP connections to %s",
 	unconfined: ", also where the kernel cannot hold them",
 }
 
@@ -83,7 +83,7 @@ var givenJapanese = given{
 	folders:    "、これらのフォルダーの中で実行 (容量の上限は適用されません。一部を隠しているフォルダーでは実行できません)",
 	variables:  "、環境変数 %s を渡す",
 	isolated:   "、ネットワークなし",
-	network:    "、ネットワーク: 任意のホストの TCP ポート %v と UDP",
+	network:    "、ネットワーク: %s への TCP 接続",
 	unconfined: "、カーネルで制限できない環境でも実行",
 }
 
@@ -129,10 +129,10 @@ func (w given) exec(e *Exec) string {
 	if len(e.Env) > 0 {
 		line += fmt.Sprintf(w.variables, strings.Join(e.Env, w.list))
 	}
-	if len(e.Ports) == 0 {
+	if len(e.Connect) == 0 {
 		line += w.isolated
 	} else {
-		line += fmt.Sprintf(w.network, e.Ports)
+		line += fmt.Sprintf(w.network, strings.Join(e.Connect, w.list))
 	}
 	if e.Unconfined {
 		line += w.unconfined

@@ -59,7 +59,10 @@ type Exec struct {
 	Programs []string
 	// Env are the names of the host's environment variables that commands get, besides what every command gets.
 	Env []string
-	// Ports are TCP ports that commands may connect to. Empty means no network.
+	// Connect are the hosts and ports that commands may connect to, each in the form of ParseConnect. Empty means no network.
+	Connect []string
+	// Ports are in consents of older versions, which granted TCP ports of any host. They grant nothing: such a consent is refused until
+	// the operator names hosts.
 	Ports []uint16
 	// Unconfined allows commands also where the kernel cannot hold them.
 	Unconfined bool

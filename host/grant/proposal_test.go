@@ -93,7 +93,7 @@ func TestGrantsInPlainWords(t *testing.T) {
 		HTTP:   []grant.HTTPRule{{Name: "api", URL: "https://api.example.com", Paths: []string{"v1/**"}, Private: true, Credential: "key"}},
 		Mounts: []grant.Mount{{Name: "work", Path: "/srv/work", Write: true, Deny: []string{"**/.git/**"}, Quota: 1 << 20}},
 		SQL:    &grant.SQL{Quota: 1 << 20},
-		Exec:   &grant.Exec{Programs: []string{"*"}, Env: []string{"LANG"}, Ports: []uint16{443}, Unconfined: true},
+		Exec:   &grant.Exec{Programs: []string{"*"}, Env: []string{"LANG"}, Connect: []string{"github.com:443", "db.example:5432:private"}, Unconfined: true},
 	}
 	for language, want := range map[string][]string{
 		"en": {
@@ -101,14 +101,14 @@ func TestGrantsInPlainWords(t *testing.T) {
 			"files /work: may read, change and delete what is in /srv/work, but not **/.git/**, at most 1MiB",
 			"sql: a database of its own for each tenant, at most 1MiB",
 			"commands: may run every program that is installed, in these folders (without their quotas; not in those that hide a part), with the variables LANG, " +
-				"network: TCP ports [443] of any host, and UDP, also where the kernel cannot hold them",
+				"network: TCP connections to github.com:443, db.example:5432:private, also where the kernel cannot hold them",
 		},
 		"ja-JP": {
 			"http api: https://api.example.com に GET、HEAD を送信可、パス v1/** のみ、プライベートアドレスも可、認証情報 key を付けて送信",
 			"files /work: /srv/work の中の読み取り、変更、削除が可、ただし **/.git/** を除く、最大 1MiB",
 			"sql: テナントごとの専用データベース、最大 1MiB",
 			"commands: インストールされているすべてのプログラムを実行可、これらのフォルダーの中で実行 (容量の上限は適用されません。一部を隠しているフォルダーでは実行できません)" +
-				"、環境変数 LANG を渡す、ネットワーク: 任意のホストの TCP ポート [443] と UDP、カーネルで制限できない環境でも実行",
+				"、環境変数 LANG を渡す、ネットワーク: github.com:443、db.example:5432:private への TCP 接続、カーネルで制限できない環境でも実行",
 		},
 	} {
 		if got := full.Explain(language); !slices.Equal(got, want) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
@@ -31,10 +30,7 @@ func (p *Proposal) Choices() Choices {
 	}
 	if p.Consent.Asked.Exec != nil {
 		e := p.Consent.Exec
-		c.Exec = &ExecChoice{slices.Clone(e.Programs), slices.Clone(e.Env), nil, e.Unconfined}
-		for _, port := range e.Ports {
-			c.Exec.Ports = append(c.Exec.Ports, strconv.Itoa(int(port)))
-		}
+		c.Exec = &ExecChoice{slices.Clone(e.Programs), slices.Clone(e.Env), slices.Clone(e.Connect), e.Unconfined}
 	}
 	return c
 }
@@ -124,23 +120,16 @@ func beyondHosts(asked, chosen string) bool {
 
 func (p *Proposal) settleExec(c *ExecChoice) error {
 	e := &p.Consent.Exec
-	e.Programs, e.Env, e.Unconfined = named(c.Programs), named(c.Env), c.Unconfined
+	e.Programs, e.Env, e.Connect, e.Unconfined = named(c.Programs), named(c.Env), canonicalConnects(named(c.Connect)), c.Unconfined
 	e.Ports = nil
 	errs := []error{}
 	for _, list := range []struct {
 		field string
 		count int
-	}{{"programs", len(c.Programs)}, {"env", len(c.Env)}, {"ports", len(c.Ports)}} {
+	}{{"programs", len(c.Programs)}, {"env", len(c.Env)}} {
 		if list.count > maxChosen {
 			errs = append(errs, wrongExec(p.Consent.Name, list.field, both("there are %d: name at most %d", "%d 個あります。%d 個以内にしてください", list.count, maxChosen)))
 		}
-	}
-	for _, text := range named(c.Ports[:min(len(c.Ports), maxChosen)]) {
-		port, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || port == 0 {
-			errs = append(errs, wrongExec(p.Consent.Name, "ports", both("port %q: write a number from 1 to 65535", "ポート %q: 1～65535 の数を書いてください", text)))
-		}
-		e.Ports = append(e.Ports, uint16(port))
 	}
 	return errors.Join(errs...)
 }

@@ -28,7 +28,7 @@ func chosen(work, more string) grant.Choices {
 	return grant.Choices{
 		Mounts: map[string]grant.MountChoice{"work": {Dir: work}, "more": {Dir: more + string(filepath.Separator)}},
 		HTTP:   map[string]grant.HTTPMapping{"api": {URL: "https://mirror.example.com/", Private: true, Credential: "my-key"}, "open": {}},
-		Exec:   &grant.ExecChoice{Programs: []string{"git", ""}, Env: []string{"LANG"}, Ports: []string{"443", ""}},
+		Exec:   &grant.ExecChoice{Programs: []string{"git", ""}, Env: []string{"LANG"}, Connect: []string{"GitHub.com.:0443", ""}},
 		Note:   "for the team",
 	}
 }
@@ -54,10 +54,10 @@ func TestSettle(t *testing.T) {
 	if _, recorded := p.Consent.HTTP["open"]; recorded {
 		t.Error("an address that is granted as asked is recorded as chosen")
 	}
-	if want := (&grant.Exec{Programs: []string{"git"}, Env: []string{"LANG"}, Ports: []uint16{443}}); !reflect.DeepEqual(g.Exec, want) || p.Consent.Note != "for the team" {
+	if want := (&grant.Exec{Programs: []string{"git"}, Env: []string{"LANG"}, Connect: []string{"github.com:443"}}); !reflect.DeepEqual(g.Exec, want) || p.Consent.Note != "for the team" {
 		t.Errorf("exec = %+v, want %+v; note %q", g.Exec, want, p.Consent.Note)
 	}
-	if again := p.Choices(); again.Mounts["more"].Dir != more || !again.Mounts["more"].ReadOnly || !slices.Equal(again.Exec.Ports, []string{"443"}) || again.HTTP["api"] != p.Consent.HTTP["api"] {
+	if again := p.Choices(); again.Mounts["more"].Dir != more || !again.Mounts["more"].ReadOnly || !slices.Equal(again.Exec.Connect, []string{"github.com:443"}) || again.HTTP["api"] != p.Consent.HTTP["api"] {
 		t.Errorf("the choices so far are %+v", again)
 	}
 }
@@ -124,8 +124,8 @@ func TestSettleRefuses(t *testing.T) {
 		"other program":     {func(c *grant.Choices) { c.Exec.Programs = []string{"git", "sh"} }, "exec.programs", "does not ask to run sh"},
 		"no program":        {func(c *grant.Choices) { c.Exec.Programs = []string{""} }, "exec.programs", "name at least one program"},
 		"variable":          {func(c *grant.Choices) { c.Exec.Env = []string{"PATH"} }, "exec.env", `"PATH" cannot be passed on`},
-		"port":              {func(c *grant.Choices) { c.Exec.Ports = []string{"70000"} }, "exec.ports", "from 1 to 65535"},
-		"too many ports":    {func(c *grant.Choices) { c.Exec.Ports = many }, "exec.ports", "at most 64"},
+		"port":              {func(c *grant.Choices) { c.Exec.Connect = []string{"a.test:70000"} }, "exec.connect", "from 1 to 65535"},
+		"too many hosts":    {func(c *grant.Choices) { c.Exec.Connect = many }, "exec.connect", "at most 64"},
 		"too many programs": {func(c *grant.Choices) { c.Exec.Programs = many }, "exec.programs", "at most 64"},
 		"note":              {func(c *grant.Choices) { c.Note = strings.Repeat("x", 501) }, "note", "longer than 500 bytes"},
 	} {
@@ -185,7 +185,7 @@ func FuzzSettle(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(seed)
-	f.Add([]byte(`{"mounts":{"work":{"dir":"/tmp/../etc"},"":{}},"http":{"api":{"url":"https://*.*/"}},"exec":{"ports":["-1"]}}`))
+	f.Add([]byte(`{"mounts":{"work":{"dir":"/tmp/../etc"},"":{}},"http":{"api":{"url":"https://*.*/"}},"exec":{"connect":["a:-1"]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c grant.Choices
 		if json.Unmarshal(data, &c) != nil {

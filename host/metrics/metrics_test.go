@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
 	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/gateway"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 	"github.com/hako-run/hako/host/catalog"
@@ -114,6 +115,7 @@ func filled(t *testing.T) *metrics.Metrics {
 	}
 	m.ShowUpstreams(upstreams)
 	m.CommandEnded("shell", execbroker.Observation{Program: "git", Outcome: execbroker.OutcomeOK, Duration: time.Second})
+	m.ConnectionEnded("shell", gateway.Observation{Rule: "github.com:443", Outcome: gateway.OutcomeOK, Sent: 10, Received: 20})
 	inside(t, m)
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})

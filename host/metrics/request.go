@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host"
 	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/gateway"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 )
@@ -16,6 +17,7 @@ import (
 type brokerCounters struct {
 	requests, responseBytes, attempts *prometheus.CounterVec
 	statements, commands              *prometheus.CounterVec
+	connections, connectionBytes      *prometheus.CounterVec
 
 	requestDuration, statementDuration, commandDuration *prometheus.HistogramVec
 }
@@ -64,11 +66,19 @@ func (c *brokerCounters) countData() {
 		Help:    "Duration of plugins' commands, time in which a person was asked included.",
 		Buckets: commandBuckets,
 	}, []string{"plugin", "program"})
+	c.connections = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hako_command_connections_total",
+		Help: "Connections of plugins' commands, by grant (empty where none applied) and outcome.",
+	}, []string{"plugin", "grant", "outcome"})
+	c.connectionBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hako_command_connection_bytes_total",
+		Help: "Bytes that plugins' commands sent and received over connections.",
+	}, []string{"plugin", "grant", "direction"})
 }
 
 func (c *brokerCounters) register(m *Metrics) {
-	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration)
-	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration)
+	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration, c.connections, c.connectionBytes)
+	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration, c.connections, c.connectionBytes)
 }
 
 var _ host.RequestObserver = (*Metrics)(nil)
@@ -112,4 +122,11 @@ var commandBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func (m *Metrics) CommandEnded(plugin string, o execbroker.Observation) {
 	m.brokers.commands.WithLabelValues(plugin, o.Program, o.Outcome).Inc()
 	observe(m.brokers.commandDuration.WithLabelValues(plugin, o.Program), o.Duration, o.TraceID)
+}
+
+// ConnectionEnded counts a connection of a plugin's command.
+func (m *Metrics) ConnectionEnded(plugin string, o gateway.Observation) {
+	m.brokers.connections.WithLabelValues(plugin, o.Rule, o.Outcome).Inc()
+	m.brokers.connectionBytes.WithLabelValues(plugin, o.Rule, "sent").Add(float64(o.Sent))
+	m.brokers.connectionBytes.WithLabelValues(plugin, o.Rule, "received").Add(float64(o.Received))
 }

@@ -67,7 +67,7 @@ const asksOfShell = [
 const chooseShell = {
   digest: digest('e'), files: [{ name: 'workspace', about: asksOfShell[0], write: true }], exec: { about: asksOfShell[1], programs: [] },
   http: [{ name: 'packages', about: 'may send GET, HEAD to https://packages.example.com/, because: To fetch what is missing.', url: 'https://packages.example.com/', credential: 'packages', configured: '' }],
-  chosen: { mounts: { workspace: { dir: '', readOnly: false } }, http: { packages: { url: '', private: false, credential: '' } }, exec: { programs: null, env: null, ports: null, unconfined: false } },
+  chosen: { mounts: { workspace: { dir: '', readOnly: false } }, http: { packages: { url: '', private: false, credential: '' } }, exec: { programs: null, env: null, connect: null, unconfined: false } },
 }
 
 const shellGets = ['http packages: may send GET, HEAD to https://packages.example.com/, with the credential packages', 'files /workspace: may read, change and delete what is in /srv/docs',

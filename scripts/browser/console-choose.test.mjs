@@ -15,7 +15,7 @@ after(() => chromium.close())
 
 describe('the form', () => {
   const wrong = { status: 400, error: { code: 'invalid', text: 'Some of what was chosen cannot be given.', fields: {
-    'mounts.workspace.dir': 'there is no folder /srv/nothing: make the folder, or name another', 'exec.ports': 'port "x": write a number from 1 to 65535',
+    'mounts.workspace.dir': 'there is no folder /srv/nothing: make the folder, or name another', 'exec.connect': '"x": it is not HOST:PORT or HOST:PORT:private',
   } } }
   let refusing
   let host
@@ -32,11 +32,11 @@ describe('the form', () => {
     assert.equal(await page.evaluate(() => document.activeElement.labels[0].firstChild.textContent), 'Folder')
     await page.keyboard.type('/srv/nothing')
     await dialog.getByLabel('Programs').fill('git\n\n ls ')
-    await dialog.getByLabel('Ports').fill('443, x')
+    await dialog.getByLabel('Hosts').fill('github.com:443, x')
     await page.getByLabel('Folder').press('Enter')
     const folder = dialog.getByLabel('Folder')
     await dialog.getByText('there is no folder /srv/nothing').waitFor()
-    await dialog.getByText('port "x"').waitFor()
+    await dialog.getByText('"x": it is not HOST:PORT').waitFor()
     await dialog.getByRole('alert').getByText('Some of what was chosen').waitFor()
     assert.equal(await folder.getAttribute('aria-invalid'), 'true')
     assert.ok(await folder.evaluate(control => control === document.activeElement), 'the first wrong field has the focus')
@@ -47,14 +47,14 @@ describe('the form', () => {
     refusing = false
     await folder.fill('/srv/docs')
     assert.equal(await folder.getAttribute('aria-invalid'), null)
-    await dialog.getByLabel('Ports').fill('')
+    await dialog.getByLabel('Hosts').fill('')
     await dialog.getByRole('button', { name: 'Show what it would get' }).click()
     await dialog.getByText('files /workspace: may read, change and delete what is in /srv/docs').waitFor()
     await accessible(page, 'the look before the yes')
     await shoot(page, 'console-choose-look')
     const choices = {
       mounts: { workspace: { dir: '/srv/docs', readOnly: false } }, http: { packages: { url: '', private: false, credential: '' } },
-      exec: { programs: ['git', 'ls'], env: [], ports: [], unconfined: false }, note: '',
+      exec: { programs: ['git', 'ls'], env: [], connect: [], unconfined: false }, note: '',
     }
     assert.deepEqual(host.posted.at(-1).body.choices, choices)
     await dialog.getByRole('button', { name: 'Back' }).click()

@@ -1,18 +1,22 @@
 // Package execbroker runs commands for plugins: programs of the host's machine, in a sandbox of the kernel's.
 //
 // A Broker belongs to one plugin. Before anything starts, the command line is taken apart and each command in it held against rules
-// (package judge); the command then runs in a process that the kernel holds to the granted files, programs and ports (package confine),
-// where each program is judged once more with its final arguments. docs/exec.md says what is enforced by what.
+// (package judge). The command then runs in a process that the kernel holds to the granted files and programs (package confine), where each
+// program is judged once more with its final arguments. Its network is one of its own, in which it finds the granted hosts and no others
+// (package gateway). docs/exec.md says what is enforced by what.
 package execbroker
 
 import (
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/exec/gateway"
 	"github.com/hako-run/hako/host/broker/exec/judge"
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/grant"
 )
 
@@ -35,8 +39,14 @@ type Options struct {
 	TempDir string
 	// Limits bound each command; what is zero is DefaultLimits'.
 	Limits confine.Limits
-	// Observe, if set, is called once for every command when it is over or was refused, from many goroutines at once.
-	Observe func(Observation)
+	// Proxy is an upstream proxy (http, https or socks5) for the connections of commands; see gateway.Options. Nil means none.
+	Proxy *url.URL
+	// Resolver looks up the names of hosts that commands connect to. Nil means net.DefaultResolver.
+	Resolver outbound.Resolver
+	// Observe, if set, is called once for every command when it is over or was refused, from many goroutines at once. So is
+	// ObserveConnection for every connection of a command.
+	Observe           func(Observation)
+	ObserveConnection func(gateway.Observation)
 	// Logger gets commands at debug level, without their arguments. Nil discards them.
 	Logger *slog.Logger
 }
@@ -53,6 +63,8 @@ type Broker struct {
 	log     *slog.Logger
 
 	roots roots
+	// gateway connects commands with granted hosts. Nil: they have no network, or that of the host.
+	gateway *gateway.Gateway
 	// base is the part of every command's specification that does not change.
 	base    confine.Spec
 	running chan struct{}
@@ -78,10 +90,9 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	support := confine.Check()
-	confines := support.Confines() && (len(g.Ports) == 0 || support.ConfinesPorts())
+	confines := support.Confines() && (len(g.Connect) == 0 || support.ConfinesNetwork())
 	if !confines && !g.Unconfined {
-		return nil, fmt.Errorf("this machine cannot confine commands: %s. To run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
-			support.Missing(), b.plugin)
+		return nil, Unconfinable(b.plugin, g)
 	}
 	installed, missing := install(g.Programs)
 	if len(installed.programs) == 0 {
@@ -103,14 +114,46 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 		Env:      environment(g.Env, options.Environ),
 		Programs: installed.programs,
 		Execute:  installed.execute,
-		Read:     append(systemPaths(len(g.Ports) > 0), installed.read...),
-		Ports:    g.Ports,
+		Read:     append(systemPaths(len(g.Connect) > 0), installed.read...),
 		Limits:   limits(options.Limits),
 		Loose:    !confines,
 	}
 	b.base.Read = append(b.base.Read, b.roots.readable()...)
 	b.base.Write = b.roots.writable()
-	return b, nil
+	return b, b.connect(g.Connect, support, &options)
+}
+
+// connect makes the gateway to granted hosts.
+func (b *Broker) connect(hosts []string, support confine.Support, options *Options) error {
+	if len(hosts) == 0 {
+		return nil
+	}
+	made, err := gateway.New(hosts, gateway.Options{
+		Plugin: b.plugin, Proxy: options.Proxy, Resolver: options.Resolver, Observe: options.ObserveConnection, Logger: options.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	b.base.Listen = made.Listen()
+	if support.Namespaces {
+		b.gateway = made
+		b.base.Env = replaceVariables(b.base.Env, made.Environ())
+	}
+	return nil
+}
+
+// Unconfinable is the error of a machine that cannot hold commands to what g grants; nil if it can.
+func Unconfinable(plugin string, g *grant.Exec) error {
+	support := confine.Check()
+	switch {
+	case !support.Confines():
+		return fmt.Errorf("this machine cannot confine commands: %s. To run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
+			support.Missing(), plugin)
+	case len(g.Connect) > 0 && !support.ConfinesNetwork():
+		return fmt.Errorf("this machine cannot hold commands to the hosts that are granted (%[1]s): %[2]s. To run them without a network: hako plugin approve %[3]s --connect ''. "+
+			"To run them on the network of this machine, with every host in reach: hako plugin approve %[3]s --unconfined", strings.Join(g.Connect, ", "), support.Missing(), plugin)
+	}
+	return nil
 }
 
 // Idle returns a Broker that refuses every command, for a guest that is only asked what it offers.

@@ -3,13 +3,16 @@ package execbroker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/exec/confine"
+	"github.com/hako-run/hako/host/broker/exec/gateway"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -52,11 +55,15 @@ func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.Exe
 	running, stop := context.WithCancelCause(ctx)
 	c := &command{stop: stop, done: make(chan struct{}), output: newOutput(func() { stop(errFlood) })}
 	timer := newTimer(request.TimeoutMS, func() { stop(errTimeout) })
+	stdout, stderr := stream{c.output, abi.ExecStdout}, stream{c.output, abi.ExecStderr}
 	options := &confine.Options{
-		Stdout: stream{c.output, abi.ExecStdout}, Stderr: stream{c.output, abi.ExecStderr},
+		Stdout: stdout, Stderr: stderr,
 		Ask: func(ctx context.Context, q confine.Question) error {
 			defer timer.pause()()
 			return ask(ctx, call, broker.Question{Text: q.Command, Rule: q.Rule, Reason: q.Reason})
+		},
+		Network: func(ctx context.Context, listeners []net.Listener) {
+			b.gateway.Serve(ctx, listeners, gateway.Client{Tool: call.Tool, Notify: func(text string) { fmt.Fprintf(stderr, "hako: %s\n", text) }})
 		},
 	}
 	go func() {
@@ -87,11 +94,32 @@ func (b *Broker) specify(ctx context.Context, call *broker.Call, request *abi.Ex
 	spec.Argv, spec.Line = request.Argv, request.Line
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], "HOME="+home, "TMPDIR="+temp)
 	spec.Write = append(spec.Write[:len(spec.Write):len(spec.Write)], home, temp)
+	if b.gateway != nil {
+		if spec.Replace, err = writeNames(dir, b.gateway.Hosts()); err != nil {
+			return nil, failf(abi.CodeInternal, "the command's own directory cannot be used")
+		}
+	}
 	var failure *abi.Error
 	if spec.Dir, failure = b.roots.dir(request.Cwd, home); failure != nil {
 		return nil, failure
 	}
 	return &spec, b.permit(ctx, call, &spec)
+}
+
+// writeNames writes files to dir by which the command finds the addresses of names, and returns which they replace.
+func writeNames(dir, hosts string) (map[string]string, error) {
+	replace := map[string]string{}
+	for path, text := range map[string]string{"/etc/hosts": hosts, "/etc/nsswitch.conf": "hosts: files\n"} {
+		if _, err := os.Stat(path); err != nil {
+			continue // there is no place for it
+		}
+		file := filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		replace[path] = file
+	}
+	return replace, nil
 }
 
 // enter waits until fewer than maxRunning commands run.

@@ -171,7 +171,7 @@ func systemPaths(network bool) []string {
 	}
 	if network {
 		paths = append(paths, "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/ca-certificates",
-			"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/gai.conf", "/etc/host.conf")
+			"/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/gai.conf", "/etc/host.conf")
 	}
 	return existing(paths...)
 }
@@ -202,6 +202,15 @@ func environment(granted, environ []string) []string {
 		if !slices.Contains(granted, name) {
 			continue
 		}
+		env = replaceVariables(env, []string{variable})
+	}
+	return env
+}
+
+// replaceVariables puts variables into an environment, in the place of those of the same names.
+func replaceVariables(env, variables []string) []string {
+	for _, variable := range variables {
+		name, _, _ := strings.Cut(variable, "=")
 		env = slices.DeleteFunc(env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
 		env = append(env, variable)
 	}

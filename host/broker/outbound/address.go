@@ -81,6 +81,12 @@ func classify(a netip.Addr) (kind string, r Reach) {
 	return "an invalid", Never
 }
 
+// Reachable reports whether there are rules that reach a.
+func Reachable(a netip.Addr) bool {
+	_, need := classify(a)
+	return need != Never
+}
+
 // RefusedError is the error of a host at an address that its rule does not reach. The text leaves the address out: it goes to the guest,
 // which need not learn how a private network is laid out.
 type RefusedError struct {

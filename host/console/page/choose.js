@@ -75,15 +75,15 @@ function addressPart({ name, about, url: asked, credential: key, configured }, c
 function commandPart({ about, programs: asked }, chosen, add) {
   const programs = lines(chosen.programs)
   const env = lines(chosen.env)
-  const ports = line(words(chosen.ports).join(' '))
+  const connect = lines(chosen.connect)
   const unconfined = check(chosen.unconfined)
   const may = asked.length ? t('choose.programsAsked', { programs: asked.join(', ') }) : t('choose.programsAny')
   return {
-    read: () => ({ programs: split(programs.value, /\n/), env: split(env.value, /[\s,]/), ports: split(ports.value, /[\s,]/), unconfined: unconfined.checked }),
+    read: () => ({ programs: split(programs.value, /\n/), env: split(env.value, /[\s,]/), connect: split(connect.value, /[\s,]/), unconfined: unconfined.checked }),
     element: part(t('choose.exec'), about,
       add('exec.programs', { schema: { description: may }, name: t('choose.programs'), required: true }, programs),
       add('exec.env', { schema: { description: t('choose.envAbout') }, name: t('choose.env') }, env),
-      add('exec.ports', { schema: { description: t('choose.portsAbout') }, name: t('choose.ports') }, ports),
+      add('exec.connect', { schema: { description: t('choose.connectAbout') }, name: t('choose.connect') }, connect),
       add('exec.unconfined', { schema: { description: t('choose.unconfinedAbout') }, name: t('choose.unconfined') }, unconfined, { beside: true })),
   }
 }

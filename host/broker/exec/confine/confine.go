@@ -2,7 +2,7 @@
 //
 // The child is this program started again (see Main), on Linux in namespaces of its own: of users, mounts, network and System V IPC. It
 // makes the file system read-only but for what the command may write, and gives up its rights, for good and for all that it starts:
-// Landlock rules hold it to paths and TCP ports, resource limits to its share. Then it starts itself once more, in a namespace of
+// Landlock rules hold it to paths, resource limits to its share. Then it starts itself once more, in a namespace of
 // processes, and that second process watches over the command: it filters system calls, interprets lines for a shell, and judges each
 // program with its final arguments when it starts. When it ends, by itself or at the deadline, the kernel ends all that it has started.
 // Check says what this machine can do.
@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"time"
@@ -42,10 +44,15 @@ type Spec struct {
 	Read, Write []string
 	// Execute are files, or directories below which anything, may be executed by programs, for example their helpers.
 	Execute []string
-	// Ports are TCP ports that may be connected to. Empty means no network at all.
-	Ports  []uint16
+	// Replace are files that the command sees in the place of others: by the path that it knows, the path of the file that it gets, to
+	// read. Both must be there.
+	Replace map[string]string
+	// Listen are TCP addresses at which the host accepts connections from the command, in the command's own network; see Options.Network.
+	// Nothing else can be reached from there. Empty means that the command can make no sockets.
+	Listen []netip.AddrPort
 	Limits Limits
-	// Loose runs the command even where the kernel cannot hold it.
+	// Loose runs the command even where the kernel cannot hold it. Where there are no namespaces, a command with Listen then has the
+	// network of the host, and Options.Network is not called.
 	Loose bool
 }
 
@@ -86,6 +93,9 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Ask is called when a command has to be agreed to, one question at a time. Nil answers no.
 	Ask func(ctx context.Context, q Question) error
+	// Network is called once with a listener for each address in Spec.Listen. It returns when ctx ends, which happens with the command at the
+	// latest, and leaves nothing running.
+	Network func(ctx context.Context, listeners []net.Listener)
 }
 
 // Errors of Run, besides ctx's own.
@@ -112,7 +122,7 @@ func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 		return nil, ErrNoMain
 	}
 	if !spec.Loose {
-		if s := Check(); !s.Confines() || len(spec.Ports) > 0 && !s.ConfinesPorts() {
+		if s := Check(); !s.Confines() || len(spec.Listen) > 0 && !s.ConfinesNetwork() {
 			return nil, fmt.Errorf("%w: %s", ErrCannotConfine, s.Missing())
 		}
 	}
@@ -124,8 +134,14 @@ func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the command: %w", err)
 	}
+	stopNetwork, err := c.serveNetwork(ctx, spec, options.Network)
+	if err != nil {
+		c.end()
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("the command's network: %w", err))
+	}
 	exit, err := c.converse(ctx, options.Ask)
 	c.end()
+	stopNetwork()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -138,6 +154,8 @@ type child struct {
 	// control leads to the process that watches over the command. The child ends when lifeline is closed, as the kernel does if this
 	// process is killed.
 	control, lifeline *os.File
+	// network brings the listeners of the command's network.
+	network *os.File
 }
 
 // What the child finds as its own name and as open files.
@@ -146,7 +164,7 @@ const (
 	watchName   = "hako-watch"
 	probeName   = "hako-probe"
 
-	controlFD, orderFD, lifelineFD = 3, 4, 5
+	controlFD, orderFD, lifelineFD, networkFD = 3, 4, 5, 6
 )
 
 func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *child, err error) {
@@ -174,7 +192,7 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 	if !Check().Namespaces {
 		c.command.WaitDelay = outputGraceSurvivors
 	}
-	separate(c.command, spec)
+	separate(c.command)
 	if err := c.command.Start(); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -183,8 +201,8 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 
 // open makes the child's open files, in their order, and this side of them.
 func (c *child) open(order []byte) (theirs []*os.File, err error) {
-	var control, described, life *os.File
-	if c.control, control, err = controlPair(); err == nil {
+	var control, described, life, network *os.File
+	if c.control, control, err = socketPair("control"); err == nil {
 		theirs = append(theirs, control)
 		described, err = memoryFile(order)
 	}
@@ -194,11 +212,17 @@ func (c *child) open(order []byte) (theirs []*os.File, err error) {
 	}
 	if err == nil {
 		theirs = append(theirs, life)
+		c.network, network, err = socketPair("network")
+	}
+	if err == nil {
+		theirs = append(theirs, network)
 	}
 	return theirs, err
 }
 
-func (c *child) close() error { return errors.Join(c.control.Close(), c.lifeline.Close()) }
+func (c *child) close() error {
+	return errors.Join(c.control.Close(), c.lifeline.Close(), c.network.Close())
+}
 
 // message is what the child says: a question, or how the command ended.
 type message struct {

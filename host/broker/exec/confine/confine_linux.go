@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are those that the child gets at its start. What watches over the command has one of processes besides. That of the
-// network is left out where ports are granted.
-const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+// namespaces are those that the child gets at its start. What watches over the command has one of processes besides.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET
 
 // Support is what this machine's kernel can do to hold a command.
 type Support struct {
@@ -51,16 +50,15 @@ func tryNamespaces() bool {
 	}
 	command := exec.Command(self)
 	command.Args, command.Env = []string{probeName}, []string{}
-	command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWNET | unix.CLONE_NEWPID)
+	command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWPID)
 	return command.Run() == nil
 }
 
 // Versions of Landlock's interface that are needed: with namespaces the one that holds files that move between directories; without, the
-// one that holds truncation; and the one that knows TCP ports.
+// one that holds truncation.
 const (
 	landlockWithNamespaces = 2
 	landlockAlone          = 3
-	landlockPorts          = 4
 )
 
 // Confines reports whether a command can be held to its paths and to no network.
@@ -68,8 +66,8 @@ func (s Support) Confines() bool {
 	return s.Filter && (s.Landlock >= landlockAlone || s.Landlock >= landlockWithNamespaces && s.Namespaces)
 }
 
-// ConfinesPorts reports whether it can be held to TCP ports.
-func (s Support) ConfinesPorts() bool { return s.Confines() && s.Landlock >= landlockPorts }
+// ConfinesNetwork reports whether a command can be held to some hosts: only in a network of its own.
+func (s Support) ConfinesNetwork() bool { return s.Confines() && s.Namespaces }
 
 // Missing says what the machine lacks, and what to do. It is empty if there is nothing that it lacks.
 func (s Support) Missing() string {
@@ -83,8 +81,8 @@ func (s Support) Missing() string {
 	switch {
 	case s.Landlock == 0:
 		missing = append(missing, "the kernel has no Landlock (Linux 5.19 and newer, with landlock among the lsm= modules)")
-	case s.Landlock < landlockPorts:
-		missing = append(missing, fmt.Sprintf("the kernel's Landlock is version %d: 2 is needed (Linux 5.19), 3 without namespaces (Linux 6.2), 4 for ports (Linux 6.7)", s.Landlock))
+	case s.Landlock < landlockAlone && !s.Namespaces, s.Landlock < landlockWithNamespaces:
+		missing = append(missing, fmt.Sprintf("the kernel's Landlock is version %d: 2 is needed (Linux 5.19), 3 without namespaces (Linux 6.2)", s.Landlock))
 	}
 	if !s.Namespaces {
 		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, AppArmor's restriction of them, or a container's seccomp profile)")
@@ -100,18 +98,14 @@ func attributes(flags uintptr) *syscall.SysProcAttr {
 		Cloneflags:  flags,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE},
 	}
 }
 
 // separate makes the child the first of a group of processes and puts it into namespaces of its own, as far as the machine has them.
-func separate(command *exec.Cmd, spec *Spec) {
-	switch {
-	case !Check().Namespaces:
-		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	case len(spec.Ports) == 0:
-		command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWNET)
-	default:
+func separate(command *exec.Cmd) {
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if Check().Namespaces {
 		command.SysProcAttr = attributes(namespaces)
 	}
 }
@@ -124,13 +118,13 @@ func kill(p *os.Process) error {
 	return nil
 }
 
-// controlPair is a connection between host and child.
-func controlPair() (ours, theirs *os.File, err error) {
+// socketPair is a connection between host and child.
+func socketPair(name string) (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), nil
+	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
 }
 
 // memoryFile returns a file without a name that holds data.
@@ -153,26 +147,36 @@ func confineSelf(o *order, self string) error {
 		return err
 	}
 	if o.Namespaces {
-		if err := seal(o.Write); err != nil {
+		if err := seal(o.Write, o.Replace); err != nil {
 			return err
 		}
 	}
-	// The newest version of the rules that the kernel has; with Loose none is fine too.
-	return landlock.V7.BestEffort().Restrict(append(rules(o.Spec), access(self, readFile|execute))...)
+	// The newest version of the rules that the kernel has; with Loose none is fine too. Connections need none: they end in a network of the
+	// command's own, or the command can make no sockets.
+	config := landlock.MustConfig(landlock.V7.HandledAccessFS, landlock.V7.Scoped)
+	return config.BestEffort().Restrict(append(rules(o.Spec), access(self, readFile|execute))...)
 }
 
 // isolate puts the process that watches over the command into a namespace of processes, in which it is the first: all others end with
 // it. It is to be started by this goroutine, which is locked to its thread, and will have no rights in the other namespaces.
-func isolate(command *exec.Cmd, o *order) {
+func isolate(command *exec.Cmd, o *order) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if !o.Namespaces {
-		return
+		return nil
 	}
 	command.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // root alone could get it back
 	}
+	// Root's programs also get what is inheritable.
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return os.NewSyscallError("capget", err)
+	}
+	sets[0].Inheritable, sets[1].Inheritable = 0, 0
+	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
 // limitProcesses bounds the processes in this process's namespace of users. Outside of one all processes of the user would count.
@@ -190,7 +194,7 @@ func keepFilesFromPrograms() error {
 
 // probe is what a process does to find out whether the child could give up rights.
 func probe() int {
-	if err := seal(nil); err != nil {
+	if bringUpLoopback(nil) != nil || seal(nil, nil) != nil {
 		return 1
 	}
 	return 0
@@ -221,9 +225,6 @@ func rules(spec *Spec) []landlock.Rule {
 	}
 	for _, path := range spec.Write {
 		rules = append(rules, landlock.PathAccess(change, path).IgnoreIfMissing())
-	}
-	for _, port := range spec.Ports {
-		rules = append(rules, landlock.ConnectTCP(port))
 	}
 	return rules
 }

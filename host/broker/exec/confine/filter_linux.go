@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Paths and ports are Landlock's. This filter of system calls closes what Landlock does not see: sockets that lead to other programs of the
-// machine (a container engine's, for one) whatever the path, other protocols than those that have rules, and calls that reach into other
-// processes or the kernel, of which no command needs one.
+// Paths are Landlock's, hosts are those of the command's own network. This filter of system calls closes what neither sees: sockets that lead
+// to other programs of the machine (a container engine's, for one) whatever the path, protocols that namespaces of networks do not hold, and
+// calls that reach into other processes or the kernel, of which no command needs one.
 
 // architectures are those whose calls the filter knows: little-endian, with one way to make a socket.
 var architectures = map[string]uint32{
@@ -28,9 +28,12 @@ var forbidden = []uint32{
 	// around this filter, or deep into the kernel
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG,
+	// around Landlock: files without a path can be started, and changes of files can be watched without reading the files
+	unix.SYS_MEMFD_CREATE, unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH,
 	// other namespaces and file systems
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
-	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_QUOTACTL,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+	unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT,
 	// the machine as a whole
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
 	unix.SYS_ACCT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
@@ -89,15 +92,19 @@ func instructions(architecture uint32, forbidden []uint32) []bpf.Instruction {
 		load(offArg0), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: newNamespaces, SkipTrue: 1}, refuses,
 		pass,
 
-		// Pairs of connected sockets within a command; those for datagrams can be sent to other sockets by path.
-		unless(unix.SYS_SOCKETPAIR, 5),
+		// Pairs of connected sockets within a command. From others, those for datagrams (to which SOCK_RAW belongs), one can send to any
+		// socket that has a path.
+		unless(unix.SYS_SOCKETPAIR, 8),
+		load(offArg0), unless(unix.AF_UNIX, 5),
 		load(offArg1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf},
-		unless(unix.SOCK_DGRAM, 1), noSockets,
-		pass,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 1}, unless(unix.SOCK_SEQPACKET, 1),
+		pass, noSockets,
 
-		unless(unix.SYS_SOCKET, 8),
+		unless(unix.SYS_SOCKET, 11),
 		load(offArg0),
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1}, noSockets,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 1}, unless(unix.AF_INET6, 9),
+		load(offArg1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 1}, unless(unix.SOCK_DGRAM, 5),
 		load(offArg2),
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1}, unless(unix.IPPROTO_UDP, 1),
 		pass, noSockets,
@@ -108,12 +115,12 @@ var errArchitecture = errors.New("no filter of system calls for the processor " 
 
 // filterSelf puts the filter around this process, with all its threads, and all that it starts.
 func filterSelf(o *order) error {
-	calls := forbidden
+	calls := slices.Concat(forbidden, oldForbidden)
 	if !o.Namespaces {
 		calls = slices.Concat(calls, metadata, oldMetadata)
 	}
-	if len(o.Ports) == 0 {
-		calls = append(slices.Clone(calls), unix.SYS_SOCKET)
+	if len(o.Listen) == 0 {
+		calls = append(calls, unix.SYS_SOCKET)
 	}
 	architecture, ok := architectures[runtime.GOARCH]
 	if !ok {

@@ -7,9 +7,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seal makes the whole file system read-only, in this process's namespace of mounts, but for what is at or below the paths in write.
+// seal makes the whole file system read-only, in this process's namespace of mounts, but for what is at or below the paths in write, and puts
+// files in the place of others.
+//
 // Landlock holds what is opened, but neither modes, owners and times of files nor their attributes.
-func seal(write []string) (err error) {
+func seal(write []string, replace map[string]string) error {
+	if err := makeReadOnly(write); err != nil {
+		return err
+	}
+	for path, file := range replace {
+		if err := putOver(path, file); err != nil {
+			return fmt.Errorf("show %s as %s: %w", file, path, err)
+		}
+	}
+	return nil
+}
+
+// putOver mounts file at path. It is read-only, because its file system is.
+func putOver(path, file string) error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, file, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	err = unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
+	return errors.Join(err, unix.Close(fd))
+}
+
+func makeReadOnly(write []string) (err error) {
 	open := map[string]int{}
 	defer func() {
 		for _, fd := range open {

@@ -66,10 +66,21 @@ func startWatch(control, lifeline *os.File) error {
 	command.Args, command.Env = []string{watchName}, []string{}
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.ExtraFiles = []*os.File{control, described}
+	network := os.NewFile(networkFD, "network")
+	if o.Namespaces {
+		if err := passListeners(o, network); err != nil {
+			return err
+		}
+	}
+	if err := network.Close(); err != nil {
+		return err
+	}
 	if err := confineSelf(o, self); err != nil && !o.Loose {
 		return err
 	}
-	isolate(command, o)
+	if err := isolate(command, o); err != nil {
+		return err
+	}
 	if err := command.Start(); err != nil {
 		return err
 	}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxHeader is the largest header of a request or an answer that is forwarded, in bytes.
+const maxHeader = 256 << 10
+
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
+// newServer returns the server for clients that speak HTTP to the proxy. It reads each request as a whole and writes it anew, so that no server
+// understands another request than the one that was checked.
+func newServer(p *proxy) *http.Server {
+	silent := log.New(io.Discard, "", 0)
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			host, number, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			conn, failed := p.session.openTarget(ctx, host, number)
+			if failed != nil {
+				return nil, failed
+			}
+			return conn, nil
+		},
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+	}
+	forward := &httputil.ReverseProxy{
+		Rewrite:       func(*httputil.ProxyRequest) {},
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      silent,
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { answerFailure(w, err) },
+	}
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodConnect {
+				p.connect(w, r)
+			} else if forwardable(w, r) {
+				r.Header.Del("Upgrade") // a tunnel is for that
+				forward.ServeHTTP(w, r)
+			}
+		}),
+		ReadHeaderTimeout: greetingTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          silent,
+		BaseContext:       func(net.Listener) context.Context { return p.session.ctx },
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				close(c.(*sniffed).over)
+			}
+		},
+	}
+}
+
+// forwardable reports whether a request is one for a proxy, and answers it otherwise.
+func forwardable(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case !r.URL.IsAbs() || r.URL.Host == "":
+		http.Error(w, "hako: this is a proxy: ask it for http://HOST/PATH, or for a tunnel with CONNECT HOST:PORT", http.StatusBadRequest)
+	case r.URL.Scheme != "http":
+		http.Error(w, "hako: the proxy forwards http alone: ask it for a tunnel with CONNECT HOST:PORT", http.StatusBadRequest)
+	case r.URL.User != nil:
+		http.Error(w, "hako: a user name in the URL of a request to a proxy: send an Authorization header", http.StatusBadRequest)
+	default:
+		return true
+	}
+	return false
+}
+
+// connect serves a request for a tunnel.
+func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
+	// The authority alone, as it is checked: net/url would find other hosts in some of them than other programs do.
+	host, number, err := net.SplitHostPort(r.RequestURI)
+	if err != nil || strings.ContainsAny(r.RequestURI, "@/?#\\%") {
+		http.Error(w, "hako: CONNECT needs HOST:PORT and nothing else", http.StatusBadRequest)
+		return
+	}
+	server, failed := p.session.openTarget(p.session.ctx, host, number) // the client may have sent all it will
+	if failed != nil {
+		answerFailure(w, failed)
+		return
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = server.Close()
+		return
+	}
+	defer close(r.Context().Value(connKey{}).(*sniffed).over) // the server does not follow it any more
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Time{})
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = server.Close()
+		return
+	}
+	join(p.session.ctx, conn, buffered.Reader, server)
+}
+
+// answerFailure tells a client why there is no connection.
+func answerFailure(w http.ResponseWriter, err error) {
+	status, text := http.StatusBadGateway, "the answer of the host is not HTTP, or it broke the connection off"
+	var failed *failure
+	if errors.As(err, &failed) {
+		text = failed.text
+		if failed.outcome == OutcomeRefused {
+			status = http.StatusForbidden
+		}
+	}
+	http.Error(w, "hako: "+text, status)
+}
+
+func canonicalPort(text string) (string, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return "", errors.New("port " + strconv.Quote(text) + " is not between 1 and 65535")
+	}
+	return strconv.FormatUint(n, 10), nil
+}
