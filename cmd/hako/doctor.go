@@ -79,8 +79,8 @@ func machine(s confine.Support, uid int, processLimit string) []finding {
 		findings = append(findings, finding{levelWarning, "commands", "the kernel cannot hold commands of plugins, which therefore run only where you allow them to run unconfined: " + s.Missing(),
 			"see docs/exec.md; without plugins that run commands nothing is to be done"})
 	case s.Missing() != "":
-		findings = append(findings, finding{levelWarning, "commands", fmt.Sprintf("the kernel holds commands of plugins, Landlock version %d, but not in every way: %s", s.Landlock, s.Missing()),
-			"see docs/exec.md"})
+		findings = append(findings, finding{levelWarning, "commands", fmt.Sprintf("the kernel holds commands of plugins, Landlock version %d, but not in every way, and those that may connect to hosts (--connect) not at all: %s", s.Landlock, s.Missing()),
+			"see docs/exec.md; without --connect commands run all the same, without a network"})
 	default:
 		findings = append(findings, finding{levelOK, "commands", fmt.Sprintf("the kernel holds commands of plugins: Landlock version %d, namespaces, a filter for system calls", s.Landlock), ""})
 	}

@@ -289,8 +289,8 @@ func TestOutput(t *testing.T) {
 	left(t, s)
 }
 
-// TestHostile: commands that do not want to end, end with their time; nothing of them is left.
-func TestHostile(t *testing.T) {
+// TestHostileCommandLifetime: commands that do not want to end, end with their time; nothing of them is left.
+func TestHostileCommandLifetime(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
 	s.line("true") // the plugin is there
@@ -300,17 +300,19 @@ func TestHostile(t *testing.T) {
 		":(){ :|:& };: ; sleep 3033", "f() { sleep 3033 & f; }; f", "while :; do (setsid sleep 3033 &); done", "while :; do mkdir -p $TMPDIR/x/$((i++)); done",
 		"chmod -R 000 $HOME $TMPDIR; sleep 3033", "echo 1; sleep 3033",
 	} {
-		s.ask = func(broker.Question) error { return nil }
-		start := time.Now()
-		r, err := s.call(map[string]any{"command": line})
-		if err != nil { // a loop may have used up what the guest needs to answer
-			t.Logf("%s: %v", line, err)
-		} else if !r.TimedOut && !strings.HasPrefix(line, ":") && r.Signal == "" && !strings.Contains(r.Stderr, "hako: ") {
-			t.Errorf("%s: %+v", line, r)
-		}
-		if took := time.Since(start); took > patience {
-			t.Errorf("%s took %v", line, took)
-		}
+		t.Run(line, func(t *testing.T) {
+			s.ask = func(broker.Question) error { return nil }
+			start := time.Now()
+			r, err := s.call(map[string]any{"command": line})
+			if err != nil { // a loop may have used up what the guest needs to answer
+				t.Logf("%s: %v", line, err)
+			} else if !r.TimedOut && !strings.HasPrefix(line, ":") && r.Signal == "" && !strings.Contains(r.Stderr, "hako: ") {
+				t.Errorf("%s: %+v", line, r)
+			}
+			if took := time.Since(start); took > patience {
+				t.Errorf("%s took %v", line, took)
+			}
+		})
 	}
 	noProcess(t, "sleep", "3033")
 	left(t, s)

@@ -221,9 +221,9 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// TestKernel: where rules see nothing, because a program does something of its own, the kernel holds it. The probe plays the program that a
+// TestHostileCommandKernel: where rules see nothing, because a program does something of its own, the kernel holds it. The probe plays the program that a
 // rule was fooled about.
-func TestKernel(t *testing.T) {
+func TestHostileCommandKernel(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "ls")
 	self, err := os.Executable()

@@ -53,6 +53,8 @@ func newServer(p *proxy) *http.Server {
 				forward.ServeHTTP(w, r)
 			}
 		}),
+		DisableGeneralOptionsHandler: true,
+
 		ReadHeaderTimeout: greetingTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          silent,
