@@ -42,11 +42,15 @@ func (g *guard) allows(w http.ResponseWriter, r *http.Request) (reason string, o
 		return RefusedHost, false
 	}
 	values := r.Header.Values("Origin")
+	if len(values) == 1 && g.origins[strings.ToLower(values[0])] {
+		return "", allowCrossOrigin(w, r)
+	}
+	if isCrossSite(r) {
+		http.Error(w, "Web pages of other sites may not use the server. Add their origin to its allowed origins if they should (http.origins).", http.StatusForbidden)
+		return RefusedOrigin, false
+	}
 	if len(values) == 0 {
 		return "", true
-	}
-	if origin := strings.ToLower(values[0]); len(values) == 1 && g.origins[origin] {
-		return "", allowCrossOrigin(w, r)
 	}
 	if len(values) > 1 || !isLoopbackOrigin(values[0]) {
 		http.Error(w, "Web pages of this origin may not use the server. Add the origin to its allowed origins if they should (http.origins).", http.StatusForbidden)
@@ -68,6 +72,23 @@ func allowCrossOrigin(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
+	return false
+}
+
+// isCrossSite reports whether a browser says that a page of another site has caused the request (Fetch Metadata, section 2.3). Browsers send
+// no Origin with some such requests, like a link that is followed.
+func isCrossSite(r *http.Request) bool {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		switch strings.ToLower(strings.TrimSpace(site)) {
+		case "none", "same-origin":
+		case "same-site": // another port, or another name below the same domain
+			if !isLoopback(hostname(r.Host)) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
 	return false
 }
 

@@ -96,13 +96,13 @@ func (c *cache) removeURL(url string) {
 	}
 }
 
-// cacheKey is the URL with all request headers but the cache's own, and whose credential goes along. So two requests share an answer
-// only if they are the same in all that a Vary header could name, and in tenant and account.
+// cacheKey is the URL with all request headers but the cache's own, the tenant, and whose credential goes along. So two requests share an
+// answer only if they are the same in all that a Vary header could name, and in tenant and account.
 func cacheKey(r *request) string {
 	var b strings.Builder
-	b.WriteString(r.target.String())
+	fmt.Fprintf(&b, "%s\n%q", r.target.String(), r.tenant)
 	if c := r.credential; c != nil {
-		fmt.Fprintf(&b, "\n%q %q %q", r.tenant, r.rule.credential, c.Account)
+		fmt.Fprintf(&b, " %q %q", r.rule.credential, c.Account)
 	}
 	names := make([]string, 0, len(r.header))
 	for name := range r.header {
@@ -181,8 +181,16 @@ func (b *Broker) keep(r *request, want map[string]string, resp *Response, reques
 		}
 		return
 	}
-	e := &entry{key: cacheKey(r), url: r.target.String(), status: resp.Status, header: resp.Header.Clone(), requested: requested, received: b.now()}
+	e := &entry{key: cacheKey(r), url: r.target.String(), status: resp.Status, header: withoutCookies(resp.Header), requested: requested, received: b.now()}
 	resp.Body = &keeper{ReadCloser: resp.Body, cache: b.cache, entry: e}
+}
+
+// withoutCookies is a copy of h without what is for one request alone.
+func withoutCookies(h http.Header) http.Header {
+	h = h.Clone()
+	h.Del("Set-Cookie")
+	h.Del("Set-Cookie2")
+	return h
 }
 
 // keeper copies a body on its way to the guest, and stores the entry when it has seen the end.

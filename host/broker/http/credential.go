@@ -39,7 +39,6 @@ func (b *Broker) authorize(ctx context.Context, call *broker.Call, r *request) e
 	if err != nil {
 		return forGuest(err)
 	}
-	r.tenant = call.Tenant
 	return r.carry(c)
 }
 
@@ -72,8 +71,8 @@ func loopback(host string) bool {
 // carry makes c the request's credential. What a guest must not set beside it is an error: the header itself, and Range, with which an
 // answer that repeats the secret could be fetched in pieces that are too small to be recognised.
 func (r *request) carry(c *broker.Credential) error {
-	for _, name := range []string{c.Header, "Range"} {
-		if _, ok := r.header[name]; ok {
+	for name := range r.header {
+		if plain := plainName(name); plain == plainName(c.Header) || plain == "range" {
 			return failf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with the request", name, r.rule.credential)
 		}
 	}
@@ -127,7 +126,10 @@ func (r *request) masked(resp *Response) (*Response, error) {
 		return nil, errors.Join(failf(abi.CodeNetwork, "%s %s: the answer is encoded as %.20q, in which the credential could not be recognised",
 			r.method, r.target.shown(), resp.Header.Get("Content-Encoding")), resp.Body.Close())
 	}
-	for _, values := range resp.Header {
+	for name, values := range resp.Header {
+		if r.mask.text(name) != name {
+			delete(resp.Header, name)
+		}
 		for i := range values {
 			values[i] = r.mask.text(values[i])
 		}

@@ -56,6 +56,7 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 	if e.request, err = b.newRequest(head, body); err != nil {
 		return nil, err
 	}
+	e.request.tenant = e.call.Tenant
 	s := b.session(e.call)
 	if err := s.admit(e, b.limits.PerCall); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 		return nil, explain(ctx, e.request, err)
 	}
 	e.body, e.answer.Body = e.answer.Body, e
-	e.answer.URL = e.request.target.String()
+	e.answer.URL = e.request.mask.text(e.request.target.String())
 	if c := e.request.credential; c != nil {
 		e.answer.Credential = c.Public
 	}

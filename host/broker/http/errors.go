@@ -33,6 +33,9 @@ func (e *caused) Unwrap() []error { return []error{e.own, e.cause} }
 // is known of the network's failure, without addresses.
 func explain(ctx context.Context, r *request, err error) error {
 	if own := (*abi.Error)(nil); errors.As(err, &own) {
+		if masked := r.mask.text(own.Message); masked != own.Message {
+			return failf(own.Code, "%s", masked)
+		}
 		return err
 	}
 	code, text := abi.CodeNetwork, outbound.Reason(err)
@@ -49,7 +52,7 @@ func explain(ctx context.Context, r *request, err error) error {
 	case headerTooLarge(err):
 		code, text = abi.CodeLimit, fmt.Sprintf("the answer's header is larger than the limit of %d bytes", r.headerSize)
 	}
-	return &caused{failf(code, "%s %s: %s", r.method, r.target.shown(), r.mask.text(text)), err}
+	return &caused{failf(code, "%s", r.mask.text(fmt.Sprintf("%s %s: %s", r.method, r.target.shown(), text))), err}
 }
 
 // headerTooLarge recognises net/http's errors for Transport.MaxResponseHeaderBytes, which have no type. HTTP/2 gives up with

@@ -124,7 +124,7 @@ func (e *entry) confirmed(h http.Header, requested, received time.Time) *entry {
 	c := *e
 	c.header, c.requested, c.received = e.header.Clone(), requested, received
 	c.header.Del("Age")
-	for name, values := range h {
+	for name, values := range withoutCookies(h) {
 		if !strings.HasPrefix(name, "Content-") {
 			c.header[name] = values
 		}

@@ -3,56 +3,65 @@ package httpbroker
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
+	"encoding/hex"
 	"io"
-	"net/url"
 	"slices"
+	"strings"
 )
 
-// mask replaces secrets, and their usual encodings, with asterisks of the same length, so that lengths and offsets stay. It is no
-// defence against a server that works together with the guest, which could encode the secret in a way of its own.
+// mask replaces secrets with asterisks of the same length, so that lengths and offsets stay. It finds a secret whose characters are escaped
+// (see escape), each in a way of its own and up to maxEscaped times, and one in hexadecimal or base64. It is no defence against a server
+// that works together with the guest, which could encode the secret in a way of its own.
 type mask struct {
-	secrets [][]byte // the longest first
+	forms []form
+	// longest is the length of the longest form, in bytes, as it is without escapes.
 	longest int
 }
+
+// form is a text that tells the secret. With fold it is in lower case, and the case does not matter.
+type form struct {
+	text []byte
+	fold bool
+}
+
+const (
+	// maxEscaped is how often escapes are undone: %2541 is an A escaped twice.
+	maxEscaped = 3
+	// minHex is the shortest secret that is looked for in hexadecimal, in bytes: a shorter one is part of many numbers.
+	minHex = 4
+)
 
 func newMask(secrets []string) *mask {
 	m := new(mask)
 	for _, secret := range secrets {
-		m.add([]byte(secret))
-		m.add([]byte(url.QueryEscape(secret)))
-		m.add([]byte(url.PathEscape(secret)))
-		quoted, _ := json.Marshal(secret) // texts always marshal
-		m.add(quoted[1 : len(quoted)-1])
+		m.add(secret, false)
+		m.add(strings.ReplaceAll(secret, " ", "+"), false) // in a query
+		if len(secret) >= minHex {
+			m.add(hex.EncodeToString([]byte(secret)), true)
+		}
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			for offset := range 3 {
-				m.add(insideBase64(encoding, secret, offset))
+				m.add(insideBase64(encoding, secret, offset), false)
 			}
 		}
-	}
-	slices.SortFunc(m.secrets, func(a, b []byte) int { return len(b) - len(a) })
-	if len(m.secrets) > 0 {
-		m.longest = len(m.secrets[0])
 	}
 	return m
 }
 
-// add adds one form of a secret, and how it looks in JSON of those who escape slashes.
-func (m *mask) add(secret []byte) {
-	for _, form := range [][]byte{secret, bytes.ReplaceAll(secret, []byte("/"), []byte(`\/`))} {
-		if len(form) > 0 && !slices.ContainsFunc(m.secrets, func(other []byte) bool { return bytes.Equal(other, form) }) {
-			m.secrets = append(m.secrets, form)
-		}
+func (m *mask) add(text string, fold bool) {
+	if text != "" && !slices.ContainsFunc(m.forms, func(other form) bool { return string(other.text) == text }) {
+		m.forms = append(m.forms, form{[]byte(text), fold})
+		m.longest = max(m.longest, len(text))
 	}
 }
 
 // insideBase64 is what every base64 text has in common that holds the secret after some text of length offset, modulo 3: the digits
 // that no neighbouring byte has a part in.
-func insideBase64(encoding *base64.Encoding, secret string, offset int) []byte {
+func insideBase64(encoding *base64.Encoding, secret string, offset int) string {
 	encoded := encoding.EncodeToString(append(make([]byte, offset), secret...))
 	first := (offset*8 + 5) / 6
 	last := (offset + len(secret)) * 8 / 6
-	return []byte(encoded[first:last])
+	return encoded[first:last]
 }
 
 // text returns s without secrets.
@@ -65,32 +74,65 @@ func (m *mask) text(s string) string {
 	return string(b)
 }
 
-// cover overwrites the secrets in b.
-func (m *mask) cover(b []byte) {
-	for _, secret := range m.secrets {
-		for from := 0; ; {
-			i := bytes.Index(b[from:], secret)
+// cover overwrites the secrets in b. It returns how much of b is before what may be the start of a secret.
+func (m *mask) cover(b []byte) (clear int) {
+	found := &findings{mask: m, clear: len(b)}
+	whole := newLayer(b)
+	found.search(whole)
+	if undone, ok := whole.unescaped(quotedPrintable); ok {
+		found.search(undone)
+	}
+	undone, ok := whole.unescaped(escape)
+	for n := 1; ok && n <= maxEscaped; n++ {
+		found.search(undone)
+		undone, ok = undone.unescaped(escape)
+	}
+	for _, r := range found.ranges {
+		for i := r[0]; i < r[1]; i++ {
+			b[i] = '*'
+		}
+	}
+	return found.clear
+}
+
+// findings are the places of secrets in a text, from and to.
+type findings struct {
+	mask   *mask
+	ranges [][2]int
+	clear  int
+}
+
+// search adds the secrets of a layer.
+func (f *findings) search(l layer) {
+	folded := bytes.Clone(l.text)
+	for i, c := range folded {
+		if 'A' <= c && c <= 'F' {
+			folded[i] = c | 0x20
+		}
+	}
+	for _, form := range f.mask.forms {
+		text := l.text
+		if form.fold {
+			text = folded
+		}
+		from := 0
+		for {
+			i := bytes.Index(text[from:], form.text)
 			if i < 0 {
 				break
 			}
-			from += i
-			for range secret {
-				b[from] = '*'
-				from++
+			from += i + len(form.text)
+			f.ranges = append(f.ranges, [2]int{l.at[from-len(form.text)], l.at[from]})
+		}
+		for i := max(from, len(text)-len(form.text)+1); i < len(text); i++ {
+			if bytes.HasPrefix(form.text, text[i:]) {
+				f.clear = min(f.clear, l.at[i])
+				break
 			}
 		}
 	}
-}
-
-// pending is the length of the longest end of b that may be the start of a secret.
-func (m *mask) pending(b []byte) int {
-	for n := min(len(b), m.longest-1); n > 0; n-- {
-		end := b[len(b)-n:]
-		if slices.ContainsFunc(m.secrets, func(secret []byte) bool { return len(secret) > n && bytes.HasPrefix(secret, end) }) {
-			return n
-		}
-	}
-	return 0
+	// Where an escape goes on beyond the text, so may a secret that begins with it.
+	f.clear = min(f.clear, l.at[len(l.text)])
 }
 
 // maskedBody masks a body as it is read. It holds back what may be the start of a secret until it knows.
@@ -104,7 +146,7 @@ type maskedBody struct {
 }
 
 func newMaskedBody(source io.ReadCloser, m *mask) *maskedBody {
-	return &maskedBody{source: source, mask: m, space: make([]byte, max(4<<10, 2*m.longest))}
+	return &maskedBody{source: source, mask: m, space: make([]byte, max(4<<10, 4*m.longest))}
 }
 
 func (m *maskedBody) Read(p []byte) (int, error) {
@@ -121,13 +163,15 @@ func (m *maskedBody) Read(p []byte) (int, error) {
 
 // fill reads once and finds out what may be given out.
 func (m *maskedBody) fill() {
-	held := copy(m.space, m.buffer) // shorter than a secret
+	held := copy(m.space, m.buffer) // the start of a secret
+	if held > len(m.space)/2 {
+		m.space = append(m.space, make([]byte, len(m.space))...)
+	}
 	n, err := m.source.Read(m.space[held:])
 	m.buffer, m.err = m.space[:held+n], err
-	m.mask.cover(m.buffer)
-	m.clear = len(m.buffer)
-	if err == nil {
-		m.clear -= m.mask.pending(m.buffer)
+	m.clear = m.mask.cover(m.buffer)
+	if err != nil {
+		m.clear = len(m.buffer)
 	}
 }
 

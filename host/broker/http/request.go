@@ -27,7 +27,7 @@ type request struct {
 
 	// strayed says that a redirect led away from the first origin, back to it or not.
 	strayed    bool
-	tenant     string             // whose credential it is
+	tenant     string             // of the call
 	credential *broker.Credential // nil: none
 	mask       *mask              // of the credential
 
