@@ -2,14 +2,15 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
@@ -197,13 +198,11 @@ func failed(call llm.Call, text string) llm.Result {
 	return llm.Result{CallID: call.ID, Text: text, IsError: true}
 }
 
-// key is the same for the same call, whatever the order and the spaces of its arguments.
+// key is the same for the same call, whatever the order and the spaces of its arguments. Numbers are compared as they were written: as
+// floats, some would be equal that are not.
 func key(call llm.Call) string {
-	var v any
-	if json.Unmarshal(call.Arguments, &v) == nil {
-		if canonical, err := json.Marshal(v); err == nil {
-			return call.Name + "\x00" + string(canonical)
-		}
-	}
-	return call.Name + "\x00" + string(call.Arguments)
+	arguments := jsontext.Value(call.Arguments).Clone()
+	// What has no such form, because a key is there twice for example, is compared as it is.
+	_ = arguments.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	return identity.Key(call.Name, string(arguments))
 }

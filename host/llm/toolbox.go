@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/hako-run/hako/host/internal/identity"
 )
 
 // maxAdapted bounds how many schemas are kept, adapted or refused, and how many warnings are remembered.
@@ -120,7 +122,7 @@ func (w *workshop) warn(tool, reason string) {
 }
 
 // key tells definitions apart.
-func (t *Tool) key() string { return t.Name + "\x00" + string(t.Schema) }
+func (t *Tool) key() string { return identity.Key(t.Name, string(t.Schema)) }
 
 // cut shortens text to n characters.
 func cut(text string, n int) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -63,10 +64,17 @@ func newSubscriptions(s *Server) *subscriptions {
 	return t
 }
 
-// topic names a tenant's resource. No resource that is on offer has a NUL in its URI.
-func topic(tenant, uri string) string { return tenant + "\x00" + uri }
+// topic names a tenant's resource: the length of the tenant's name, the name, and the URI.
+func topic(tenant, uri string) string { return strconv.Itoa(len(tenant)) + ":" + tenant + uri }
 
-func uriOf(topic string) string { return topic[strings.LastIndexByte(topic, 0)+1:] }
+func uriOf(topic string) string {
+	length, rest, _ := strings.Cut(topic, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > len(rest) {
+		return "" // it is none of topic's
+	}
+	return rest[n:]
+}
 
 // tenantOf is the tenant of who sent a message.
 func tenantOf(extra *mcp.RequestExtra) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk/abi"
@@ -288,14 +289,15 @@ func callerKey(c pipeline.Caller, over *exchange) string {
 	if over != nil {
 		owner = over.owner()
 	}
-	return strings.Join([]string{c.Door, owner, c.Token}, "\x00")
+	return identity.Key(c.Door, owner, c.Token)
 }
 
 // bindingOf is a digest of what is called.
 func bindingOf(call *pipeline.Call) string {
 	r := call.Request
 	arguments := jsontext.Value(r.Arguments).Clone()
-	_ = arguments.Canonicalize() // what has no such form is compared as it is
+	// What has no such form is compared as it is. Numbers are compared as they were written: as floats, some would be equal that are not.
+	_ = arguments.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	hash := sha256.New()
 	// Strings always encode. A JSON array keeps them apart.
 	_ = json.NewEncoder(hash).Encode([]string{r.Method, r.Name, r.URI, string(arguments)})

@@ -4,10 +4,10 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
@@ -51,7 +51,7 @@ func (c Caller) sessionID() string {
 	if c.Session == "" && c.Door == DoorHTTP {
 		return ""
 	}
-	return strings.Join([]string{c.Door, c.User, c.Session}, "\x00")
+	return identity.Key(c.Door, c.User, c.Session)
 }
 
 // Call is one request on its way.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
 )
@@ -99,7 +99,7 @@ func (e *elicitor) elicit(ctx context.Context, r *elicitation.Request) (elicitat
 	_, span := trace.Start(ctx, "elicitation", trace.Internal)
 	defer span.End()
 	began := time.Now()
-	key := strings.Join([]string{r.Mode, r.Message, string(r.Schema), r.URL}, "\x00")
+	key := identity.Key(r.Mode, r.Message, string(r.Schema), r.URL)
 	if answer, ok := e.refused[key]; ok {
 		return answer, nil
 	}

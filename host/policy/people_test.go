@@ -67,3 +67,30 @@ rules:
 		})
 	}
 }
+
+// TestHostileNumbers: a condition on an integer is about that integer, and not about its neighbours.
+func TestHostileNumbers(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `
+version: 1
+default: deny
+rules: [{name: one account, action: allow, when: arguments.id == 9007199254740993}, {name: a fraction, action: allow, when: arguments.n * 2.0 == 3.0}]`)
+	for arguments, want := range map[string]policy.Action{
+		`{"id":9007199254740993}`:                policy.Allow,
+		`{"id":9007199254740992}`:                policy.Deny,
+		`{"id":9007199254740994}`:                policy.Deny,
+		`{"id":9007199254740993000000}`:          policy.Deny,
+		`{"id":123456789012345678901234567890}`:  policy.Deny,
+		`{"id":"9007199254740993"}`:              policy.Deny,
+		`{"n":1.5}`:                              policy.Allow,
+		`{"n":1e400}`:                            policy.Deny,
+		`{"n":1.5,"x":{"y":[9007199254740993]}}`: policy.Allow,
+	} {
+		t.Run(arguments, func(t *testing.T) {
+			t.Parallel()
+			if d := p.Decide(&policy.Call{Tool: "pay", Arguments: []byte(arguments)}); d.Action != want {
+				t.Errorf("%s", d.Action)
+			}
+		})
+	}
+}

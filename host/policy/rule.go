@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -196,11 +197,54 @@ func (f *facts) ResolveName(name string) (any, bool) {
 // arguments are absent where they are not known, so that conditions on them cannot be worked out.
 func (f *facts) arguments() (any, bool) {
 	if f.decoded == nil {
-		if json.Unmarshal(f.call.Arguments, &f.decoded) != nil {
+		decoder := json.NewDecoder(bytes.NewReader(f.call.Arguments))
+		decoder.UseNumber()
+		var decoded map[string]any
+		if decoder.Decode(&decoded) != nil || decoded == nil {
 			return nil, false
 		}
+		exact, ok := numbers(decoded)
+		if !ok {
+			return nil, false
+		}
+		f.decoded = exact.(map[string]any)
 	}
 	return f.decoded, true
+}
+
+// maxExact is the integer from which on a float can stand for several.
+const maxExact = 1 << 53
+
+// numbers puts numbers in the place of their texts: floats, and integers where a float would be another number. It reports false if there
+// is an integer that neither holds, so that a condition on it cannot be worked out.
+func numbers(value any) (any, bool) {
+	switch value := value.(type) {
+	case json.Number:
+		whole, err := value.Int64()
+		if err == nil && (whole >= maxExact || whole <= -maxExact) {
+			return whole, true
+		}
+		float, floatErr := value.Float64()
+		isInteger := !strings.ContainsAny(value.String(), ".eE")
+		return float, floatErr == nil && (err == nil || !isInteger)
+	case map[string]any:
+		for name, item := range value {
+			exact, ok := numbers(item)
+			if !ok {
+				return nil, false
+			}
+			value[name] = exact
+		}
+	case []any:
+		for i, item := range value {
+			exact, ok := numbers(item)
+			if !ok {
+				return nil, false
+			}
+			value[i] = exact
+		}
+	}
+	return value, true
 }
 
 var _ cel.Activation = (*facts)(nil)

@@ -31,6 +31,11 @@ func (w *workspace) interaction(ctx context.Context, callback *slack.Interaction
 		observer.SlackEvent(kindAction, resultForbidden)
 		return nil
 	}
+	if home := w.foreign(callback.User.TeamID); !w.welcomes(home) {
+		observer.SlackEvent(kindAction, resultForbidden)
+		w.logger.Info("somebody of another workspace may not use the bot: its ID has to be among the partners", "user", callback.User.ID, "team", home)
+		return nil
+	}
 	observer.SlackEvent(kindAction, resultTaken)
 	if submitted {
 		ctx, cancel := context.WithTimeout(ctx, commandTime)
@@ -56,7 +61,7 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 		w.pressForm(ctx, callback, action, spot{channel: channel, thread: callback.Container.ThreadTs})
 		return
 	}
-	by, err := w.person(ctx, callback.User.ID)
+	by, err := w.person(ctx, callback.User.ID, w.foreign(callback.User.TeamID))
 	if err != nil {
 		w.logger.Error("somebody's groups are not known", "user", callback.User.ID, "err", err)
 		return
@@ -110,7 +115,7 @@ func (w *workspace) command(ctx context.Context, c *slack.SlashCommand) any {
 
 // reply is the answer to a slash command.
 func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
-	by, err := w.person(ctx, c.UserID)
+	by, err := w.person(ctx, c.UserID, "")
 	words := wordsFor(by.locale)
 	switch {
 	case err != nil:

@@ -30,7 +30,7 @@ func TestPlain(t *testing.T) {
 	w.tell(mention("hello"))
 	m := w.answered("bold")
 	w.wait("the buttons", func() bool { return strings.Contains(w.answers()[0].Sent["attachments"].(string), "hako_feedback") })
-	want := ":x: Weather &lt;now&gt;: too slow\n*Title*\n*bold* &amp; &lt;!channel&gt; <https://example.com|a>"
+	want := ":x: Weather &lt;now&gt;: too slow\n*Title*\n*bold* &amp; &lt;!channel&gt; <https://example.com|a (example.com)>"
 	if m.Text != want {
 		t.Errorf("got %q, want %q", m.Text, want)
 	}
@@ -357,7 +357,7 @@ func TestThread(t *testing.T) {
 	if len(turn.Files) != 2 || string(turn.Files[1].Data) != "a,b" || turn.Files[1].Name != "report.csv" {
 		t.Fatalf("files %+v", turn.Files)
 	}
-	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, "aki ("+aki+"): we meet at <nine>") || !strings.Contains(earlier, "line 59.") || strings.Contains(earlier, "when?") {
+	if earlier := string(turn.Files[0].Data); !strings.Contains(earlier, aki+" (aki): we meet at <nine>") || !strings.Contains(earlier, "line 59.") || strings.Contains(earlier, "when?") {
 		t.Error(earlier)
 	}
 	w.answered("You said: when?")

@@ -63,7 +63,7 @@ func (b *Bot) workspaceFor(q *approval.Question) *workspace {
 	team, _, _, _ := splitConversation(q.Caller.Session)
 	for _, w := range b.workspaces {
 		a := w.account.Load()
-		if a == nil || w.Tenant != q.Caller.Tenant {
+		if a == nil || !w.serves(q.Caller.Tenant) {
 			continue
 		}
 		if q.Caller.Door == pipeline.DoorSlack && a.team == team || q.Caller.Door != pipeline.DoorSlack && w.hasChannel() {
@@ -112,6 +112,7 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false), slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
 			slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
 				button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger)))...)}
+		options = append(options, quiet)
 		if p.thread != "" {
 			options = append(options, slack.MsgOptionTS(p.thread))
 		}

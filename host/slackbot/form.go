@@ -94,7 +94,7 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // a message that was made must be known
 	defer cancel()
 	_, ts, err = s.w.account.Load().api.PostMessageContext(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
-		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...))
+		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...), quiet)
 	if err != nil {
 		s.w.logger.Error("a server's question could not be brought to the person", "channel", s.m.Channel, "err", err)
 	}

@@ -1,6 +1,7 @@
 package slackbot
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -21,8 +22,56 @@ var crowded = regexp.MustCompile(`(https?://[^\s<>|、。，．！？）」』�
 
 // calm takes from Markdown for Slack's own rendering what would call people: the text is a model's, and may repeat what a tool has read. It
 // also sets addresses apart from punctuation.
+// Links show where they lead.
 func calm(markdown string) string {
-	return crowded.ReplaceAllString(calls.ReplaceAllString(markdown, "&lt;$1"), "$1 $2")
+	return crowded.ReplaceAllString(reveal(calls.ReplaceAllString(markdown, "&lt;$1")), "$1 $2")
+}
+
+var (
+	// target is the middle of a link, between its text and the rest of its address; definition is that of a link by reference, whose text is elsewhere.
+	target     = regexp.MustCompile(`\]\(\s*<?([^\s<>()\[\]]+)`)
+	definition = regexp.MustCompile(`\]:(\s*<?[a-zA-Z][a-zA-Z0-9+.-]*:)`)
+)
+
+// reveal writes after the text of each link which host its address has, for the text can be anything, also another address. A link whose
+// text is the address stays as it is.
+func reveal(markdown string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range target.FindAllStringSubmatchIndex(markdown, -1) {
+		before, address := markdown[end:at[0]], markdown[at[2]:at[3]]
+		b.WriteString(before)
+		if host := hostOf(address); host != "" && !strings.HasSuffix(before, "["+address) && !strings.HasSuffix(before, "("+host+")") {
+			b.WriteString(" (" + host + ")")
+		}
+		b.WriteString(markdown[at[0]:at[1]])
+		end = at[1]
+	}
+	b.WriteString(markdown[end:])
+	return definition.ReplaceAllString(b.String(), "] :$1")
+}
+
+// hostOf is the host of an address as people are to see it: of a link to a page or to a mailbox, also without a scheme. Of what is neither it
+// is empty, or with a scheme the scheme.
+func hostOf(address string) string {
+	if strings.HasPrefix(address, "//") {
+		address = "https:" + address
+	}
+	u, err := url.Parse(address)
+	if err == nil && u.Scheme == "" {
+		u, err = url.Parse("https://" + address)
+	}
+	switch {
+	case err != nil:
+		return escape(address) // nobody knows what Slack makes of it
+	case u.Host != "" && strings.Contains(u.Host, "."):
+		return escape(u.Host)
+	case u.Opaque != "":
+		return escape(u.Scheme + ":" + u.Opaque[strings.LastIndexByte(u.Opaque, '@')+1:])
+	case u.Scheme != "https":
+		return escape(u.Scheme + "://" + u.Host)
+	}
+	return ""
 }
 
 var (
@@ -88,8 +137,12 @@ func around(mark string) func([]string) string {
 // link shows the address as well where the text could be taken for another one.
 func link(m []string) string {
 	text := strings.NewReplacer("|", "¦", "\n", " ").Replace(m[1])
-	if text == "" || strings.Contains(text, "://") && text != m[2] {
+	host := hostOf(m[2])
+	switch shown := strings.TrimSuffix(text, " ("+host+")"); {
+	case shown == "" || strings.Contains(shown, "://"):
 		text = m[2]
+	case shown == text && host != "":
+		text += " (" + host + ")"
 	}
 	return "<" + escape(m[2]) + "|" + escape(text) + ">"
 }

@@ -20,7 +20,7 @@ func TestMrkdwn(t *testing.T) {
 		{"> said\n---", "> said\n──────────"},
 		{"```go\nif a < b { **c** }\n```\nafter", "```\nif a &lt; b { **c** }\n```\nafter"},
 		{"```\nopen", "```\nopen\n```"},
-		{"[text](https://example.com/a?b=1&c=2)", "<https://example.com/a?b=1&amp;c=2|text>"},
+		{"[text](https://example.com/a?b=1&c=2)", "<https://example.com/a?b=1&amp;c=2|text (example.com)>"},
 		{"![](https://example.com/a.png)", "<https://example.com/a.png|https://example.com/a.png>"},
 		{"[https://bank.example](https://evil.example)", "<https://evil.example|https://evil.example>"},
 		{"[x](javascript:alert(1))", "[x](javascript:alert(1))"},

@@ -42,6 +42,9 @@ func place(shown []part, p part) []part {
 	return append(placed, p)
 }
 
+// quiet keeps Slack from fetching what a message links to, pages and pictures, and from showing it.
+var quiet = slack.MsgOptionCompose(slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
+
 // render posts or updates the ordinary message, with buttons below.
 func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
 	text := plainText(o.shown)
@@ -49,7 +52,7 @@ func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
 	if buttons != nil {
 		attachments = append(attachments, slack.Attachment{Fallback: " ", Blocks: slack.Blocks{BlockSet: []slack.Block{buttons}}})
 	}
-	options := []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionAttachments(attachments...), slack.MsgOptionDisableLinkUnfurl()}
+	options := []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionAttachments(attachments...), quiet}
 	if o.ts != "" {
 		_, _, _, err := o.api().UpdateMessageContext(ctx, o.surface.m.Channel, o.ts, options...)
 		return err

@@ -14,11 +14,13 @@ type message struct {
 	Team      string `json:"team"`
 	Channel   string `json:"channel"`
 	// Thread is the timestamp of the thread's first message, which may be this one.
-	Thread string       `json:"thread"`
-	TS     string       `json:"ts"`
-	User   string       `json:"user"`
-	Text   string       `json:"text"`
-	Files  []attachment `json:"files,omitempty"`
+	Thread string `json:"thread"`
+	TS     string `json:"ts"`
+	User   string `json:"user"`
+	// Home is the workspace that the person comes from, where that is another one.
+	Home  string       `json:"home,omitempty"`
+	Text  string       `json:"text"`
+	Files []attachment `json:"files,omitempty"`
 }
 
 // attachment is a file that came with a message.
@@ -125,7 +127,7 @@ func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
 		ctx, cancel := context.WithTimeout(w.bot.ctx, actTime)
 		defer cancel()
 		var err error
-		if by, err = w.person(ctx, e.User); err != nil || !w.allows(by, e.Channel) {
+		if by, err = w.person(ctx, e.User, ""); err != nil || !w.allows(by, e.Channel) {
 			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "err", err)
 			return
 		}
@@ -138,7 +140,7 @@ func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
 	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || e.Edited != nil || isDM(e.Channel) {
 		return nil
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, e.Text, e.Files)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.foreign(e.UserTeam, e.SourceTeam), e.Text, e.Files)
 }
 
 // direct is the message of somebody who writes to the bot alone; nil if it is not to be answered.
@@ -154,16 +156,16 @@ func (w *workspace) direct(e *slackevents.MessageEvent) *message {
 		}
 		files = e.Message.Files
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, e.Text, files)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.foreign(e.UserTeam, e.SourceTeam), e.Text, files)
 }
 
-func (w *workspace) message(channel, thread, ts, user, text string, files []slack.File) *message {
+func (w *workspace) message(channel, thread, ts, user, home, text string, files []slack.File) *message {
 	a := w.account.Load()
 	if thread == "" {
 		thread = ts
 	}
 	m := &message{
-		Workspace: w.Name, Team: a.team, Channel: channel, Thread: thread, TS: ts, User: user,
+		Workspace: w.Name, Team: a.team, Channel: channel, Thread: thread, TS: ts, User: user, Home: home,
 		Text: unescape(strings.TrimSpace(strings.ReplaceAll(text, "<@"+a.user+">", ""))),
 	}
 	for _, f := range files {

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"sync"
 	"time"
 
@@ -67,10 +68,15 @@ type Workspace struct {
 	// Users, Groups (handles of user groups) and Channels are those that may use the bot. An empty Channels allows all, and so do Users
 	// and Groups if both are empty. Direct messages need no channel.
 	Users, Groups, Channels []string
+	// Partners are other workspaces whose people may use the bot in channels that are shared with them (Slack Connect), by the ID of their
+	// team, with the tenant that they call tools for. People of workspaces that are not among them are refused.
+	Partners map[string]string
 	// Approvals is where people are asked: ApproveInThread, ApproveInDM, or the ID of a channel, which then gets the questions of other
 	// doors as well. Empty means ApproveInThread.
 	Approvals string
 }
+
+var teamID = regexp.MustCompile(`^[TE][A-Z0-9]{2,}$`)
 
 // Places of questions, besides a channel.
 const (
@@ -197,6 +203,14 @@ func (w Workspace) Check() error {
 	}
 	if w.AppToken.IsZero() == w.SigningSecret.IsZero() {
 		return errors.New("it needs either appToken, for Socket Mode, or signingSecret, for requests over HTTP")
+	}
+	for team, tenant := range w.Partners {
+		if !teamID.MatchString(team) {
+			return fmt.Errorf("partners: %q is not the ID of a workspace: those begin with T", team)
+		}
+		if tenant == "" || tenant == w.Tenant {
+			return fmt.Errorf("partners: %s needs a tenant of its own, and has %q", team, tenant)
+		}
 	}
 	if w.APIURL == "" {
 		return nil

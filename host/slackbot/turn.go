@@ -49,7 +49,7 @@ func (b *Bot) answer(m *message, free func()) {
 	if !b.begin(ctx, w, m) {
 		return
 	}
-	who, err := w.person(ctx, m.User)
+	who, err := w.person(ctx, m.User, m.Home)
 	s := newSurface(w, m, who, free)
 	t := &turn{message: m, cancel: cancel, surface: s}
 	b.lanes.set(m.conversation(), t)
@@ -165,7 +165,7 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 
 // caller is a person as the pipeline sees it.
 func (w *workspace) caller(p person, session string) pipeline.Caller {
-	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.Tenant, User: p.id, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
+	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.tenantOf(p), User: p.id, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
 }
 
 // endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one does.
@@ -301,7 +301,7 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 		}
 		for _, said := range list {
 			if said.Timestamp < m.TS && said.Timestamp > seen && said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
-				lines = append(lines, fmt.Sprintf("%s: %s", w.author(ctx, &said), clip(unescape(said.Text), maxSaid)))
+				lines = append(lines, fmt.Sprintf("%s: %s", w.author(ctx, &said), indented(clip(unescape(said.Text), maxSaid))))
 			}
 		}
 		if !more || next == "" {
@@ -319,12 +319,18 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	return strings.Join(lines, "\n")
 }
 
+// indented sets the lines of a message after its first one apart from those of others.
+func indented(text string) string {
+	return strings.NewReplacer("\r\n", "\n    ", "\n", "\n    ", "\r", "\n    ", "\v", "\n    ", "\f", "\n    ", "\u0085", "\n    ",
+		"\u2028", "\n    ", "\u2029", "\n    ").Replace(text)
+}
+
 // author is who wrote a message: a person, or another app by the name that it gives itself.
 func (w *workspace) author(ctx context.Context, said *slack.Message) string {
 	if said.User != "" {
 		return w.name(ctx, said.User)
 	}
-	return oneLine(clip(cmp.Or(said.Username, said.BotID, "somebody"), maxCard))
+	return named(cmp.Or(said.BotID, "app"), said.Username)
 }
 
 // clip cuts text to a number of bytes, and marks that.

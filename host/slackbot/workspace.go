@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/slack-go/slack"
 
@@ -228,12 +230,42 @@ func (w *workspace) sameApp(other *workspace) bool {
 type person struct {
 	id, locale string
 	groups     []string
+	// home is the ID of the workspace that the person comes from, where that is not this one.
+	home string
 }
 
 // as is the person as somebody who answers questions.
 func (w *workspace) as(p person) approval.Person {
-	return approval.Person{Tenant: w.Tenant, User: p.id, Groups: p.groups}
+	return approval.Person{Tenant: w.tenantOf(p), User: p.id, Groups: p.groups}
 }
+
+// tenantOf is the tenant that the person calls tools for. It is for people whom the workspace allows.
+func (w *workspace) tenantOf(p person) string {
+	if p.home != "" {
+		return w.Partners[p.home]
+	}
+	return w.Tenant
+}
+
+// serves reports whether people of a tenant use the bot.
+func (w *workspace) serves(tenant string) bool {
+	return tenant == w.Tenant || slices.Contains(slices.Collect(maps.Values(w.Partners)), tenant)
+}
+
+// foreign returns the first of teams that is not this workspace: in a channel that is shared with others (Slack Connect), an event or a press
+// names the one that its author comes from.
+func (w *workspace) foreign(teams ...string) string {
+	own := w.account.Load().team
+	for _, team := range teams {
+		if team != "" && team != own {
+			return team
+		}
+	}
+	return ""
+}
+
+// welcomes reports whether people of the workspace home may use the bot; empty is this one.
+func (w *workspace) welcomes(home string) bool { return home == "" || w.Partners[home] != "" }
 
 // How long what Slack says of people holds.
 const (
@@ -253,12 +285,16 @@ type people struct {
 // remembered is somebody's language and name, and until when that holds.
 type remembered struct {
 	locale, name string
-	until        time.Time
+	// team is where the person comes from, as far as Slack tells; empty for this workspace.
+	team  string
+	until time.Time
 }
 
 // person looks somebody up. What Slack does not tell is left empty; a failure to learn the groups is an error, for permissions hang on them.
-func (w *workspace) person(ctx context.Context, id string) (person, error) {
-	p := person{id: id, locale: w.locale(ctx, id)}
+// home is where an event says that the person comes from, if that is another workspace.
+func (w *workspace) person(ctx context.Context, id, home string) (person, error) {
+	known := w.lookUp(ctx, id)
+	p := person{id: id, locale: known.locale, home: cmp.Or(home, known.team)}
 	var err error
 	p.groups, err = w.groups(ctx, id)
 	return p, err
@@ -267,12 +303,24 @@ func (w *workspace) person(ctx context.Context, id string) (person, error) {
 // locale is the person's language, a BCP 47 tag.
 func (w *workspace) locale(ctx context.Context, id string) string { return w.lookUp(ctx, id).locale }
 
-// name is what others call the person, with the ID, by which tools and mentions find them.
+// name is the person's ID, by which tools and mentions find them, and what others call them.
 func (w *workspace) name(ctx context.Context, id string) string {
-	if name := w.lookUp(ctx, id).name; name != "" {
-		return name + " (" + id + ")"
+	return named(id, w.lookUp(ctx, id).name)
+}
+
+// named puts the ID first. The name, which people choose themselves, comes after it, short and without the punctuation by which it could
+// pass for the rest of a line, or for another line.
+func named(id, name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(" .'’・-_", r) {
+			return r
+		}
+		return ' '
+	}, name)
+	if name = clip(strings.Join(strings.Fields(name), " "), maxCard); name == "" {
+		return id
 	}
-	return id
+	return id + " (" + name + ")"
 }
 
 // lookUp asks Slack for somebody, if it was not asked lately. What it does not tell is left at what is usual.
@@ -288,6 +336,9 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	switch code := slackError(err); {
 	case err == nil:
 		known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
+		if !slices.Contains(user.Enterprise.Teams, w.account.Load().team) {
+			known.team = w.foreign(user.TeamID)
+		}
 	case slices.Contains(strangerErrors, code): // it would say the same again, for each of their messages
 		w.logger.Info("a person's language and name are not known", "user", id, "err", err)
 	default:
@@ -360,6 +411,9 @@ func (p *people) in(handle string) []string {
 
 // allows reports whether the person may use the bot in the channel.
 func (w *workspace) allows(p person, channel string) bool {
+	if !w.welcomes(p.home) {
+		return false
+	}
 	if len(w.Channels) > 0 && !isDM(channel) && !slices.Contains(w.Channels, channel) {
 		return false
 	}

@@ -91,8 +91,8 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// unfinished is the beginning of what could become a mention.
-var unfinished = regexp.MustCompile(`<[a-zA-Z!@#]?[^<>\s|]{0,200}$`)
+// unfinished is the beginning of what could become a mention, or the middle of a link whose host is not known yet.
+var unfinished = regexp.MustCompile(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\](\(\s{0,20}[^\s()]{0,500}|:\s{0,20}<?[a-zA-Z0-9+.-]{0,20})?)$`)
 
 // settle calms the text, and holds its end back while it may become a mention.
 func (o *answerWriter) settle(parts []part) []part {
