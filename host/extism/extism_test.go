@@ -25,9 +25,6 @@ func TestCall(t *testing.T) {
 	t.Parallel()
 	families(t, func(t *testing.T, wasm []byte) {
 		plugin := load(t, setup{wasm: wasm, config: `{"word":"hi","n":3,"list":["a"],"api_key":"k"}`})
-		if !plugin.Metered() {
-			t.Error("the guest should be metered")
-		}
 		if got := text(t, plugin, "echo", object{"text": "日本語 <&>"}); got != "日本語 <&>" {
 			t.Errorf("echo = %q", got)
 		}

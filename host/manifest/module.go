@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -105,8 +106,8 @@ var ErrNotModule = errors.New("not a core Wasm module")
 //
 // It is an error matching ErrNotModule if the bytes are something else (the text says what they look like), and another
 // error if the module is cut off or malformed in the sections that are read, has one of hako's custom sections twice, or needs
-// a 64-bit or shared memory, several memories, garbage-collected types or exceptions, none of which hako runs. The code is
-// not checked; the compiler does that.
+// a 64-bit or shared memory, several memories, garbage-collected types or exceptions, none of which hako runs, or passes one of the limits
+// that bound what it costs to read and to interpret. The types of the code are not checked; the runtime does that.
 func Read(wasm []byte) (*Module, error) {
 	r, err := newModuleReader(wasm)
 	if err != nil {
@@ -114,6 +115,9 @@ func Read(wasm []byte) (*Module, error) {
 	}
 	if err := r.sections(); err != nil {
 		return nil, err
+	}
+	if err := rewrite.Check(wasm); err != nil {
+		return nil, fmt.Errorf("the module cannot be used: %w", err)
 	}
 	sum := sha256.Sum256(wasm)
 	r.module.Digest = "sha256:" + hex.EncodeToString(sum[:])

@@ -18,14 +18,13 @@ type code struct {
 	module  wazero.CompiledModule
 	// digest is that of the rewritten code.
 	digest [sha256.Size]byte
-	// metered says that the code has been rewritten; globals are then the names of its mutable globals.
-	metered bool
+	// globals are the names of its mutable globals.
 	globals []string
 	// lasting says that an instance serves one call and is then thrown away, because it cannot be put back.
 	lasting atomic.Bool
 	// ahead says that such an instance may be started before the call that it is for.
 	ahead atomic.Bool
-	// interpreted says that the code is not compiled, and that compiled code is to take its place.
+	// interpreted says that the code is not compiled. As a rule compiled code is to take its place.
 	interpreted bool
 	// weight is what the compiled code takes in memory, estimated.
 	weight int64
@@ -43,15 +42,33 @@ const unloadTime = 10 * time.Minute
 
 // use returns the code, which done must be told of when the call is over.
 func (p *Plugin) use(ctx context.Context) (*code, error) {
+	for {
+		code, compiling, err := p.tryUse(ctx)
+		if code != nil || err != nil {
+			return code, err
+		}
+		select {
+		case <-compiling:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tryUse returns the code, or what is closed when it may be there.
+func (p *Plugin) tryUse(ctx context.Context) (*code, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.code == nil {
 		if err := p.load(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	if p.code == nil {
+		return nil, p.compiling, nil
+	}
 	p.code.users++
-	return p.code, nil
+	return p.code, nil, nil
 }
 
 func (p *Plugin) done(code *code) {
@@ -135,7 +152,7 @@ func (p *Plugin) release() error {
 	if code == nil {
 		return nil
 	}
-	p.code = nil
+	p.code, p.failed = nil, nil
 	p.expiry.Stop()
 	p.expiry = nil
 	p.sessions.close()

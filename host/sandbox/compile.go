@@ -5,24 +5,20 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
 // rewritten is a plugin's module as it is to run.
 type rewritten struct {
 	rewrite.Result
-	digest  [sha256.Size]byte
-	metered bool
-	size    int // of the plugin's file
+	digest [sha256.Size]byte
+	size   int // of the plugin's file
 }
 
 // rewrite reads the plugin and rewrites it.
@@ -32,52 +28,93 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 		return nil, fmt.Errorf("plugin %s: read: %w", p.spec.Name, err)
 	}
 	result, err := rewrite.Module(original, quantum)
-	var unsupported *rewrite.UnsupportedError
-	metered := !errors.As(err, &unsupported)
-	switch {
-	case err != nil && metered:
+	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
-	case !metered:
-		p.logger.Warn("the plugin runs the slow way", "err", err)
-		result = &rewrite.Result{Wasm: original, Lasting: err.Error()}
-	case result.Lasting != "":
+	}
+	if result.Lasting != "" {
 		p.logger.Debug("each call gets a fresh instance", "reason", result.Lasting)
 	}
-	return &rewritten{*result, sha256.Sum256(result.Wasm), metered, len(original)}, nil
+	return &rewritten{*result, sha256.Sum256(result.Wasm), len(original)}, nil
 }
 
+// maxInterpreted is how many operations a module may have for the interpreter, which needs some 70 bytes of memory for each of them, in this
+// process. The Go compiler makes as many of a plugin of 12 MB.
+const maxInterpreted = 4 << 20
+
+func (module *rewritten) interpretable() bool { return module.Operations <= maxInterpreted }
+
 // load makes code for a call that waits: compiled code if it is in the cache, else interpreted code, which is there ten times sooner,
-// until compiled code takes its place. What lasts longer than a call would be lost then, so such a plugin waits for the compiler.
+// until compiled code takes its place. What lasts longer than a call would be lost then, so such a plugin waits for the compiler, and so does
+// one that is too large for the interpreter: load leaves p.code nil and p.compiling set. What the compiler has refused stays interpreted.
 // p.mu is held.
 func (p *Plugin) load(ctx context.Context) error {
 	module, err := p.rewrite()
 	if err != nil {
 		return err
 	}
-	stateless := p.spec.State == "" || p.spec.State == manifest.StateCall
-	if !stateless || !module.metered || p.engine.isReady(module.digest) {
-		return p.loadCompiled(ctx, module)
+	if loaded, err := p.loadCompiled(ctx, module); loaded || err != nil {
+		return err
 	}
-	code, err := p.build(ctx, module, ByInterpreter)
+	refusal := p.refused(module)
+	stateless := p.spec.State == "" || p.spec.State == manifest.StateCall
+	if refusal == nil && !(stateless && module.interpretable()) {
+		p.compile(module)
+		return nil
+	}
+	if !module.interpretable() {
+		return fmt.Errorf("plugin %s: %w; for the interpreter it is too large, with %d operations of at most %d", p.spec.Name, refusal, module.Operations, maxInterpreted)
+	}
+	code, err := p.build(ctx, module, ByInterpreter, time.Now())
 	if err != nil {
 		return err
 	}
+	if refusal == nil {
+		p.compile(module)
+	} else {
+		code.weight = max(code.weight, operationSize*int64(module.Operations))
+		p.prepared = true
+	}
 	p.adopt(code)
-	p.compile(module)
 	return nil
 }
 
-func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) error {
-	how := FromCompiler
-	if p.engine.isReady(module.digest) {
-		how = FromCache
+// operationSize is what the interpreter needs for an operation, in bytes.
+const operationSize = 70
+
+// refused returns why the module is not to be compiled, or nil: it was too much for the compiler once, or cannot be compiled now. p.mu is held.
+func (p *Plugin) refused(module *rewritten) error {
+	if _, refusal := p.engine.cache.find(module.digest); refusal != nil {
+		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; remove the note to have it compiled again",
+			"reason", refusal.Reason, "note", p.engine.cache.note(module.digest, refusedSuffix))
+		return refusal
 	}
-	code, err := p.build(ctx, module, how)
+	return p.failed
+}
+
+// loadCompiled makes the code from the cache the plugin's, and reports whether there was any. p.mu is held.
+func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) (bool, error) {
+	begin := time.Now()
+	if size, _ := p.engine.cache.find(module.digest); size == 0 {
+		return false, nil
+	}
+	err := p.adoptCompiled(ctx, module, FromCache, begin)
+	if errors.Is(err, compile.ErrNotCached) {
+		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
+		p.engine.cache.forget(module.digest)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// adoptCompiled makes the code that is in the cache the plugin's. p.mu is held.
+func (p *Plugin) adoptCompiled(ctx context.Context, module *rewritten, how string, begin time.Time) error {
+	code, err := p.build(ctx, module, how, begin)
 	if err != nil {
 		return err
 	}
-	p.prepared, p.metered = true, module.metered
-	p.engine.setReady(module.digest)
+	size, _ := p.engine.cache.find(module.digest)
+	code.weight = max(code.weight, int64(size))
+	p.prepared = true
 	p.adopt(code)
 	return nil
 }
@@ -91,43 +128,32 @@ func (p *Plugin) compile(module *rewritten) {
 	p.compiling = done
 	p.background.Go(func() {
 		defer close(done)
-		p.engine.compiler.Lock() // one after the other: each takes all processors
-		code, err := p.build(context.Background(), module, FromCompiler)
-		p.engine.compiler.Unlock()
+		begin := time.Now()
+		err := p.engine.cache.compile(p.lifetime, module)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.compiling, p.failed = nil, err
-		if err != nil {
-			p.logger.Warn("compile", "err", err)
+		p.compiling, p.failed = nil, nil
+		if size, _ := p.engine.cache.find(module.digest); size > 0 {
+			p.report(err)
+			err = p.adoptCompiled(context.Background(), module, FromCompiler, begin)
+		}
+		if err == nil {
 			return
 		}
-		p.prepared, p.metered = true, module.metered
-		p.engine.setReady(module.digest)
-		p.adopt(code)
+		p.failed = fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+		if p.code != nil { // it stays
+			p.prepared = true
+			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty", "err", err)
+		}
 	})
 }
 
-// prepare compiles the plugin, and waits until that is done.
+// prepare compiles the plugin, and waits until that is done. It fails if the plugin can be neither compiled nor interpreted.
 func (p *Plugin) prepare(ctx context.Context) error {
-	p.mu.Lock()
-	if p.prepared && p.code != nil {
-		p.mu.Unlock()
-		return nil
+	done, err := p.beginPrepare(ctx)
+	if done == nil || err != nil {
+		return err
 	}
-	done := p.compiling
-	if done == nil {
-		module, err := p.rewrite()
-		if err != nil || p.engine.isReady(module.digest) {
-			if err == nil {
-				err = p.loadCompiled(ctx, module)
-			}
-			p.mu.Unlock()
-			return err
-		}
-		p.compile(module)
-		done = p.compiling
-	}
-	p.mu.Unlock()
 	select {
 	case <-done:
 	case <-ctx.Done():
@@ -135,29 +161,52 @@ func (p *Plugin) prepare(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failed
+	if p.code != nil {
+		return nil
+	}
+	return p.load(ctx) // interpreted, since it has been refused
 }
 
-// build compiles a module, or reads it for the interpreter, and links its imports.
-func (p *Plugin) build(ctx context.Context, module *rewritten, how string) (*code, error) {
-	begin, config := time.Now(), wazero.NewRuntimeConfigCompiler()
-	if how == ByInterpreter {
-		config = wazero.NewRuntimeConfigInterpreter()
+// beginPrepare has the plugin compiled if it needs to be. It returns what is closed when that is done, nil if there is nothing to wait for.
+func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.code != nil && p.prepared || p.compiling != nil {
+		return p.compiling, nil
 	}
+	module, err := p.rewrite()
+	if err != nil {
+		return nil, err
+	}
+	if loaded, err := p.loadCompiled(ctx, module); loaded || err != nil {
+		return nil, err
+	}
+	if p.refused(module) != nil {
+		return nil, p.load(ctx)
+	}
+	p.compile(module)
+	return p.compiling, nil
+}
+
+// build takes a module's compiled code from the cache, or reads the module for the interpreter, and links its imports. It began at begin.
+func (p *Plugin) build(ctx context.Context, module *rewritten, how string, begin time.Time) (*code, error) {
 	// The runtime outlives the call that happens to come first.
-	ctx = experimental.WithCompilationWorkers(context.WithoutCancel(ctx), runtime.GOMAXPROCS(0))
-	config = config.
-		WithCompilationCache(p.engine.cache).
-		WithCoreFeatures(features).
-		WithDebugInfoEnabled(false).
-		WithCloseOnContextDone(!module.metered)
+	ctx = context.WithoutCancel(ctx)
+	config, load := compile.Config(p.engine.cache.code), compile.Load
+	if how == ByInterpreter {
+		config = wazero.NewRuntimeConfigInterpreter().WithCompilationCache(p.engine.cache.code).WithCoreFeatures(compile.Features).WithDebugInfoEnabled(false)
+		load = interpret
+	}
 	runtime := wazero.NewRuntimeWithConfig(ctx, config)
-	compiled, err := p.link(ctx, runtime, module.Wasm)
+	compiled, err := load(ctx, runtime, module.Wasm)
+	if err == nil {
+		err = p.link(ctx, runtime, compiled)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
 	}
 	code := &code{
-		runtime: runtime, module: compiled, digest: module.digest, metered: module.metered, globals: module.Globals, interpreted: how == ByInterpreter,
+		runtime: runtime, module: compiled, digest: module.digest, globals: module.Globals, interpreted: how == ByInterpreter,
 		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)},
 	}
 	code.lasting.Store(module.Lasting != "")
@@ -165,26 +214,31 @@ func (p *Plugin) build(ctx context.Context, module *rewritten, how string) (*cod
 	return code, nil
 }
 
-func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
+func interpret(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
 	module, err := runtime.CompileModule(ctx, wasm)
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
+	return module, nil
+}
+
+// link makes what a module may import linkable in its runtime.
+func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, module wazero.CompiledModule) error {
 	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
-		return nil, err
+		return err
 	}
 	if err := linkWASI(ctx, runtime); err != nil {
-		return nil, fmt.Errorf("link WASI: %w", err)
+		return fmt.Errorf("link WASI: %w", err)
 	}
 	if err := linkMeter(ctx, runtime); err != nil {
-		return nil, fmt.Errorf("link the meter: %w", err)
+		return fmt.Errorf("link the meter: %w", err)
 	}
 	for _, imports := range append(p.spec.Modules, coreModule) {
 		if err := instantiate(ctx, runtime, imports); err != nil {
-			return nil, fmt.Errorf("link %s: %w", imports.Name, err)
+			return fmt.Errorf("link %s: %w", imports.Name, err)
 		}
 	}
-	return module, nil
+	return nil
 }
 
 func checkMemory(module wazero.CompiledModule, limit int64) error {
@@ -195,32 +249,3 @@ func checkMemory(module wazero.CompiledModule, limit int64) error {
 	}
 	return nil
 }
-
-// isReady reports whether the cache has compiled code for a module, as far as is known.
-func (e *Engine) isReady(digest [sha256.Size]byte) bool {
-	path := e.readyPath(digest)
-	if _, ok := e.ready.Load(path); ok {
-		return true
-	}
-	now := time.Now()
-	return e.images != "" && os.Chtimes(path, now, now) == nil
-}
-
-// setReady notes that the cache has compiled code for a module.
-func (e *Engine) setReady(digest [sha256.Size]byte) {
-	path := e.readyPath(digest)
-	e.ready.Store(path, true)
-	if e.images == "" {
-		return
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		e.logger.Warn("note what has been compiled", "err", err)
-	}
-}
-
-// readyPath is that of an empty file that says so.
-func (e *Engine) readyPath(digest [sha256.Size]byte) string {
-	return filepath.Join(e.images, fmt.Sprintf("%x-%s-%s%s", digest, runtimeVersion(), runtime.GOARCH, readySuffix))
-}
-
-const readySuffix = ".compiled"

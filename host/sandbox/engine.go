@@ -9,16 +9,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
@@ -27,8 +22,8 @@ import (
 
 // Options configures an Engine. A nil *Options means all defaults.
 type Options struct {
-	// CacheDir keeps compiled code and images of started plugins between runs. It is made if missing. Empty keeps it in memory only, so that every start
-	// compiles anew (seconds per plugin).
+	// CacheDir keeps compiled code and images of started plugins between runs. It is made if missing. Empty means a temporary directory that
+	// goes with the engine, so that every start compiles anew (seconds per plugin), and no images.
 	CacheDir string
 	// MemoryBudget bounds, in bytes, the memory of all plugins together: linear memories of instances, images, and compiled code as it
 	// is estimated. What is idle is given up first, then calls wait as long as for a slot. Zero means 2 GiB.
@@ -44,7 +39,7 @@ type Options struct {
 
 // Engine compiles plugins and holds what they share. It is safe for concurrent use.
 type Engine struct {
-	cache    wazero.CompilationCache
+	cache    *codeCache
 	images   string // the directory with images; empty means none
 	logger   *slog.Logger
 	redact   func(string) string
@@ -53,9 +48,6 @@ type Engine struct {
 	started time.Time
 	epoch   int64
 	budget  budget
-	// compiler is held while a plugin is compiled in the background. ready has the modules that this process has compiled, by path.
-	compiler sync.Mutex
-	ready    sync.Map
 
 	// mu guards plugins.
 	mu      sync.Mutex
@@ -83,19 +75,13 @@ func New(options *Options) (*Engine, error) {
 	if e.observer = options.Observer; e.observer == nil {
 		e.observer = unobserved{}
 	}
-	if options.CacheDir == "" {
-		e.cache = wazero.NewCompilationCache()
-		return e, nil
+	var err error
+	if e.cache, err = newCodeCache(options.CacheDir); err != nil {
+		return nil, err
 	}
-	e.images = filepath.Join(options.CacheDir, "images")
-	if err := os.MkdirAll(e.images, 0o700); err != nil {
-		return nil, fmt.Errorf("make the compilation cache: %w: give this user write permission, or name another directory with cache or HAKO_CACHE", err)
+	if !e.cache.private {
+		e.images = e.cache.notes
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
-	if err != nil {
-		return nil, fmt.Errorf("open the compilation cache %s: %w", options.CacheDir, err)
-	}
-	e.cache = cache
 	return e, nil
 }
 
@@ -103,7 +89,7 @@ func New(options *Options) (*Engine, error) {
 func (e *Engine) nanotime() int64 { return e.epoch + int64(time.Since(e.started)) }
 
 // Close frees the compiled code. Plugins must be closed before.
-func (e *Engine) Close() error { return e.cache.Close(context.Background()) }
+func (e *Engine) Close() error { return e.cache.close() }
 
 // Spec is one plugin as it may run: its code, what is linked, and its limits.
 type Spec struct {
@@ -125,9 +111,6 @@ type Spec struct {
 	Limits manifest.Limits
 }
 
-// features are what guests may use: the core specification 2.0 and tail calls.
-const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
-
 // Load makes a Plugin of spec. Nothing is compiled yet: the first call does that, or Prepare.
 func (e *Engine) Load(spec Spec) *Plugin {
 	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
@@ -137,6 +120,7 @@ func (e *Engine) Load(spec Spec) *Plugin {
 		logger: e.logger.With("plugin", spec.Name),
 		gate:   newGate(spec.Limits),
 	}
+	p.lifetime, p.end = context.WithCancel(context.Background())
 	if spec.State == manifest.StateSession {
 		p.sessions = newSessions(spec.Limits.Concurrency)
 	}

@@ -46,6 +46,6 @@ func (p *Plugin) Idle() int {
 
 // HoldCompiler keeps plugins from being compiled until the returned function is called.
 func (e *Engine) HoldCompiler() (release func()) {
-	e.compiler.Lock()
-	return e.compiler.Unlock
+	e.cache.turn <- struct{}{}
+	return func() { <-e.cache.turn }
 }

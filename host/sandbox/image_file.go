@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/internal/wholefile"
+	"github.com/hako-run/hako/host/sandbox/compile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -37,7 +39,7 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 	}
 	data, _ := json.Marshal([]any{ // plain data always marshals
 		abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
-		p.spec.Name, mounts, modules, p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(features),
+		p.spec.Name, mounts, modules, p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(compile.Features),
 	})
 	return sha256.Sum256(data)
 }
@@ -216,12 +218,12 @@ func (e *Engine) Prune() error {
 	entries, err := os.ReadDir(e.images)
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
-		ours := strings.HasSuffix(entry.Name(), imageSuffix) || strings.HasSuffix(entry.Name(), readySuffix) || strings.HasPrefix(entry.Name(), ".new-")
+		ours := strings.HasPrefix(entry.Name(), ".new-") || slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix}, filepath.Ext(entry.Name()))
 		if infoErr == nil && ours && time.Since(info.ModTime()) > imageAge {
 			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
 		}
 	}
-	return err
+	return errors.Join(err, compile.Clean(e.cache.dir))
 }
 
 // imageAge is how long an unused image is kept.

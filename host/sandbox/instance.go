@@ -23,7 +23,7 @@ type instance struct {
 	plugin  *Plugin
 	module  api.Module
 	entry   api.Function
-	fuel    api.MutableGlobal // nil: not metered
+	fuel    api.MutableGlobal
 	globals []api.MutableGlobal
 	memory  *linearMemory
 	files   *file.Handles
@@ -75,11 +75,9 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	if i.entry = i.module.ExportedFunction(abi.Entry); i.entry == nil && p.spec.Contract == nil {
 		return nil, &GuestError{Plugin: p.spec.Name, Reason: "does not export " + abi.Entry}
 	}
-	if code.metered {
-		i.fuel = i.module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
-		for _, name := range code.globals {
-			i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
-		}
+	i.fuel = i.module.ExportedGlobal(rewrite.FuelExport).(api.MutableGlobal)
+	for _, name := range code.globals {
+		i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
 	}
 	if image != nil {
 		err = image.impose(i)
@@ -136,10 +134,8 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.memory.begin()
 	defer i.memory.end()
 	i.files.Begin(ctx, c.spend)
-	if i.fuel != nil {
-		i.fuel.Set(uint64(c.meter.begin()))
-		defer func() { c.meter.end(int64(i.fuel.Get())) }()
-	}
+	i.fuel.Set(uint64(c.meter.begin()))
+	defer func() { c.meter.end(int64(i.fuel.Get())) }()
 	ctx = context.WithValue(ctx, instanceKey{}, i)
 	if contract := c.plugin.spec.Contract; contract != nil {
 		var err error

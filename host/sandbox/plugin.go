@@ -27,20 +27,23 @@ type Plugin struct {
 	// used is when the last call in it ended; expiry unloads it then.
 	used   time.Time
 	expiry *time.Timer
-	// compiling is closed when the compilation that is under way has ended, for which failed says why it did not succeed.
+	// compiling is closed when the compilation that is under way has ended. failed says why the last one did not succeed.
 	compiling chan struct{}
 	failed    error
-	// prepared says that the plugin has been compiled once, and metered what was found then.
-	prepared, metered bool
-	// background counts what goes on without a call.
+	// prepared says that the plugin has been compiled once, or that it cannot be.
+	prepared bool
+	// background counts what goes on without a call. It ends with lifetime.
 	background sync.WaitGroup
+	lifetime   context.Context
+	end        context.CancelFunc
 
 	// sessions is nil unless state lasts for one.
 	sessions *sessions
 }
 
 // Prepare compiles the plugin and links its imports, unless that has been done, and waits for it. Calls do not: until then they run in
-// an interpreter. It fails if the code is not valid Wasm or imports what was not granted. What has not been called for ten minutes is unloaded again, and then loaded from the cache.
+// an interpreter. A plugin that is too much for the compiler stays there, without an error. It fails if the code is not valid Wasm or can
+// be neither compiled nor interpreted. What has not been called for ten minutes is unloaded again, and then loaded from the cache.
 func (p *Plugin) Prepare(ctx context.Context) error {
 	if err := p.begin(); err != nil {
 		return err
@@ -49,19 +52,11 @@ func (p *Plugin) Prepare(ctx context.Context) error {
 	return p.prepare(ctx)
 }
 
-// Prepared reports whether the plugin has been compiled since it was made, by this process.
+// Prepared reports whether the plugin has been compiled since it was made, by this process, or was found to be one that cannot be.
 func (p *Plugin) Prepared() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.prepared
-}
-
-// Metered reports whether the plugin's code could be rewritten for metering. If not, it runs the slow way: the runtime's own
-// checks stop it, and a recursion without loops only ends with the guest's stack. It is true until the plugin is prepared.
-func (p *Plugin) Metered() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.prepared || p.metered
 }
 
 // begin counts a call in, unless the plugin is closed.
@@ -75,14 +70,21 @@ func (p *Plugin) begin() error {
 	return nil
 }
 
-// Close waits for the calls in flight and frees the compiled code. Calls that come later get ErrClosed. It may be called twice.
+// closeGrace is how long Close waits for the compiler, so that what it has begun is there for the next process.
+const closeGrace = 10 * time.Second
+
+// Close waits for the calls in flight, and for some seconds for the compiler, and frees the compiled code. Calls that come later get
+// ErrClosed. It may be called twice.
 func (p *Plugin) Close() error {
 	p.closing.Lock()
 	p.closed = true
 	p.closing.Unlock()
 	p.calls.Wait()
 	p.engine.remove(p)
+	grace := time.AfterFunc(closeGrace, p.end)
 	p.background.Wait()
+	grace.Stop()
+	p.end()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.release()

@@ -86,9 +86,6 @@ type object map[string]any
 func TestCall(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
-	if !plugin.Metered() {
-		t.Error("a Go guest should be metered")
-	}
 	if got := text(t, plugin, "echo", object{"text": "日本語 <&>"}); got != "日本語 <&>" {
 		t.Errorf("echo = %q", got)
 	}

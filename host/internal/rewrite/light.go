@@ -11,7 +11,10 @@ func (w *rewriter) findLight(codes [][]byte) {
 // lightWork is the work of a function without calls, loops and instructions that count, or zero if it has one of them or is more than maxLight.
 func lightWork(r *reader) int {
 	const mostBytes = 4 * maxLight // a quick look at the size leaves out nearly all
-	if len(r.data) > mostBytes || skipLocals(r) != nil {
+	if len(r.data) > mostBytes {
+		return 0
+	}
+	if _, err := skipLocals(r); err != nil {
 		return 0
 	}
 	total := 1
@@ -67,13 +70,15 @@ func (w *rewriter) cost(op byte, immediates reader) int {
 	return work(op)
 }
 
-func skipLocals(r *reader) error {
+// skipLocals skips the declarations of locals, and returns how many there are.
+func skipLocals(r *reader) (int, error) {
+	count := 0
 	for range r.uint() {
-		r.uint()
+		count += int(r.uint())
 		r.byte()
 		if r.err != nil {
 			break
 		}
 	}
-	return r.err
+	return count, r.err
 }

@@ -10,7 +10,7 @@
 // head of a loop, are taken directly, so that they are no turns of it. The meaning of the module is otherwise unchanged.
 //
 // The rewriter knows the instructions of the WebAssembly core specification 2.0 and the tail calls; a module with others
-// gives an UnsupportedError.
+// gives an UnsupportedError. Limits of a module are in this package too (Check), since it is what reads all of one.
 package rewrite
 
 import (
@@ -33,6 +33,8 @@ const (
 // Result is a rewritten module.
 type Result struct {
 	Wasm []byte
+	// Functions is how many functions of its own it has, Operations how many operations it is for an interpreter, roughly.
+	Functions, Operations int
 	// Globals are the names under which the mutable globals are exported, the fuel excepted.
 	Globals []string
 	// Lasting names something in the code whose effect is neither in memory nor in the globals of Globals, so that an instance
@@ -40,10 +42,12 @@ type Result struct {
 	Lasting string
 }
 
-// UnsupportedError says why a module cannot be rewritten. The module itself may be fine.
+// UnsupportedError names something in a module that hako does not run. The module itself may be fine.
 type UnsupportedError struct{ Feature string }
 
-func (e *UnsupportedError) Error() string { return "cannot meter this module: " + e.Feature }
+func (e *UnsupportedError) Error() string {
+	return "it has " + e.Feature + ", which hako does not run: build for WebAssembly 2.0, without threads, exceptions, GC or relaxed SIMD"
+}
 
 // Section identifiers of the core specification, section 5.5.2.
 const (
@@ -86,9 +90,12 @@ var sectionOrder = []byte{
 var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
 // Module rewrites a module. Its fuel starts at quantum. Custom sections are left out: they name functions by indexes that the
-// rewriting moves. It returns an *UnsupportedError for a module that it does not understand; a malformed module gives another
-// error or is passed on for the compiler to refuse.
+// rewriting moves. The error is one of Check, or a *LimitError for a module that becomes too large; what is not valid beyond that is passed
+// on for the runtime to refuse.
 func Module(module []byte, quantum int64) (*Result, error) {
+	if err := Check(module); err != nil {
+		return nil, err
+	}
 	sections, err := split(module)
 	if err != nil {
 		return nil, err
@@ -331,15 +338,21 @@ func (w *rewriter) elements() error {
 	return r.err
 }
 
+// Flags of element segments.
+const (
+	elementPassive     = 1
+	elementExplicit    = 2
+	elementExpressions = 4
+)
+
 func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
 	flags := r.uint()
 	if flags > 7 {
 		return nil, &UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)}
 	}
-	const passive, explicit, expressions = 1, 2, 4
 	out = appendUint(out, flags)
-	if flags&passive == 0 {
-		if flags&explicit != 0 {
+	if flags&elementPassive == 0 {
+		if flags&elementExplicit != 0 {
 			out = appendUint(out, r.uint()) // table
 		}
 		offset, err := w.constant(r)
@@ -348,7 +361,7 @@ func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
 		}
 		out = append(out, offset...)
 	}
-	if flags&(passive|explicit) != 0 {
+	if flags&(elementPassive|elementExplicit) != 0 {
 		out = append(out, r.byte()) // element kind or reference type
 	}
 	count := r.uint()
@@ -357,7 +370,7 @@ func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
 		if r.err != nil {
 			return nil, r.err
 		}
-		if flags&expressions == 0 {
+		if flags&elementExpressions == 0 {
 			out = appendUint(out, w.shift(r.uint()))
 			continue
 		}
@@ -400,6 +413,7 @@ func (w *rewriter) code() error {
 		return err
 	}
 	w.findLight(codes)
+	w.result.Functions = len(codes)
 	section := appendUint(make([]byte, 0, len(body)+len(body)/2), uint64(len(codes)))
 	w.counting = w.pay(nil, 1)
 	var function []byte
@@ -409,6 +423,9 @@ func (w *rewriter) code() error {
 		}
 		section = appendUint(section, uint64(len(function)))
 		section = append(section, function...)
+		if err := within("bytes of code with the counting of its steps", uint64(len(section)), uint64(maxGrowth*len(body)+growthSlack)); err != nil {
+			return err
+		}
 	}
 	w.sections[sectionCode] = section
 	return nil
@@ -429,16 +446,18 @@ func functions(section []byte) ([][]byte, error) {
 
 // function rewrites one function. n is its number among those that are not imported.
 func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
-	if err := skipLocals(r); err != nil {
+	locals, err := skipLocals(r)
+	if err != nil {
 		return nil, err
 	}
+	w.result.Operations += locals
 	out = append(out, r.data[:r.pos]...)
 	switch {
 	case leads(*r):
 		w.straight = straighten(w.straight[:0], reader{data: r.rest()})
 		r = &reader{data: w.straight}
 	case w.light[n] == 0:
-		out = append(out, w.counting...)
+		out = w.count(out)
 	}
 	p := &path{labels: w.labels[:0]}
 	for r.err == nil && !r.done() {
@@ -446,18 +465,21 @@ func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
 		op := immediates.byte()
 		cost := w.cost(op, immediates)
 		if p.length+cost > maxPath {
-			out = append(out, w.counting...)
+			out = w.count(out)
 			p.restart()
 		}
 		p.length += cost
 		p.pass(op, immediates)
-		var err error
+		w.result.Operations++
+		if op == opBrTable {
+			w.result.Operations += int(immediates.uint())
+		}
 		if out, err = w.instruction(out, r); err != nil {
 			return nil, err
 		}
 		switch {
 		case op == opLoop:
-			out = append(out, w.counting...)
+			out = w.count(out)
 			p.restart()
 		case op == opMemoryGrow:
 			p.restart()
@@ -469,15 +491,26 @@ func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
 	return out, r.err
 }
 
+// count appends what counts one step.
+func (w *rewriter) count(out []byte) []byte {
+	w.result.Operations += insertedOperations
+	return append(out, w.counting...)
+}
+
+// insertedOperations is how many operations an interpreter makes of what pay or charge appends, at most.
+const insertedOperations = 16
+
 // pay appends: fuel -= steps; if fuel < 0 { spent() }. It leaves the stack as it was.
 func (w *rewriter) pay(out []byte, steps int64) []byte {
 	out = appendUint(append(out, opGlobalGet), w.fuel)
+	w.result.Operations += insertedOperations
 	return w.subtract(appendInt(append(out, opI64Const), steps))
 }
 
 // charge appends: fuel -= n >> shift; if fuel < 0 { spent() }, where n is on top of the stack and stays there.
 func (w *rewriter) charge(out []byte, shift int64) []byte {
 	operand := w.fuel + 1
+	w.result.Operations += insertedOperations
 	out = appendUint(append(out, opGlobalSet), operand)
 	out = appendUint(append(out, opGlobalGet), w.fuel)
 	out = appendUint(append(out, opGlobalGet), operand)

@@ -1,0 +1,121 @@
+package compile
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tetratelabs/wazero"
+)
+
+var errOutput = errors.New("the compiler left something else than code")
+
+// take checks what the child left in temp and moves it into the cache at dir. The machine code itself cannot be checked: that it keeps the
+// guest in its box is the compiler's work. But the child can neither make this process crash or take much memory, nor leave code under the
+// name of another module.
+func take(ctx context.Context, temp, dir string, module []byte, functions int, largest int64) (string, error) {
+	file, err := only(temp)
+	if err != nil {
+		return "", err
+	}
+	if err := checkFile(file, functions, largest); err != nil {
+		return "", fmt.Errorf("%w: %w", errOutput, err)
+	}
+	// wazero alone knows the name under which it looks for a module's code.
+	cache, err := wazero.NewCompilationCacheWithDir(temp)
+	if err != nil {
+		return "", err
+	}
+	runtime := wazero.NewRuntimeWithConfig(ctx, Config(cache))
+	_, err = Load(ctx, runtime, module)
+	if err = errors.Join(err, runtime.Close(ctx), cache.Close(ctx)); err != nil {
+		return "", fmt.Errorf("%w: %w", errOutput, err)
+	}
+	folder := filepath.Join(dir, filepath.Base(filepath.Dir(file)))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, filepath.Base(file))
+	return path, os.Rename(file, path)
+}
+
+// only returns the one file below dir, which is in the one directory there.
+func only(dir string) (string, error) {
+	for depth := range 2 {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return "", err
+		}
+		if len(entries) != 1 || depth == 0 && !entries[0].IsDir() || depth == 1 && !entries[0].Type().IsRegular() {
+			return "", errOutput
+		}
+		dir = filepath.Join(dir, entries[0].Name())
+	}
+	return dir, nil
+}
+
+// checkFile checks the form of a file of wazero's cache: a magic word, the version, the offsets of the functions in the code, the code, its
+// checksum, and that there is neither a map of source positions nor a table of exception handlers.
+func checkFile(path string, functions int, largest int64) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > largest {
+		return fmt.Errorf("it has %d bytes", info.Size())
+	}
+	r := bufio.NewReader(file)
+	const magic = "WAZEVO"
+	header := make([]byte, len(magic)+1)
+	if _, err := io.ReadFull(r, header); err != nil || string(header[:len(magic)]) != magic {
+		return errors.New("it does not begin as code does")
+	}
+	version := int64(header[len(magic)])
+	if _, err := r.Discard(int(version)); err != nil {
+		return err
+	}
+	number := func(size int) uint64 {
+		var bytes [8]byte
+		if _, readErr := io.ReadFull(r, bytes[:size]); readErr != nil {
+			err = errors.Join(err, readErr)
+		}
+		return binary.LittleEndian.Uint64(bytes[:])
+	}
+	if count := number(4); count != uint64(functions) {
+		return fmt.Errorf("it has the code of %d functions instead of %d", count, functions)
+	}
+	last := uint64(0)
+	for range functions {
+		offset := number(8)
+		if offset < last || err != nil {
+			return errors.New("its functions are out of order")
+		}
+		last = offset
+	}
+	const checksum, noMap, noHandlers = 4, 1, 4
+	code := number(8)
+	rest := info.Size() - int64(len(header)) - version - 4 - 8*int64(functions) - 8 - checksum - noMap - noHandlers
+	switch {
+	case err != nil:
+		return err
+	case rest < 0 || code != uint64(rest) || functions > 0 && last >= code:
+		return errors.New("its parts do not add up")
+	}
+	if _, err := r.Discard(int(code) + checksum); err != nil {
+		return err
+	}
+	if number(noMap) != 0 || number(noHandlers) != 0 || err != nil {
+		return errors.New("it has more than code")
+	}
+	return nil
+}
