@@ -1,6 +1,10 @@
 package sandbox
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+
+	"github.com/hako-run/hako/host/sandbox/compile"
+)
 
 // Decode, DecodeImage and Written are for tests.
 var (
@@ -49,3 +53,6 @@ func (e *Engine) HoldCompiler() (release func()) {
 	e.cache.turn <- struct{}{}
 	return func() { <-e.cache.turn }
 }
+
+// LimitCompiler bounds what compiling a module may take.
+func (e *Engine) LimitCompiler(limits compile.Limits) { e.cache.compiler.Limits = limits }

@@ -39,7 +39,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("it has %d %s, and hako runs modules with at most %d: no compiler makes such code for a plugin", e.Count, e.What, e.Limit)
+	return fmt.Sprintf("it has %d %s, and hako runs modules with at most %d: compilers stay far below, so split up what yours made", e.Count, e.What, e.Limit)
 }
 
 func within(what string, count, limit uint64) error {

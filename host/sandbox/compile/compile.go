@@ -179,7 +179,7 @@ func verdict(state *os.ProcessState, limits Limits, largest int64, report string
 		return memory
 	case code == exitSystem:
 		return fmt.Errorf("the compiler failed: %s", report)
-	case used >= limits.CPU:
+	case used >= limits.CPU*9/10: // the kernel counts by its own clock
 		return &LimitError{fmt.Sprintf("it took more than %v of processor time", limits.CPU)}
 	case signalled(state, syscall.SIGKILL):
 		return &LimitError{"the kernel killed it, as a rule for want of memory"}

@@ -1,0 +1,33 @@
+package sandbox_test
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// memoryPeaks is how much memory this process has had at once, and how much one of its children, in bytes.
+func memoryPeaks(t *testing.T) (self, child int64) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := highWater.FindSubmatch(status)
+	if match == nil {
+		t.Fatal("the kernel does not tell")
+	}
+	self, err = strconv.ParseInt(string(match[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return self << 10, usage.Maxrss << 10
+}
