@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hako-run/hako/host/broker"
 	httpbroker "github.com/hako-run/hako/host/broker/http"
@@ -72,7 +71,7 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	if m.Memory == nil {
 		return nil, errors.New("the module has no memory")
 	}
-	if err := a.checkImports(m.Imports); err != nil {
+	if err := m.CheckImports(manifest.Permissions{}); err != nil {
 		return nil, err
 	}
 	a.config, err = configTexts(o.Config)
@@ -109,22 +108,6 @@ func exports(m *manifest.Module) (map[string]bool, error) {
 			"it is made for Extism, but not as a plugin with tools")
 	}
 	return found, nil
-}
-
-func (a *Adapter) checkImports(imports []manifest.Import) error {
-	offered := map[string]bool{}
-	for _, module := range a.modules() {
-		for _, function := range module.Functions {
-			offered[module.Name+" "+function.Name] = true
-		}
-	}
-	var errs []error
-	for _, i := range imports {
-		if strings.HasPrefix(i.Module, "extism:") && !offered[i.Module+" "+i.Name] {
-			errs = append(errs, fmt.Errorf("the module imports the host function %q from %q, which hako does not offer", i.Name, i.Module))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (a *Adapter) modules() []broker.Module {

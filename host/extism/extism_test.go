@@ -269,7 +269,7 @@ func TestNew(t *testing.T) {
 		"no memory":             {manifest.Module{Exports: exports("describe", "call")}, "no memory"},
 		"unknown host function": {manifest.Module{Exports: exports("describe", "call"), Memory: memory,
 			Imports: []manifest.Import{{Module: "extism:host/user", Name: "get_keyring_secret"}, {Module: "extism:host/env", Name: "alloc"}}},
-			`the module imports the host function "get_keyring_secret" from "extism:host/user"`},
+			`unknown function "get_keyring_secret"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

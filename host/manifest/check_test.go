@@ -35,7 +35,7 @@ permissions:
     - {mount: notes, access: read-only, reason: {en: To read notes., ja: ノートを読むため。}}
 `
 
-var notesModule = plugin([][]byte{imported("hako:core/1", "take", 0, 0), imported("hako:http/1", "request", 0, 0)})
+var notesModule = plugin([][]byte{imported("hako:core/1", "take", 0, 2), imported("hako:http/1", "request", 0, 3)})
 
 func check(t *testing.T, wasm []byte, yaml string, handlers *abi.Handlers) []string {
 	t.Helper()
@@ -56,7 +56,7 @@ func check(t *testing.T, wasm []byte, yaml string, handlers *abi.Handlers) []str
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	core := plugin([][]byte{imported("hako:core/1", "take", 0, 0)})
+	core := plugin([][]byte{imported("hako:core/1", "take", 0, 2)})
 	for _, c := range []struct {
 		name, old, new string
 		wasm           []byte

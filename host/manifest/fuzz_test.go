@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add(plugin([][]byte{imported("hako:core/1", "take", 0, 0)}, custom(abi.ManifestSection, minimal)))
+	f.Add(plugin([][]byte{imported("hako:core/1", "take", 0, 2)}, custom(abi.ManifestSection, minimal)))
 	f.Add(wasm(section(2, imported("env", "table", 1, 0x70, 1, 2, 9), imported("env", "global", 3, 0x7F, 0))))
 	f.Add([]byte("(module)"))
 	f.Fuzz(func(t *testing.T, data []byte) {

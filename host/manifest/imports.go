@@ -11,7 +11,11 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-const wasiModule = "wasi_snapshot_preview1"
+const (
+	wasiModule = "wasi_snapshot_preview1"
+	extismEnv  = "extism:host/env"
+	extismUser = "extism:host/user"
+)
 
 // importModule ties an import module to the permission that links it.
 type importModule struct {
@@ -30,10 +34,10 @@ var importModules = []importModule{
 }
 
 // extismModules are those of the Extism ABI. All its guests get the same functions; without a permission they refuse.
-var extismModules = []importModule{{module: wasiModule}, {module: "extism:host/env"}, {module: "extism:host/user"}}
+var extismModules = []importModule{{module: wasiModule}, {module: extismEnv}, {module: extismUser}}
 
-// CheckImports checks that the module imports nothing but functions of the modules that permissions link. All imports that are
-// not so are in the error.
+// CheckImports checks that the module imports nothing but functions of the modules that permissions link, with their types. All imports
+// that are not so are in the error.
 func (m *Module) CheckImports(p Permissions) error {
 	allowed := importModules
 	if m.IsExtism() {
@@ -61,7 +65,7 @@ func checkImport(i Import, p Permissions, allowed []importModule) error {
 			return fmt.Errorf("the module imports %q, but the manifest does not ask for the permission %q that links it: add it under permissions, or remove what uses it",
 				i.Module, known.permission)
 		}
-		return nil
+		return checkFunction(i)
 	}
 	return unknownImport(i, allowed)
 }
@@ -83,7 +87,7 @@ func unknownImport(i Import, allowed []importModule) error {
 	switch i.Module {
 	case "env", "gojs", "wbg":
 		text += "; build for WASI preview 1 (wasip1), not for a browser"
-	case "extism:host/env", "extism:host/user":
+	case extismEnv, extismUser:
 		text += "; it is made for Extism"
 	}
 	return errors.New(text)

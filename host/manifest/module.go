@@ -33,6 +33,8 @@ type Module struct {
 type Import struct {
 	Module, Name string
 	Kind         Kind
+	// Type is the function's type. Nil for other kinds.
+	Type *FuncType
 }
 
 // Export is one export of a module.

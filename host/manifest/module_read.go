@@ -130,10 +130,15 @@ func (r *moduleSection) importEntry() error {
 	if err != nil {
 		return err
 	}
-	r.m.module.Imports = append(r.m.module.Imports, Import{module, name, Kind(kind)})
+	r.m.module.Imports = append(r.m.module.Imports, Import{Module: module, Name: name, Kind: Kind(kind)})
 	switch Kind(kind) {
 	case KindFunc:
-		return r.function()
+		if err := r.function(); err != nil {
+			return err
+		}
+		t := r.m.types[r.m.functions[len(r.m.functions)-1]]
+		r.m.module.Imports[len(r.m.module.Imports)-1].Type = &t
+		return nil
 	case KindTable:
 		return r.table()
 	case KindMemory:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,8 +42,8 @@ func imported(module, name string, rest ...byte) []byte {
 }
 
 var (
-	// types are () -> () and (i32) -> i32.
-	types  = section(1, []byte{0x60, 0, 0}, []byte{0x60, 1, 0x7F, 1, 0x7F})
+	// types are () -> (), (i32) -> i32, (i32) -> (), (i32, i32, i32, i32) -> i32 and (i64) -> i64.
+	types  = section(1, []byte{0x60, 0, 0}, []byte{0x60, 1, 0x7F, 1, 0x7F}, []byte{0x60, 1, 0x7F, 0}, []byte{0x60, 4, 0x7F, 0x7F, 0x7F, 0x7F, 1, 0x7F}, []byte{0x60, 1, 0x7E, 1, 0x7E})
 	memory = section(5, []byte{0, 2})
 )
 
@@ -64,15 +65,19 @@ func plugin(imports [][]byte, customs ...[]byte) []byte {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	m, err := manifest.Read(plugin([][]byte{
-		imported("hako:core/1", "take", 0, 0),
+		imported("hako:core/1", "take", 0, 2),
 		imported("wasi_snapshot_preview1", "fd_write", 0, 1),
 	}, custom("name", "x"), custom(abi.ManifestSection, minimal), custom(abi.RecordingsSection, "[]")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantImports := []manifest.Import{{"hako:core/1", "take", manifest.KindFunc}, {"wasi_snapshot_preview1", "fd_write", manifest.KindFunc}}
-	if !slices.Equal(m.Imports, wantImports) {
-		t.Errorf("imports: %v", m.Imports)
+	var imports []string
+	for _, i := range m.Imports {
+		imports = append(imports, fmt.Sprint(i.Module, " ", i.Name, " ", i.Kind, " ", i.Type))
+	}
+	want := []string{"hako:core/1 take func (i32) -> ()", "wasi_snapshot_preview1 fd_write func (i32) -> (i32)"}
+	if !slices.Equal(imports, want) {
+		t.Errorf("imports: %q", imports)
 	}
 	var exports []string
 	for _, e := range m.Exports {
@@ -323,9 +328,9 @@ func TestCheckImports(t *testing.T) {
 		permissions manifest.Permissions
 		want        string
 	}{
-		{"core and WASI", [][]byte{imported("hako:core/1", "take", 0, 0), imported("wasi_snapshot_preview1", "fd_read", 0, 0)}, manifest.Permissions{}, ""},
-		{"http with permission", [][]byte{imported("hako:http/1", "request", 0, 0)}, http, ""},
-		{"http without permission", [][]byte{imported("hako:http/1", "request", 0, 0), imported("hako:http/1", "read", 0, 0)}, manifest.Permissions{},
+		{"core and WASI", [][]byte{imported("hako:core/1", "take", 0, 2), imported("wasi_snapshot_preview1", "fd_read", 0, 3)}, manifest.Permissions{}, ""},
+		{"http with permission", [][]byte{imported("hako:http/1", "request", 0, 3)}, http, ""},
+		{"http without permission", [][]byte{imported("hako:http/1", "request", 0, 3), imported("hako:http/1", "read", 0, 0)}, manifest.Permissions{},
 			`the module imports "hako:http/1", but the manifest does not ask for the permission "http" that links it: add it under permissions, or remove what uses it`},
 		{"future version", [][]byte{imported("hako:http/2", "request", 0, 0)}, http, `imports version "2" of "hako:http", and this host has version 1`},
 		{"unknown hako module", [][]byte{imported("hako:gpio/1", "set", 0, 0)}, http, `unknown import module "hako:gpio/1": known are hako:core/1, hako:exec/1, hako:http/1, hako:sql/1, wasi_snapshot_preview1`},

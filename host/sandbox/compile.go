@@ -233,7 +233,7 @@ func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, module wazero
 	if err := linkMeter(ctx, runtime); err != nil {
 		return fmt.Errorf("link the meter: %w", err)
 	}
-	for _, imports := range append(p.spec.Modules, coreModule) {
+	for _, imports := range append(p.spec.Modules, CoreModule) {
 		if err := instantiate(ctx, runtime, imports); err != nil {
 			return fmt.Errorf("link %s: %w", imports.Name, err)
 		}

@@ -58,8 +58,8 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 
 var i32 = broker.I32
 
-// coreModule is hako:core/1 of docs/abi.md.
-var coreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Function{
+// CoreModule is hako:core/1 of docs/abi.md, which every guest may import.
+var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Function{
 	{Name: "take", Params: []broker.Type{broker.I32}, Do: func(_ context.Context, c *broker.Call, p []uint64) uint64 {
 		c.Put("take", p[0], c.Take())
 		return 0
