@@ -48,11 +48,16 @@ type Engine struct {
 	started time.Time
 	epoch   int64
 	budget  budget
+	// closeGrace is how long the Close of a plugin waits for the compiler.
+	closeGrace time.Duration
 
 	// mu guards plugins.
 	mu      sync.Mutex
 	plugins map[*Plugin]struct{}
 }
+
+// compileGrace is enough for the code of an ordinary plugin, so that the next process finds it in the cache.
+const compileGrace = 10 * time.Second
 
 // defaultBudget is the memory of all plugins, in bytes.
 const defaultBudget = 2 << 30
@@ -65,7 +70,7 @@ func New(options *Options) (*Engine, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	e := &Engine{logger: options.Logger, redact: options.Redact, started: time.Now(), plugins: map[*Plugin]struct{}{}}
+	e := &Engine{logger: options.Logger, redact: options.Redact, started: time.Now(), plugins: map[*Plugin]struct{}{}, closeGrace: compileGrace}
 	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
 	e.epoch = e.started.UnixNano()
 	if e.logger == nil {

@@ -56,3 +56,6 @@ func (e *Engine) HoldCompiler() (release func()) {
 
 // LimitCompiler bounds what compiling a module may take.
 func (e *Engine) LimitCompiler(limits compile.Limits) { e.cache.compiler.Limits = limits }
+
+// HurryClose has Close of the engine's plugins wait for no compiler.
+func (e *Engine) HurryClose() { e.closeGrace = 0 }

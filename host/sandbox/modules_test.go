@@ -138,3 +138,110 @@ func serveBomb(t *testing.T, dir string, wasm []byte) (report bombReport) {
 	report.Called = fmt.Sprint(err)
 	return report
 }
+
+// hosted loads a plugin into an engine of its own, as another process with the same cache would.
+func hosted(t *testing.T, dir string, spec sandbox.Spec) (*sandbox.Engine, *sandbox.Plugin) {
+	t.Helper()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Name, spec.Limits.Time = "guest", patience
+	plugin := engine.Load(spec)
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return engine, plugin
+}
+
+// TestHostileModuleIsRemembered holds that what was too much for the compiler once is not compiled by the next process, until its note is
+// removed, and that a plugin with state, which waits for the compiler, is served all the same.
+func TestHostileModuleIsRemembered(t *testing.T) {
+	t.Parallel()
+	wasm := guesttest.Bombs()["1,000 nested loops with 2,000 locals"]()
+	for _, state := range []manifest.State{manifest.StateCall, manifest.StateSession} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			spec := sandbox.Spec{Wasm: func() ([]byte, error) { return wasm, nil }, State: state}
+			engine, plugin := hosted(t, dir, spec)
+			engine.LimitCompiler(bombLimits)
+			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Load().Interpreted {
+				t.Fatalf("%v, %+v", err, plugin.Load())
+			}
+			engine, plugin = hosted(t, dir, spec)
+			release := engine.HoldCompiler()
+			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Load().Interpreted {
+				t.Errorf("another process: %v, %+v", err, plugin.Load())
+			}
+			release()
+			notes, err := filepath.Glob(filepath.Join(dir, "images", "*.refused"))
+			if err != nil || len(notes) != 1 {
+				t.Fatalf("%v, %v", notes, err)
+			}
+			if err := os.Remove(notes[0]); err != nil {
+				t.Fatal(err)
+			}
+			engine, plugin = hosted(t, dir, spec)
+			release = engine.HoldCompiler()
+			defer release()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if err := plugin.Prepare(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("without the note: %v", err)
+			}
+			engine.HurryClose()
+		})
+	}
+}
+
+// TestHostileCache damages, removes and withholds the cache, for which no plugin is the worse but slower.
+func TestHostileCache(t *testing.T) {
+	t.Parallel()
+	code := func(dir string) string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		return files[0]
+	}
+	for name, harm := range map[string]func(dir string) error{
+		"code cut off": func(dir string) error { return os.Truncate(code(dir), 1000) },
+		"code emptied": func(dir string) error { return os.Truncate(code(dir), 0) },
+		"code removed": func(dir string) error { return os.Remove(code(dir)) },
+		"nonsense for code": func(dir string) error {
+			return os.WriteFile(code(dir), []byte("nonsense that is as long as a header"), 0o600)
+		},
+		"all of wazero's gone": func(dir string) error { return os.RemoveAll(filepath.Dir(code(dir))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			_, plugin := hosted(t, dir, sandbox.Spec{Wasm: small(t)})
+			if err := plugin.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, plugin = hosted(t, dir, sandbox.Spec{Wasm: small(t)})
+			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || plugin.Load().Interpreted {
+				t.Errorf("%v, %+v", err, plugin.Load())
+			}
+		})
+	}
+	t.Run("no place", func(t *testing.T) {
+		t.Parallel()
+		dir := filepath.Join(t.TempDir(), "cache")
+		_, plugin := hosted(t, dir, sandbox.Spec{Wasm: small(t)})
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Load().Interpreted {
+			t.Errorf("%v, %+v", err, plugin.Load())
+		}
+	})
+}

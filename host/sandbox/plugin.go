@@ -70,9 +70,6 @@ func (p *Plugin) begin() error {
 	return nil
 }
 
-// closeGrace is how long Close waits for the compiler, so that what it has begun is there for the next process.
-const closeGrace = 10 * time.Second
-
 // Close waits for the calls in flight, and for some seconds for the compiler, and frees the compiled code. Calls that come later get
 // ErrClosed. It may be called twice.
 func (p *Plugin) Close() error {
@@ -81,7 +78,7 @@ func (p *Plugin) Close() error {
 	p.closing.Unlock()
 	p.calls.Wait()
 	p.engine.remove(p)
-	grace := time.AfterFunc(closeGrace, p.end)
+	grace := time.AfterFunc(p.engine.closeGrace, p.end)
 	p.background.Wait()
 	grace.Stop()
 	p.end()
