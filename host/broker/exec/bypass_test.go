@@ -38,8 +38,8 @@ type mode struct {
 	outcomes              []string
 }
 
-// TestHostileCommandLines runs the lines of testdata/bypass.txt through guest, broker, rules and kernel; nothing of what they want may
-// happen. With -hako.table also with the rules alone, and with the kernel alone.
+// TestHostileCommandLines runs the lines of testdata/bypass.txt through guest, broker, rules and kernel; nothing of
+// what they want may happen. With -hako.table also with the rules alone, and with the kernel alone.
 func TestHostileCommandLines(t *testing.T) {
 	t.Parallel()
 	needsKernel(t)
@@ -150,7 +150,8 @@ func newTrial(t *testing.T, m *mode) *trial {
 	return b
 }
 
-// makePattern fills the workspace that every line finds: a file, a git repository if there is git, archives with bad names.
+// makePattern fills the workspace that every line finds: a file, a git repository if there is git, archives with bad
+// names.
 func (b *trial) makePattern() {
 	must(b.t, os.MkdirAll(b.pattern, 0o755))
 	must(b.t, os.WriteFile(filepath.Join(b.pattern, "a.txt"), []byte("a\nb\n"), 0o644))

@@ -97,8 +97,8 @@ func ended(at place, name string, err error) error {
 	return &statusError{Exit{Code: exit.ExitCode()}}
 }
 
-// Program returns the file that a program's name or path means, if it is granted. A relative path is relative to dir. The error says
-// that it is not.
+// Program returns the file that a program's name or path means, if it is granted. A relative path is relative to dir.
+// The error says that it is not.
 func (s *Spec) Program(dir, name string) (string, error) {
 	if !strings.Contains(name, "/") {
 		for _, program := range s.Programs {
@@ -173,7 +173,8 @@ func (w *watcher) permit(dir, path string, argv []string) error {
 // maxUnjudged bounds the programs that an Exit names.
 const maxUnjudged = 32
 
-// byFile judges a program also by the name of its file, which a link may have given another one, and returns the stricter verdict.
+// byFile judges a program also by the name of its file, which a link may have given another one, and returns the
+// stricter verdict.
 func (w *watcher) byFile(verdict *judge.Verdict, path string, argv []string) (*judge.Verdict, error) {
 	named := filepath.Base(path)
 	if named == filepath.Base(argv[0]) || judge.IsMultiCall(named) {

@@ -17,7 +17,8 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 )
 
-// Main does the child's work and does not return, if this process is one. A program that calls Run calls it first of all.
+// Main does the child's work and does not return, if this process is one. A program that calls Run calls it first of
+// all.
 func Main() {
 	ready.Store(true)
 	if len(os.Args) != 1 {
@@ -109,7 +110,8 @@ func readOrder(file *os.File) (*order, error) {
 
 // watch runs the command and says how it ended.
 func watch() int {
-	// The command may signal its own processes. In a namespace of its own this one is safe from all signals that it ignores.
+	// The command may signal its own processes. In a namespace of its own this one is safe from all signals that it
+	// ignores.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
 	control := os.NewFile(controlFD, "control")
 	w := &watcher{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}

@@ -53,6 +53,8 @@ var defaults = []Rule{
 		Reason: "can start other programs from within"},
 
 	{Name: "programs that start others", Action: Ask, Programs: []string{"openssl", "pax", "cpio", "nmap", "tcpdump", "pdflatex", "latex*", "gcc*", "g++*", "cc", "c++", "clang*", "ld", "as", "gpg*",
-		"ssh-keygen", "rpmbuild", "dpkg-buildpackage", "hg", "svn", "aria2c", "parallel", "coreutils", "patch", "run-parts", "entr"},
+		"ssh-keygen", "rpmbuild", "dpkg-buildpackage", "hg", "svn", "aria2c", "parallel", "coreutils", "patch", "run-parts", "entr", "ssh-agent",
+		"dbus-*", "xvfb-run", "unbuffer", "valgrind", "numactl", "rlwrap", "proxychains*", "prlimit", "faketime", "fakeroot", "firejail", "setarch", "linux32", "linux64",
+		"eatmydata", "chpst", "softlimit", "daemonize", "start-stop-daemon"},
 		Reason: "can load code or start other programs, by options and files that rules cannot see into"},
 }

@@ -1,14 +1,14 @@
 // Package judge says what a command line would start, and holds each of those commands against rules.
 //
-// A line is taken apart with a shell's grammar, and what programs start on behalf of others (sh -c, env, xargs, find -exec, sudo, ...) is
-// found too. Nothing runs here. What is only known once the line runs ("$program", $(...)) is reported as such, so that whoever
-// runs it can have the final arguments judged with Argv.
+// A line is taken apart with a shell's grammar, and what programs start on behalf of others (sh -c, env, xargs, find
+// -exec, sudo, ...) is found too. Nothing runs here. What is only known once the line runs ("$program", $(...)) is
+// reported as such, so that whoever runs it can have the final arguments judged with Argv.
 //
-// The options of common programs are read as the programs do (table.go), so that a rule about "--force" meets "-f" and "--forc", and what can start other
-// programs is asked about. Only what is known to be harmless is let through.
+// The options of common programs are read as the programs do (table.go), so that a rule about "--force" meets "-f" and
+// "--forc", and what can start other programs is asked about. Only what is known to be harmless is let through.
 //
-// Rules are a fence and not a wall: a program that may run can do whatever the sandbox around it allows. They say what people mean to
-// permit; the kernel holds what must not happen.
+// Rules are a fence and not a wall: a program that may run can do whatever the sandbox around it allows. They say what
+// people mean to permit; the kernel holds what must not happen.
 package judge
 
 import (
@@ -39,7 +39,8 @@ type Command struct {
 	Argv []string
 	// Open says that there will be more arguments, which nobody can tell beforehand.
 	Open bool
-	// Later says that the line's shell will add arguments, which it knows when the command starts: to be judged with Argv then.
+	// Later says that the line's shell will add arguments, which it knows when the command starts: to be judged with
+	// Argv then.
 	Later bool
 	// Via are the programs that start it, outermost first. Empty for one that the line itself starts.
 	Via []string
@@ -67,18 +68,21 @@ type Verdict struct {
 	Rule string
 	// Reason says what the rule is about.
 	Reason string
-	// Command is the one that it decided on; of several the first, if possible one that is fully known. Nil if no command starts, or if the line as a whole was refused.
+	// Command is the one that it decided on; of several the first, if possible one that is fully known. Nil if no
+	// command starts, or if the line as a whole was refused.
 	Command *Command
-	// Commands are all that would start, in the order of the line, commands within commands after those that start them.
+	// Commands are all that would start, in the order of the line, commands within commands after those that start
+	// them.
 	Commands []Command
 	// Functions are the names that the line gives to functions of its own.
 	Functions []string
-	// Deferred says that the line's shell will start more than Commands names, or with more arguments: to be judged with Argv then.
+	// Deferred says that the line's shell will start more than Commands names, or with more arguments: to be judged
+	// with Argv then.
 	Deferred bool
 	// Opaque says that other programs would start what nobody can tell beforehand. Action is then at least Ask.
 	Opaque bool
-	// Unjudged names the programs that no rule decided on and whose options this package does not know. What they do is held by the sandbox
-	// alone.
+	// Unjudged names the programs that no rule decided on and whose options this package does not know. What they do
+	// is held by the sandbox alone.
 	Unjudged []string
 }
 
@@ -98,9 +102,10 @@ type Judge struct {
 	named []string
 }
 
-// New returns a Judge for rules, of which the first that matches a command decides. The defaults come after them. A command that none
-// matches is allowed if this package knows the program, and that its arguments make it start no others and load no code. Other programs are allowed
-// if their names are among named, those that were granted by name; if not, a person is asked. The error names the rule that is wrong.
+// New returns a Judge for rules, of which the first that matches a command decides. The defaults come after them. A
+// command that none matches is allowed if this package knows the program, and that its arguments make it start no
+// others and load no code. Other programs are allowed if their names are among named, those that were granted by name;
+// if not, a person is asked. The error names the rule that is wrong.
 func New(rules []Rule, named []string) (*Judge, error) {
 	j := &Judge{rules: append(append([]Rule(nil), rules...), Defaults()...), named: named}
 	for i := range j.rules {
@@ -177,8 +182,10 @@ func (j *Judge) command(c *Command, functions []string) decision {
 	case slices.Contains(j.named, name):
 		return decision{unjudged: true}
 	}
-	return decision{action: Ask, rule: RuleUnknown, unjudged: true,
-		reason: fmt.Sprintf("hako does not know what %s starts, and it was granted as one of all programs, not by its name: only the sandbox holds it", quoted(name))}
+	return decision{
+		action: Ask, rule: RuleUnknown, unjudged: true, reason: fmt.Sprintf("hako does not know what %s starts, "+
+			"and it was granted as one of all programs, not by its name: only the sandbox holds it", quoted(name)),
+	}
 }
 
 // options decides by the options and arguments of a program that this package knows.
@@ -188,7 +195,8 @@ func (c *Command) options() decision {
 	case len(c.args.doubts) > 0:
 		return decision{action: Ask, rule: rule, reason: c.args.doubts[0].text}
 	case c.Open && c.args.risky() && !c.args.closed:
-		return decision{action: Ask, rule: rule, reason: `it gets arguments that are not known beforehand, and some of its options start other programs: "--" before them helps`}
+		return decision{action: Ask, rule: rule, reason: "it gets arguments that are not known beforehand, " +
+			`and some of its options start other programs: "--" before them helps`}
 	}
 	return decision{}
 }
@@ -203,7 +211,8 @@ func baseName(program string) string {
 	return strings.TrimSuffix(name, ".exe")
 }
 
-// IsMultiCall reports whether the program with that name is many in one file, and does what the name it is called by says.
+// IsMultiCall reports whether the program with that name is many in one file, and does what the name it is called by
+// says.
 func IsMultiCall(name string) bool {
 	return slices.Contains([]string{"busybox", "toybox", "coreutils"}, name)
 }

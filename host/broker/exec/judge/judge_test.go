@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestHostileCommandRules holds the outcome of each line in testdata/lines.txt that is not plainly allowed. Those that try to get around the
-// rules come out as strict as what they hide, or are left to the judgement of the final arguments.
+// TestHostileCommandRules holds the outcome of each line in testdata/lines.txt that is not plainly allowed. Those that
+// try to get around the rules come out as strict as what they hide, or are left to the judgement of the final
+// arguments.
 func TestHostileCommandRules(t *testing.T) {
 	t.Parallel()
 	testLines(t, func(c lineCase) bool { return c.want != Allow.String() })
@@ -295,8 +296,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// FuzzOptions: whatever the arguments are, they are read without a fault, and options that were understood mean the same when they are
-// written out in full.
+// FuzzOptions: whatever the arguments are, they are read without a fault, and options that were understood mean the
+// same when they are written out in full.
 func FuzzOptions(f *testing.F) {
 	var names []string
 	for name := range table {
@@ -348,7 +349,8 @@ func spellOut(list []given) (words []string) {
 	return words
 }
 
-// FuzzLine: whatever the line is, it is judged or refused, and a line that is hidden in another one is judged at least as strictly.
+// FuzzLine: whatever the line is, it is judged or refused, and a line that is hidden in another one is judged at least
+// as strictly.
 func FuzzLine(f *testing.F) {
 	for _, line := range []string{`rm -rf /`, `a=$(b) c | d > e`, "cat <<E\n$(x)\nE", `{a,b}{1..3}`, `find . -exec sh -c 'x "$1"' _ {} \;`, `$'\x72m'`, `env -S"a b" c`, "()0"} {
 		f.Add(line)

@@ -270,7 +270,8 @@ func (r *reading) oldStyle(letters string, rest []string) []string {
 	return rest
 }
 
-// long reads "--name" or "--name=value". Programs that use getopt take any beginning of a name that only one option has.
+// long reads "--name" or "--name=value". Programs that use getopt take any beginning of a name that only one option
+// has.
 func (r *reading) long(word string, rest []string) []string {
 	name, value, has := strings.Cut(word[2:], "=")
 	o := r.named(name)
@@ -387,7 +388,8 @@ func (r *reading) spellings() (list []string) {
 	return list
 }
 
-// splitWords takes apart what stands for several arguments, if it has nothing but words and plain quotes: programs have escapes of their own.
+// splitWords takes apart what stands for several arguments, if it has nothing but words and plain quotes: programs
+// have escapes of their own.
 func splitWords(text string) ([]string, bool) {
 	if strings.ContainsAny(text, "\\$#`;&|<>()*?[]{}~!\n") {
 		return strings.Fields(text), false

@@ -12,14 +12,15 @@ import (
 type Rule struct {
 	Name   string
 	Action Action
-	// Programs are names, without directory, one of which must be the program's; "*" stands for any text, "?" for one character. "git push"
-	// is a subcommand. Empty matches all.
+	// Programs are names, without directory, one of which must be the program's; "*" stands for any text, "?" for one
+	// character. "git push" is a subcommand. Empty matches all.
 	Programs []string
-	// Flags must all be among the options. Each lists its spellings, separated by "|": letters, which may stand together after one dash,
-	// and long names: "r|R|recursive".
+	// Flags must all be among the options. Each lists its spellings, separated by "|": letters, which may stand
+	// together after one dash, and long names: "r|R|recursive".
 	Flags []string
-	// Args are patterns, one of which must match an argument, with the same wildcards. Paths are also matched in their shortest form, and
-	// options of programs that this package knows in all of their spellings, with and without their values.
+	// Args are patterns, one of which must match an argument, with the same wildcards. Paths are also matched in their
+	// shortest form, and options of programs that this package knows in all of their spellings, with and without their
+	// values.
 	Args []string
 	// Reason says why, for the model and for whoever is asked.
 	Reason string
@@ -46,8 +47,9 @@ func patterns(globs []string) []*regexp.Regexp {
 	return compiled
 }
 
-// matches reports whether the rule is about c. Arguments that are not known are taken to be those of a rule that restricts. A rule that
-// allows some arguments does not allow others that can start programs, unless it names them too.
+// matches reports whether the rule is about c. Arguments that are not known are taken to be those of a rule that
+// restricts. A rule that allows some arguments does not allow others that can start programs, unless it names them
+// too.
 func (r *Rule) matches(c *Command) bool {
 	names := []string{c.Name()}
 	if c.args != nil {
@@ -86,8 +88,8 @@ func anyMatches(patterns []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(text) })
 }
 
-// hasFlag reports whether one of the spellings of a flag is among the options: those that the program sees, or, if nobody can tell those,
-// what looks like one.
+// hasFlag reports whether one of the spellings of a flag is among the options: those that the program sees, or, if
+// nobody can tell those, what looks like one.
 func (c *Command) hasFlag(names []string) bool {
 	if c.args != nil && !c.args.literal && !c.args.strange {
 		return c.args.has(names...)
@@ -95,8 +97,8 @@ func (c *Command) hasFlag(names []string) bool {
 	return looksLike(c.Argv[1:], names)
 }
 
-// looksLike reports whether one of the spellings of a flag seems to be among the arguments. GNU programs take any beginning of a long
-// name, and options after operands.
+// looksLike reports whether one of the spellings of a flag seems to be among the arguments. GNU programs take any
+// beginning of a long name, and options after operands.
 func looksLike(arguments, spellings []string) bool {
 	for _, argument := range arguments {
 		if argument == "--" {

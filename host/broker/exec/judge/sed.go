@@ -23,8 +23,8 @@ func checkSed(r *reading) {
 	}
 }
 
-// sedStarts says why a script may start programs; "" if it starts none. It reads the language of GNU sed, of which it takes what is
-// common: the rest is for a person.
+// sedStarts says why a script may start programs; "" if it starts none. It reads the language of GNU sed, of which it
+// takes what is common: the rest is for a person.
 func sedStarts(script string) string {
 	s := &sedScript{text: script}
 	for s.skip(" \t\n;"); s.text != ""; s.skip(" \t\n;") {

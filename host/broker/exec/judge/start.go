@@ -92,7 +92,7 @@ func (r *reading) start(c *Command) (inner, error) {
 		}
 	case len(rest) > 0:
 		in.commands = append(in.commands, Command{Argv: rest, Open: c.Open || r.starter.open})
-		r.movable(&in, rest[0])
+		r.movable(&in, rest)
 		if r.starter.joined {
 			in.lines = append(in.lines, strings.Join(rest, " "))
 		}
@@ -108,18 +108,32 @@ func (r *reading) takes(name string) bool {
 	return o != nil && o.value != noValue
 }
 
-// movable notes a program whose file cannot be told from its name when it starts: of a name with a directory, only those of the system
-// are, and what stands for something else is none.
-func (r *reading) movable(in *inner, name string) {
-	replaced := "{}"
-	for _, value := range append(r.values("I"), r.values("i")...) {
-		replaced = value
+// movable notes a program whose file cannot be told from its name when it starts: of a name with a directory, only
+// those of the system are. What xargs puts in the place of something else is known only then, too.
+func (r *reading) movable(in *inner, argv []string) {
+	if r.name == "xargs" && r.has("I", "i") {
+		placeholder := "{}"
+		for _, value := range append(r.values("I"), r.values("i")...) {
+			placeholder = value
+		}
+		in.replaced(r.name, argv, placeholder)
 	}
-	switch {
-	case r.name == "xargs" && strings.Contains(name, replaced):
-		in.cannot("xargs takes the program's name from its input")
-	case strings.Contains(name, "/") && !systemFile(name):
-		in.cannot("%s starts %s, a file that may be another program by then: name a program without its directory", r.name, quoted(name))
+	if strings.Contains(argv[0], "/") && !systemFile(argv[0]) {
+		in.cannot(movableFile, r.name, quoted(argv[0]))
+	}
+}
+
+const movableFile = "%s starts %s, a file that may be another program by then: name a program without its directory"
+
+// replaced notes a command in which a placeholder stands for the program, or for an argument that says what starts in
+// turn.
+func (in *inner) replaced(by string, argv []string, placeholder string) {
+	name := tableName(baseName(argv[0]))
+	p := lookUp(name)
+	holds := func(word string) bool { return strings.Contains(word, placeholder) }
+	startsOthers := p != nil && p.starter != nil || name == "find" || name == "eval"
+	if holds(argv[0]) || startsOthers && slices.ContainsFunc(argv[1:], holds) {
+		in.cannot("%s puts what it finds in the place of %s, which can be a program", by, quoted(placeholder))
 	}
 }
 
@@ -184,11 +198,9 @@ func (in *inner) executed(rest []string, open bool) []string {
 		}
 		return rest
 	}
-	switch name := rest[0]; {
-	case strings.Contains(name, "{}"):
-		in.cannot("find starts the files that it finds")
-	case strings.Contains(name, "/") && !systemFile(name):
-		in.cannot("find starts %s, a file that may be another program by then: name a program without its directory", quoted(name))
+	in.replaced("find", rest[:end], "{}")
+	if name := rest[0]; strings.Contains(name, "/") && !systemFile(name) {
+		in.cannot(movableFile, "find", quoted(name))
 	}
 	in.commands = append(in.commands, Command{Argv: rest[:end:end], Open: true})
 	return rest[min(end+1, len(rest)):]
