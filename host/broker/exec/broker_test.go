@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,6 +118,8 @@ func TestRefusals(t *testing.T) {
 		{"cwd by a link", "ls", "out", []string{`"out" is outside`}},
 		{"cwd is a file", "ls", "a.txt", []string{`"a.txt" is not a directory`}},
 		{"no cwd", "ls", "nothing", []string{`the directory "nothing" is not there`}},
+		{"an option", "env --frob cat a.txt", "", []string{`the rule "unknown commands" wants a person to agree first (env has options that hako cannot read`, "nobody can be asked here"}},
+		{"an ambiguous option", "ls --si=x", "", []string{`ls --si=x: the rule "options of ls" wants a person to agree first (`}},
 		{"nobody to ask", "chmod 600 a.txt", "", []string{`the rule "rights of files" wants a person to agree`, "nobody can be asked here", "commands in the policy file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -177,6 +180,31 @@ func TestAsking(t *testing.T) {
 				t.Errorf("asked %q; %+v", texts, r)
 			}
 		})
+	}
+}
+
+// TestUnjudged: a program that hako does not know runs if it was granted by name, and the answer says that no rule looked at it. One of all
+// programs is asked about.
+func TestUnjudged(t *testing.T) {
+	t.Parallel()
+	tool := filepath.Join(realTemp(t), "frobnicate")
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\necho done\n"), 0o755))
+	s := newShell(t, workspace(t), &grant.Exec{Programs: []string{"cat", tool}}, execbroker.Options{})
+	r := s.line("frobnicate; cat a.txt")
+	if r.refusal != "" || r.Stdout != "done\none\ntwo\n" || !slices.Equal(r.Unjudged, []string{"frobnicate"}) ||
+		!strings.Contains(r.text, "[hako does not know frobnicate: no rule looked at what it did, the sandbox alone held it]") {
+		t.Errorf("%+v", r)
+	}
+	if r := s.line("cat a.txt"); len(r.Unjudged) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := exec.LookPath("getconf"); err != nil {
+		t.Skip("no program here that hako does not know")
+	}
+	all := newShell(t, workspace(t), &grant.Exec{Programs: []string{"*"}}, execbroker.Options{})
+	want := `the rule "unknown programs" wants a person to agree first (hako does not know what getconf starts`
+	if r := all.line("getconf ARG_MAX"); !strings.Contains(r.refusal, want) {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -67,6 +67,7 @@ type result struct {
 	ExitCode               int
 	TimedOut               bool
 	Truncated, Replaced    []string
+	Unjudged               []string
 	// refusal is the tool's error, where the command was not started.
 	refusal string
 	text    string

@@ -327,7 +327,7 @@ var table = map[string]entry{
 	"git mv": {options: "v|verbose n|dry-run f|force k sparse", exact: true},
 	"git stash": {options: `k|keep-index S|staged !p|patch q|quiet u|include-untracked a|all m|message= index
 		only-untracked pathspec-from-file= pathspec-file-nul ` + gitDiff, exact: true},
-	"git clean": {options: `q|quiet n|dry-run f|force i|interactive d e|exclude= x X`, exact: true, asks: "deletes all that git does not track"},
+	"git clean": {options: `q|quiet n|dry-run f|force i|interactive d e|exclude= x X`, exact: true, check: checkGitClean},
 	"git log":   {options: gitRevisions + gitDiff, numbers: true, exact: true},
 	"git show":  {options: gitRevisions + gitDiff, numbers: true, exact: true},
 	"git reflog": {options: gitRevisions + gitDiff, numbers: true, exact: true,
@@ -402,7 +402,7 @@ var table = map[string]entry{
 		prune verify follow-tags signed? atomic o|push-option= 4|ipv4 6|ipv6`, exact: true, asks: gitReaches},
 }
 
-const gitReaches = "reaches another repository, and can start programs to do so"
+const gitReaches = "it reaches another repository, and can start programs to do so"
 
 // Options that subcommands of git share.
 const (
@@ -468,10 +468,17 @@ func checkGit(r *reading) {
 	})
 }
 
+// checkGitClean lets what it would delete be listed.
+func checkGitClean(r *reading) {
+	if !r.has("n") {
+		r.doubt("it deletes all files that git does not track", "clean")
+	}
+}
+
 // checkGitConfig lets settings be read and asks about everything else.
 func checkGitConfig(r *reading) {
 	if !r.has("get", "get-all", "get-regexp", "list") {
-		r.doubt("changes settings, which can name programs for git to start", "config")
+		r.doubt("it changes settings, which can name programs for git to start", "config")
 	}
 }
 
