@@ -135,16 +135,21 @@ func (b *Broker) connect(hosts []string, support confine.Support, options *Optio
 		return err
 	}
 	b.base.Listen = made.Listen()
-	if support.Namespaces {
-		b.gateway = made
-		b.base.Env = replaceVariables(b.base.Env, made.Environ())
+	if !support.Namespaces { // the network of the host, with its name servers
+		b.base.Read = append(b.base.Read, existing("/etc/resolv.conf")...)
+		return nil
 	}
+	b.gateway = made
+	b.base.Env = replaceVariables(b.base.Env, made.Environ())
 	return nil
 }
 
 // Unconfinable is the error of a machine that cannot hold commands to what g grants; nil if it can.
 func Unconfinable(plugin string, g *grant.Exec) error {
-	support := confine.Check()
+	return unconfinable(confine.Check(), plugin, g)
+}
+
+func unconfinable(support confine.Support, plugin string, g *grant.Exec) error {
 	switch {
 	case !support.Confines():
 		return fmt.Errorf("this machine cannot confine commands: %s. To run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",

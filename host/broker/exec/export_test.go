@@ -16,9 +16,10 @@ func (b *Broker) Open(tree string) {
 // AllowAll is a rule by which everything may start, so that a test sees what the kernel alone holds back.
 var AllowAll = judge.Rule{Name: "everything", Action: judge.Allow, Programs: []string{"*"}}
 
-// DecodeRequest and the like are for fuzzing.
+// DecodeRequest is for fuzzing, UnconfinableOn for machines of other kinds.
 var (
-	DecodeRequest = decodeRequest
+	DecodeRequest  = decodeRequest
+	UnconfinableOn = unconfinable
 )
 
 // Roots are the directories that commands work in.

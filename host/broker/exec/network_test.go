@@ -4,6 +4,7 @@ package execbroker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	execbroker "github.com/hako-run/hako/host/broker/exec"
+	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/broker/exec/gateway"
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/grant"
@@ -214,6 +216,26 @@ func TestCommandCurl(t *testing.T) {
 	}
 }
 
+// TestNoNamespaces: where a command can have no network of its own, granted hosts are refused, and nothing falls back on the host's network.
+func TestNoNamespaces(t *testing.T) {
+	t.Parallel()
+	without, with := confine.Support{Landlock: 7, Filter: true}, confine.Support{Landlock: 7, Filter: true, Namespaces: true}
+	granted := &grant.Exec{Programs: []string{"git"}, Connect: []string{"github.com:443"}}
+	err := execbroker.UnconfinableOn(without, "shell", granted)
+	if err == nil {
+		t.Fatal("hosts are granted without namespaces")
+	}
+	for _, want := range []string{"cannot hold commands to the hosts that are granted (github.com:443)", "kernel.unprivileged_userns_clone=1",
+		"hako plugin approve shell --connect ''", "with every host in reach: hako plugin approve shell --unconfined"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := errors.Join(execbroker.UnconfinableOn(with, "shell", granted), execbroker.UnconfinableOn(without, "shell", &grant.Exec{Programs: []string{"git"}})); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoNetwork: without a grant a command can make no sockets.
 func TestNoNetwork(t *testing.T) {
 	t.Parallel()
@@ -292,6 +314,7 @@ func TestHostileCommandNetwork(t *testing.T) {
 			{"multipath TCP", []string{"socket", "2", "1", "262"}, "address family not supported"},
 			{"SCTP", []string{"socket", "2", "1", "132"}, "address family not supported"},
 			{"ping", []string{"socket", "2", "2", "1"}, "address family not supported"},
+			{"open files of the host's", []string{"descriptors"}, "none are open"},
 			{"rights over its namespaces", []string{"capabilities"}, "effective 0 permitted 0 inheritable 0"},
 			{"an address of the host's", []string{"address", "10.11.12.13"}, "not permitted"},
 			{"the interface down", []string{"down"}, "not permitted"},
@@ -387,7 +410,6 @@ func (n *networked) listens(t *testing.T) {
 // TestHostileCommandConnections: connections without end neither bind the host nor outlive the command.
 func TestHostileCommandConnections(t *testing.T) {
 	n := newNetworked(t)
-	must(t, nil)
 	n.probe("say", "db.test:"+n.granted.port) // what is made once is made
 	before := runtime.NumGoroutine()
 	for _, test := range []struct {

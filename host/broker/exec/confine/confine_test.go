@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -365,6 +366,11 @@ func TestWithoutNamespaces(t *testing.T) {
 	defer confine.Pretend(support)()
 	if !support.Confines() {
 		t.Skip("this machine cannot confine commands without namespaces")
+	}
+	listening := b.spec
+	listening.Argv, listening.Listen = []string{"ls"}, []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}
+	if r := b.run(t.Context(), &listening); !errors.Is(r.err, confine.ErrCannotConfine) {
+		t.Errorf("a network without namespaces: %v", r)
 	}
 	secret := filepath.Join(b.outside, "secret")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o644); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 )
@@ -57,20 +56,4 @@ func listenersOf(files []*os.File) ([]net.Listener, error) {
 		return nil, err
 	}
 	return listeners, nil
-}
-
-// listen opens a listener on each address.
-func listen(addresses []netip.AddrPort) (files []*os.File, err error) {
-	for _, address := range addresses {
-		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(address))
-		if err != nil {
-			return nil, err
-		}
-		file, err := l.File()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-	}
-	return files, nil
 }

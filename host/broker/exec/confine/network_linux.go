@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"unsafe"
@@ -34,6 +35,22 @@ func passListeners(o *order, network *os.File) error {
 		err = errors.Join(err, file.Close())
 	}
 	return err
+}
+
+// listen opens a listener on each address.
+func listen(addresses []netip.AddrPort) (files []*os.File, err error) {
+	for _, address := range addresses {
+		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(address))
+		if err != nil {
+			return nil, err
+		}
+		file, err := l.File()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }
 
 // loopback is the interface, and its number in every network.
