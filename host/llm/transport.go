@@ -51,9 +51,13 @@ func NewTransport(proxy *url.URL) *http.Transport {
 	return t
 }
 
-// newHTTPClient returns the client for one provider. Redirects play no part.
+// newHTTPClient returns the client for one provider. It follows no redirects: they would take what is asked, and a key in a header of the
+// provider's own, to somebody else.
 func newHTTPClient(proxy *url.URL, silence time.Duration) *http.Client {
-	return &http.Client{Transport: &transport{NewTransport(proxy), silence}}
+	return &http.Client{
+		Transport:     &transport{NewTransport(proxy), silence},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // transport gives an answer up that does not come, does not end or is no stream.

@@ -296,8 +296,9 @@ func callerKey(c pipeline.Caller, over *exchange) string {
 func bindingOf(call *pipeline.Call) string {
 	r := call.Request
 	arguments := jsontext.Value(r.Arguments).Clone()
-	// What has no such form is compared as it is. Numbers are compared as they were written: as floats, some would be equal that are not.
-	_ = arguments.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	// What has no such form is compared as it is. Integers are compared as they were written: as floats, some would be equal that are not.
+	// Clients may write 1 as 1.0 the second time.
+	_ = arguments.Canonicalize(jsontext.CanonicalizeRawInts(false))
 	hash := sha256.New()
 	// Strings always encode. A JSON array keeps them apart.
 	_ = json.NewEncoder(hash).Encode([]string{r.Method, r.Name, r.URI, string(arguments)})
