@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,10 +223,13 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 			pending.Reason = fmt.Sprintf("plugin %s cannot have shipped.mounts.%s: %v", m.Name, asked.Mount, err)
 			return pending
 		}
-		mounts[asked.Mount] = grant.Mount{Name: asked.Mount, Path: dir, Write: true}
+		mounts[asked.Mount] = grant.Mount{Name: asked.Mount, Path: dir, Write: true, Quota: h.MountQuota()}
 	}
 	return grant.Decision{State: grant.Approved, Consent: &grant.Consent{Mounts: mounts}}
 }
+
+// MountQuota is the quota, in bytes, of a mount that becomes writable.
+func (h *Host) MountQuota() int64 { return cmp.Or(h.options().MountQuota, grant.DefaultMountQuota) }
 
 // lacksCredentials says what to set where none of the credentials that a plugin asks for is configured for anybody. One is enough:
 // a plugin may know several services, of which an operator has one.

@@ -47,6 +47,8 @@ type Options struct {
 	ConsentStore *statestore.Store
 	// Updates says what happens to a new version of a plugin with consent that asks for no more than the old one.
 	Updates grant.UpdateRule
+	// MountQuota is the quota of the writable mounts of shipped plugins, in bytes. Zero means grant.DefaultMountQuota.
+	MountQuota int64
 	// MemoryBudget bounds the memory of all plugins together, in bytes; see sandbox.Options. Zero means 2 GiB.
 	MemoryBudget int64
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.

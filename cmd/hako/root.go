@@ -29,6 +29,9 @@ type app struct {
 	// hangups are orders to read the configuration again. Nil means the process's.
 	hangups <-chan os.Signal
 
+	// exit ends the process. Nil means os.Exit.
+	exit func(code int)
+
 	// browse opens a page in a browser. Nil means the system's.
 	browse func(url string) error
 

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +20,33 @@ import (
 const (
 	// drainTime is how long calls in flight may still answer after a signal to stop.
 	drainTime = 10 * time.Second
+	// closeTime is how long the rest of a shutdown may take after that: then the process ends without it.
+	closeTime = 10 * time.Second
 )
+
+// endAtLast ends the process when it has not ended by itself some time after ctx did: something that is stuck, such as a file system that does
+// not answer, keeps nobody from stopping hako. The function that it returns takes that back.
+func (a *app) endAtLast(ctx context.Context) (undo func()) {
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			return
+		}
+		select {
+		case <-time.After(drainTime + closeTime):
+			fmt.Fprintf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", drainTime+closeTime)
+			exit := a.exit
+			if exit == nil {
+				exit = os.Exit
+			}
+			exit(exitInterrupted)
+		case <-ended:
+		}
+	}()
+	return sync.OnceFunc(func() { close(ended) })
+}
 
 // serveFlags are those of "hako serve" that are no settings.
 type serveFlags struct {
@@ -39,7 +67,8 @@ is added, replaced or removed takes effect at once.
 The configuration is read again when its file changes, on SIGHUP and by the console. A file with an error changes nothing; what needs a
 restart is named in the log.
 
-SIGINT or SIGTERM ends it: no more requests are taken, and those in flight have 10 seconds to answer. A second signal ends it at once.`,
+SIGINT or SIGTERM ends it: no more requests are taken, and those in flight have 10 seconds to answer. What is left after 20
+seconds is given up; a second signal ends it at once.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags.source = a.source(cmd)
@@ -63,6 +92,7 @@ SIGINT or SIGTERM ends it: no more requests are taken, and those in flight have 
 
 // serve runs until ctx ends, or until the client on stdio leaves.
 func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (err error) {
+	defer a.endAtLast(ctx)()
 	s := &service{config: c, flags: flags, level: new(slog.LevelVar)}
 	if flags.stdio {
 		defer outlivePipes()()

@@ -77,6 +77,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Proxy:         c.ProxyURL(),
 		Limits:        c.Limits,
 		MaxPluginSize: c.MaxPluginSize,
+		MountQuota:    c.MountQuota,
 		MemoryBudget:  c.MemoryBudget,
 		Mock:          c.Mock,
 		Locale:        c.Locale,

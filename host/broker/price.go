@@ -21,6 +21,8 @@ const (
 	EntrySteps = 50
 	// TextSteps is the price of one byte that is read as JSON, folded, matched against a pattern, or searched for secrets.
 	TextSteps = 1
+	// LineSteps is the price of a line in the log, and of a progress report.
+	LineSteps = 2_000
 	// RequestSteps is the price of an HTTP request, StatementSteps of an SQL statement, CommandSteps of a command.
 	RequestSteps, StatementSteps, CommandSteps = 50_000, 2_000, 200_000
 	// MicrosecondSteps is the price of a microsecond of SQLite.

@@ -122,7 +122,7 @@ func (w *world) changeMind(b *browser, body choices, dir string) {
 	body.Version = ask.Version
 	var p pluginJSON
 	b.post("plugins/asking/approve", body).into(w.t, &p)
-	if p.State != "active" || p.Gets[1] != "files /workspace: may read, change and delete what is in "+dir {
+	if p.State != "active" || p.Gets[1] != "files /workspace: may read, change and delete what is in "+dir+", at most 10GiB" {
 		w.t.Errorf("after another choice: %+v", p)
 	}
 }

@@ -23,7 +23,10 @@ func (a *Adapter) memoryFunctions() []broker.Function {
 	}
 	length := func(k *kernel, p []uint64) uint64 { return k.length(p[0]) }
 	return []broker.Function{
-		memory("alloc", one, &i64, func(k *kernel, p []uint64) uint64 { return k.alloc(p[0]) }),
+		a.function("alloc", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
+			s.call.Charge(broker.CopySteps(min(p[0], uint64(s.kernel.limit))))
+			return s.kernel.alloc(p[0])
+		}),
 		set("free", one, func(k *kernel, p []uint64) { k.free(p[0]) }),
 		memory("length", one, &i64, length),
 		memory("length_unsafe", one, &i64, length),
@@ -54,16 +57,23 @@ func (a *Adapter) stateFunctions() []broker.Function {
 	return []broker.Function{
 		a.function("config_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
 			name := s.kernel.bytes("config_get", p[0])
-			return s.kernel.write([]byte(a.configValue(string(name[:min(len(name), maxName)]))))
+			return s.write([]byte(a.configValue(string(name[:min(len(name), maxName)]))))
 		}),
 		a.function("var_get", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
-			return s.kernel.write(s.vars[string(s.kernel.bytes("var_get", p[0]))])
+			return s.write(s.vars[s.text("var_get", p[0])])
 		}),
 		a.function("var_set", two, nil, func(_ context.Context, s *session, p []uint64) uint64 {
-			s.setVar(string(s.kernel.bytes("var_set", p[0])), s.kernel.bytes("var_set", p[1]))
+			s.setVar(s.text("var_set", p[0]), s.kernel.bytes("var_set", p[1]))
 			return 0
 		}),
 	}
+}
+
+// text is a copy of the block at offset.
+func (s *session) text(function string, offset uint64) string {
+	data := s.kernel.bytes(function, offset)
+	s.call.Charge(broker.CopySteps(uint64(len(data))))
+	return string(data)
 }
 
 // maxName is longer than the name of any configuration key, in bytes.
@@ -109,7 +119,7 @@ func (a *Adapter) logFunctions() []broker.Function {
 	}
 	for name, level := range logLevels {
 		functions = append(functions, a.function(name, one, nil, func(_ context.Context, s *session, p []uint64) uint64 {
-			s.guest.Log(level, string(s.kernel.bytes(name, p[0])))
+			s.guest.Log(level, s.text(name, p[0]))
 			return 0
 		}))
 	}

@@ -27,7 +27,7 @@ func (a *Adapter) httpFunctions() []broker.Function {
 			if err != nil {
 				panic(err)
 			}
-			return s.kernel.write(body)
+			return s.write(body)
 		}),
 		a.function("http_status_code", none, &i32, func(_ context.Context, s *session, _ []uint64) uint64 {
 			return uint64(s.status)

@@ -148,7 +148,7 @@ func FuzzKernel(f *testing.F) {
 // TestDecodeIsBounded keeps guests from having the host parse without end.
 func TestDecodeIsBounded(t *testing.T) {
 	t.Parallel()
-	s := &session{kernel: *newKernel(1 << 20)}
+	s := &session{call: &broker.Call{}, kernel: *newKernel(1 << 20)}
 	var v any
 	if err := trap(func() { s.decode("f", s.kernel.write([]byte(`{"a":1}`)), &v) }); err != nil || v == nil {
 		t.Errorf("%v, %v", v, err)

@@ -65,6 +65,7 @@ const maxArgument = 64 << 10
 // decode reads the JSON in a block. What is no JSON, or too much, traps the guest.
 func (s *session) decode(function string, offset uint64, v any) {
 	data := s.kernel.bytes(function, offset)
+	s.call.Charge(int64(min(len(data), maxArgument)) * broker.TextSteps)
 	err := errTooMuch
 	if len(data) <= maxArgument {
 		err = json.Unmarshal(data, v)
@@ -82,6 +83,12 @@ func (s *session) answer(v any) uint64 {
 	if err != nil {
 		panic(err) // the values are ours
 	}
+	return s.write(data)
+}
+
+// write is kernel.write for a host function, which is paid for.
+func (s *session) write(data []byte) uint64 {
+	s.call.Charge(broker.CopySteps(uint64(len(data))))
 	return s.kernel.write(data)
 }
 

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -91,9 +90,9 @@ func (c *Consent) checkMounts() error {
 		case m.Quota < 0:
 			errs = append(errs, fmt.Errorf("plugin %s: mount %s: the quota must not be below zero", c.Name, name))
 		}
-		for _, glob := range m.Deny {
-			if !doublestar.ValidatePattern(glob) {
-				errs = append(errs, fmt.Errorf("plugin %s: mount %s: deny: %q is not a valid glob", c.Name, name, glob))
+		for _, pattern := range m.Deny {
+			if !glob.Valid(pattern) {
+				errs = append(errs, fmt.Errorf("plugin %s: mount %s: deny: %q is not a valid glob, or has more than four groups in braces", c.Name, name, pattern))
 			}
 		}
 	}

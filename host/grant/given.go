@@ -39,7 +39,7 @@ func (g Grants) Explain(language string) []string {
 type given struct {
 	list                                     string // between the items of a list
 	rule, paths, private, credential         string
-	read, write, deny, quota                 string
+	read, write, deny, quota, noQuota        string
 	database, nothing                        string
 	programs, anyProgram, folders            string
 	variables, isolated, network, unconfined string
@@ -55,6 +55,7 @@ var givenEnglish = given{
 	write:      "files /%s: may read, change and delete what is in %s",
 	deny:       ", but not %s",
 	quota:      ", at most %s",
+	noQuota:    ", without a quota",
 	database:   "sql: a database of its own for each tenant, at most %s",
 	nothing:    "nothing outside of its sandbox",
 	programs:   "commands: may run %s",
@@ -76,6 +77,7 @@ var givenJapanese = given{
 	write:      "files /%s: %s の中の読み取り、変更、削除が可",
 	deny:       "、ただし %s を除く",
 	quota:      "、最大 %s",
+	noQuota:    "、容量の上限なし",
 	database:   "sql: テナントごとの専用データベース、最大 %s",
 	nothing:    "サンドボックスの外には何もできません",
 	programs:   "commands: %s を実行可",
@@ -114,8 +116,12 @@ func (w given) mount(mount Mount) string {
 	if len(mount.Deny) > 0 {
 		line += fmt.Sprintf(w.deny, strings.Join(mount.Deny, w.list))
 	}
-	if mount.Quota > 0 {
+	switch {
+	case !mount.Write:
+	case mount.Quota > 0:
 		line += fmt.Sprintf(w.quota, strictyaml.FormatSize(mount.Quota))
+	default:
+		line += w.noQuota
 	}
 	return line
 }

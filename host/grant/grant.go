@@ -45,6 +45,9 @@ type Mount struct {
 	Quota int64
 }
 
+// DefaultMountQuota is the quota, in bytes, of a writable mount for which nobody has settled another.
+const DefaultMountQuota = 10 << 30
+
 // SQL allows a private database for each tenant.
 type SQL struct {
 	// Migrations are SQL statements, each applied once, in order.

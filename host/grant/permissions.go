@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -157,12 +156,12 @@ func morePaths(approved, asked manifest.HTTPPermission) []string {
 	})
 }
 
-// coversPath reports whether glob covers path: the same, all, or a match of a path without wildcards.
-func coversPath(glob, path string) bool {
-	if glob == path || glob == "**" {
+// coversPath reports whether a glob covers path: the same, all, or a match of a path without wildcards.
+func coversPath(pattern, path string) bool {
+	if pattern == path || pattern == "**" {
 		return true
 	}
-	return !strings.ContainsAny(path, `*?[{\`) && doublestar.MatchUnvalidated(glob, path)
+	return !strings.ContainsAny(path, `*?[{\`) && glob.Valid(pattern) && glob.Match(pattern, path)
 }
 
 // beyond returns the elements of list that are not in known.

@@ -16,6 +16,8 @@ type Proposal struct {
 	Consent Consent
 	// Before is the consent that it replaces, revoked or not. Nil if there is none.
 	Before *Consent
+	// Quota is that of mounts which Settle makes writable, in bytes. Zero means DefaultMountQuota.
+	Quota int64
 }
 
 // Propose returns a proposal for the plugin whose file has the digest, with by as the one who would say yes. What an earlier consent, one of

@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,7 @@ func (p *Proposal) Choices() Choices {
 // What cannot be chosen is in the error, as one ChoiceError each: a folder that is not there, is no folder, or has another path than the one that
 // was written (".." or symbolic links, so that what is shown is what is given); an address that is no base URL, or whose wildcard reaches hosts that
 // the plugin does not ask for; a name that nothing asks for; lists that are too long. Folders and addresses that were settled before are not
-// looked at again. After an error the Proposal is not to be used.
+// looked at again. A mount that becomes writable gets the default quota; one that was keeps its own, or none. After an error the Proposal is not to be used.
 func (p *Proposal) Settle(c Choices) error {
 	var errs []error
 	for _, name := range sortedKeys(c.Mounts) {
@@ -68,6 +69,9 @@ func (p *Proposal) settleMount(name string, choice MountChoice) error {
 	}
 	mount := before
 	mount.Name, mount.Write = name, !choice.ReadOnly && p.asksToWrite(name)
+	if mount.Write && !before.Write && mount.Quota == 0 {
+		mount.Quota = cmp.Or(p.Quota, DefaultMountQuota)
+	}
 	same := had && p.Consent.folder(before.Path) == choice.Dir
 	if !same {
 		mount.Path = filepath.Clean(choice.Dir)

@@ -44,7 +44,7 @@ func TestSettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []grant.Mount{{Name: "work", Path: work, Write: true}, {Name: "more", Path: more}}
+	want := []grant.Mount{{Name: "work", Path: work, Write: true, Quota: grant.DefaultMountQuota}, {Name: "more", Path: more}}
 	if !slices.EqualFunc(g.Mounts, want, equalMounts) {
 		t.Errorf("mounts = %+v, want %+v", g.Mounts, want)
 	}
@@ -81,6 +81,40 @@ func TestSettleKeeps(t *testing.T) {
 	}
 	if m := p.Consent.Mounts["more"]; m.Path != other || m.Quota != 5 {
 		t.Errorf("the mount that changes is %+v", m)
+	}
+}
+
+// TestSettleQuota: a mount that becomes writable gets the default quota; a yes from before there was one goes on without.
+func TestSettleQuota(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	for name, c := range map[string]struct {
+		before      map[string]grant.Mount
+		quota, want int64
+		text        string
+	}{
+		"new":                {nil, 0, grant.DefaultMountQuota, "at most 10GiB"},
+		"configured":         {nil, 1 << 20, 1 << 20, "at most 1MiB"},
+		"writable before":    {map[string]grant.Mount{"work": {Name: "work", Path: dir, Write: true}}, 0, 0, "without a quota"},
+		"read-only before":   {map[string]grant.Mount{"work": {Name: "work", Path: dir}}, 0, grant.DefaultMountQuota, "at most 10GiB"},
+		"with its own quota": {map[string]grant.Mount{"work": {Name: "work", Path: dir, Write: true, Quota: 5}}, 0, 5, "at most 5"},
+	} {
+		var consents []grant.Consent
+		if c.before != nil {
+			consents = append(consents, grant.Consent{Name: "every", Mounts: c.before})
+		}
+		p := grant.Propose(consents, asking(), digestA, "aki")
+		p.Quota = c.quota
+		if err := p.Settle(chosen(dir, dir)); err != nil {
+			t.Fatal(err)
+		}
+		g, err := p.Grants(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(g.Explain("en"), "\n"); p.Consent.Mounts["work"].Quota != c.want || !strings.Contains(said, c.text) {
+			t.Errorf("%s: %+v, and the operator reads\n%s", name, p.Consent.Mounts["work"], said)
+		}
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -41,9 +41,9 @@ func (v *validation) paths(path string, globs []string) {
 	items(v, path, globs, func(g string) (string, string) { return "", g })
 	for i, g := range globs {
 		segments := strings.Split(g, "/")
-		if g == "" || len(g) > 500 || !isASCII(g) || !doublestar.ValidatePattern(g) ||
+		if g == "" || len(g) > 500 || !isASCII(g) || !glob.Valid(g) ||
 			segments[0] == "" || slices.Contains(segments, "..") || slices.Contains(segments, ".") {
-			v.Add(strictyaml.Index(path, i), `must be a glob relative to url, such as "data/**": no leading "/", no "." or ".."`)
+			v.Add(strictyaml.Index(path, i), `must be a glob relative to url, such as "data/**": no leading "/", no "." or "..", at most four groups in braces`)
 		}
 	}
 }

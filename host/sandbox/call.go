@@ -117,7 +117,8 @@ type call struct {
 	// answer is what a Contract made of the request.
 	answer *abi.Response
 
-	lastProgress time.Time
+	lastProgress  time.Time
+	finalProgress bool
 	// updates are the URIs of resources that have changed; dropsUpdates says that there are more.
 	updates      []string
 	dropsUpdates bool
@@ -136,7 +137,7 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 		patience: p.spec.Limits.QueueWait,
 		log:      &logSink{ctx: context.Background(), logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
 	}
-	c.Spend = c.spend
+	c.Spend, c.log.charge = c.spend, c.Charge
 	return c
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/guestcode"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -28,7 +28,7 @@ const (
 	vectorsAt = 1 << 20
 	bufferAt  = 8 << 20
 	// opened is the descriptor of the first file that a guest with one mount opens.
-	opened = int32(4)
+	opened = int32(5)
 )
 
 // iovecs are count vectors of length bytes each, at bufferAt.
@@ -42,8 +42,8 @@ func iovecs(count, length int) []byte {
 }
 
 // openPath opens the path at pathAt with rights to read and write.
-func openPath(path string, oflags int32) guesttest.HostCall {
-	return guesttest.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(len(path)), oflags, int64(1<<1|1<<6), int64(0), int32(0), int32(resultAt))
+func openPath(path string, oflags int32) guestcode.HostCall {
+	return guestcode.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(len(path)), oflags, int64(1<<1|1<<6), int64(0), int32(0), int32(resultAt))
 }
 
 // TestHostileHostWork has the host work for a guest that does next to nothing itself: each function is called over and over with as much as it
@@ -62,21 +62,21 @@ func TestHostileHostWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	readOnly := int64(1 << 1)
-	list := guesttest.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(1), int32(2), readOnly, int64(0), int32(0), int32(resultAt))
-	file := func(name string, args ...any) []guesttest.HostCall {
-		return []guesttest.HostCall{guesttest.WASI(name, append([]any{opened}, args...)...)}
+	list := guestcode.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(1), int32(2), readOnly, int64(0), int32(0), int32(resultAt))
+	file := func(name string, args ...any) []guestcode.HostCall {
+		return []guestcode.HostCall{guestcode.WASI(name, append([]any{opened}, args...)...)}
 	}
-	path := func(name string, args ...any) []guesttest.HostCall {
-		return []guesttest.HostCall{guesttest.WASI(name, args...)}
+	path := func(name string, args ...any) []guestcode.HostCall {
+		return []guestcode.HostCall{guestcode.WASI(name, args...)}
 	}
-	sparseFile := []guesttest.HostCall{openPath("sparse", 0)}
-	written := []guesttest.HostCall{openPath("written", 1)}
+	sparseFile := []guestcode.HostCall{openPath("sparse", 0)}
+	written := []guestcode.HostCall{openPath("written", 1)}
 	long := int32(60 << 20)
 	for name, c := range map[string]struct {
 		path    string
 		vectors []byte
-		once    []guesttest.HostCall
-		loop    []guesttest.HostCall
+		once    []guestcode.HostCall
+		loop    []guestcode.HostCall
 	}{
 		"fd_read: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile, file("fd_read", int32(vectorsAt), int32(2000), int32(resultAt))},
 		"fd_pread: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile,
@@ -90,11 +90,11 @@ func TestHostileHostWork(t *testing.T) {
 		"fd_write: 100,000 vectors of 1 byte to the log": {"", iovecs(100_000, 1), nil,
 			path("fd_write", int32(1), int32(vectorsAt), int32(100_000), int32(resultAt))},
 		"fd_write: 50 MB to the log":      {"", iovecs(1, 50e6), nil, path("fd_write", int32(2), int32(vectorsAt), int32(1), int32(resultAt))},
-		"fd_readdir: all entries at once": {".", nil, []guesttest.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(1<<20), int64(0), int32(resultAt))},
-		"fd_readdir: into 50 MiB":         {".", nil, []guesttest.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(50<<20), int64(0), int32(resultAt))},
-		"fd_readdir: by small pieces":     {".", nil, []guesttest.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(64), int64(0), int32(resultAt))},
-		"fd_allocate and fd_filestat_set_size": {"written", nil, written, []guesttest.HostCall{
-			guesttest.WASI("fd_allocate", opened, int64(0), int64(1<<40)), guesttest.WASI("fd_filestat_set_size", opened, int64(0)),
+		"fd_readdir: all entries at once": {".", nil, []guestcode.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(1<<20), int64(0), int32(resultAt))},
+		"fd_readdir: into 50 MiB":         {".", nil, []guestcode.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(50<<20), int64(0), int32(resultAt))},
+		"fd_readdir: by small pieces":     {".", nil, []guestcode.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(64), int64(0), int32(resultAt))},
+		"fd_allocate and fd_filestat_set_size": {"written", nil, written, []guestcode.HostCall{
+			guestcode.WASI("fd_allocate", opened, int64(0), int64(1<<40)), guestcode.WASI("fd_filestat_set_size", opened, int64(0)),
 		}},
 		"fd_filestat_get": {"written", nil, written, file("fd_filestat_get", int32(resultAt))},
 		"fd_sync":         {"written", nil, written, file("fd_sync")},
@@ -112,14 +112,14 @@ func TestHostileHostWork(t *testing.T) {
 		"path_rename: a tree":  {"d", nil, nil, path("path_rename", int32(3), int32(pathAt), int32(1), int32(3), int32(pathAt), int32(1))},
 		"clock_time_get":       {"", nil, nil, path("clock_time_get", int32(0), int64(0), int32(resultAt))},
 		"sched_yield":          {"", nil, nil, path("sched_yield")},
-		"hako:core/1 log":      {"", nil, nil, []guesttest.HostCall{{Module: abi.CoreModule, Name: "log", Args: []any{int32(0), int32(bufferAt), int32(50e6)}}}},
-		"hako:core/1 progress": {"", nil, nil, []guesttest.HostCall{{Module: abi.CoreModule, Name: "progress", Args: []any{1.0, 1.0, int32(bufferAt), int32(50e6)}}}},
-		"hako:core/1 updated":  {"", nil, nil, []guesttest.HostCall{{Module: abi.CoreModule, Name: "updated", Args: []any{int32(bufferAt), int32(2048)}}}},
+		"hako:core/1 log":      {"", nil, nil, []guestcode.HostCall{{Module: abi.CoreModule, Name: "log", Args: []any{int32(0), int32(bufferAt), int32(50e6)}}}},
+		"hako:core/1 progress": {"", nil, nil, []guestcode.HostCall{{Module: abi.CoreModule, Name: "progress", Args: []any{1.0, 1.0, int32(bufferAt), int32(50e6)}}}},
+		"hako:core/1 updated":  {"", nil, nil, []guestcode.HostCall{{Module: abi.CoreModule, Name: "updated", Args: []any{int32(bufferAt), int32(2048)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			memory := map[int32][]byte{pathAt: []byte(c.path), vectorsAt: c.vectors}
-			plugin := mountedPlugin(t, dir, guesttest.Calls(64, memory, c.once, c.loop), manifest.Limits{Memory: 64 << 20})
+			plugin := mountedPlugin(t, dir, guestcode.Calls(64, memory, c.once, c.loop), manifest.Limits{Memory: 64 << 20})
 			endsInTime(t, plugin, manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20}, context.DeadlineExceeded)
 			// Half a second of a core, as steps: the work costs what it takes.
 			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, sandbox.LimitCPU)
@@ -132,8 +132,8 @@ func TestHostileHostWorkOfMany(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sparse(t, filepath.Join(dir, "sparse"), 1<<40)
-	wasm := guesttest.Calls(64, map[int32][]byte{pathAt: []byte("sparse"), vectorsAt: iovecs(2000, 50e6)}, []guesttest.HostCall{openPath("sparse", 0)},
-		[]guesttest.HostCall{guesttest.WASI("fd_pread", opened, int32(vectorsAt), int32(2000), int64(0), int32(resultAt))})
+	wasm := guestcode.Calls(64, map[int32][]byte{pathAt: []byte("sparse"), vectorsAt: iovecs(2000, 50e6)}, []guestcode.HostCall{openPath("sparse", 0)},
+		[]guestcode.HostCall{guestcode.WASI("fd_pread", opened, int32(vectorsAt), int32(2000), int64(0), int32(resultAt))})
 	plugin := mountedPlugin(t, dir, wasm, manifest.Limits{Memory: 64 << 20, Time: time.Hour, CPU: 100_000_000, Concurrency: 16})
 	t.Run("sixteen callers leave", func(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)

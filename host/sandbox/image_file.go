@@ -29,7 +29,7 @@ const imageHeader = "hako image 1\n"
 
 // imageKey is a digest of everything that an image depends on: the code that ran, what it saw, and who ran it.
 func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
-	mounts := []string{}
+	mounts := []string{"/"}
 	for _, mount := range p.spec.Mounts {
 		mounts = append(mounts, mount.GuestPath())
 	}

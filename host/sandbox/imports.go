@@ -85,6 +85,7 @@ var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Functio
 	{Name: "updated", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
 		call := callOf(ctx)
 		if call.mayUpdate(int(p[1])) {
+			call.Charge(int64(len(call.updates)) * broker.EntrySteps)
 			call.update(string(c.Bytes("updated", p[0], p[1])))
 		}
 		return 0
@@ -97,7 +98,8 @@ var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Functio
 	}},
 }}
 
-// progressInterval is the least time between two progress reports that are passed on; the last one (progress = total) always is.
+// progressInterval is the least time between two progress reports that are passed on; the first one that is the last (progress = total)
+// always is.
 const progressInterval = 100 * time.Millisecond
 
 // maxProgressMessage bounds the text of a progress report, in bytes.
@@ -105,17 +107,18 @@ const maxProgressMessage = 1 << 10
 
 func (c *call) report(progress, total float64, p, length uint64) {
 	if c.reports(progress, total) {
+		c.Charge(broker.LineSteps)
 		c.progress(abi.Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
 	}
 }
 
 // reports says whether a progress report is to be passed on now.
 func (c *call) reports(progress, total float64) bool {
-	now := time.Now()
-	if c.progress == nil || (now.Sub(c.lastProgress) < progressInterval && progress != total) {
+	now, final := time.Now(), progress == total && !c.finalProgress
+	if c.progress == nil || (now.Sub(c.lastProgress) < progressInterval && !final) {
 		return false
 	}
-	c.lastProgress = now
+	c.lastProgress, c.finalProgress = now, c.finalProgress || final
 	return true
 }
 

@@ -27,7 +27,7 @@ type instance struct {
 	globals []api.MutableGlobal
 	memory  *linearMemory
 	files   *file.Handles
-	// descriptors is how many descriptors it has from the start: standard ones and mounts. spoiled says that the guest changed one.
+	// descriptors is how many descriptors it has from the start: standard ones, mounts and "/". spoiled says that the guest changed one.
 	descriptors uint32
 	spoiled     bool
 	// unique says why no copies can be made of the instance after its start; empty if they can.
@@ -56,7 +56,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	}
 	memory := &linearMemory{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, paid: uint64(need)}
 	i := &instance{plugin: p, memory: memory, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
-		descriptors: uint32(3 + len(p.spec.Mounts))}
+		descriptors: uint32(3 + len(p.spec.Mounts) + 1)}
 	c.instance = i
 	defer func() {
 		if err != nil {
@@ -102,6 +102,7 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 	for _, mount := range p.spec.Mounts {
 		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(i.files), mount.GuestPath())
 	}
+	mounts = mounts.(sysfs.FSConfig).WithSysFSMount(file.Root(p.spec.Mounts), "/")
 	var start []string
 	if image == nil && p.spec.Contract == nil {
 		start = []string{"_initialize"}
@@ -147,8 +148,11 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(results) != 1 || uint32(results[0]) != 0 {
-		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("reported failure %d instead of answering", results)}
+	if len(results) != 1 {
+		return &GuestError{Plugin: c.Plugin, Reason: "does not return a code from " + abi.Entry + ": its author has to build it for ABI 1"}
+	}
+	if code := int32(results[0]); code != 0 {
+		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("ended with the failure code %d instead of an answer: its log may say why", code)}
 	}
 	return nil
 }

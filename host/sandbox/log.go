@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -14,6 +15,7 @@ type logSink struct {
 	ctx    context.Context // the call's, for the trace that it belongs to
 	logger *slog.Logger
 	redact func(string) string // may be nil
+	charge func(steps int64)
 	tool   string
 	left   int64
 	// partial are the unfinished lines of standard output and error.
@@ -37,6 +39,9 @@ func (s *logSink) admit(n int64) bool {
 }
 
 func (s *logSink) emit(level abi.LogLevel, text string) {
+	const longest = 2 * maxLine // a secret that begins in the part that is logged ends in there
+	text = text[:min(len(text), longest)]
+	s.charge(broker.LineSteps + int64(len(text))*broker.TextSteps)
 	if s.redact != nil {
 		if text = s.redact(text); text == "" {
 			return

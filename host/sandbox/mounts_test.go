@@ -129,3 +129,34 @@ func BenchmarkFileRead(b *testing.B) {
 		}
 	}
 }
+
+// TestPathsOutsideTheMounts: a path in no mount does not exist, and "/" has the mounts.
+func TestPathsOutsideTheMounts(t *testing.T) {
+	t.Parallel()
+	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mount.Close() })
+	mounted := newPlugin(t, sandbox.Options{}, sandbox.Spec{Mounts: []*file.Mount{mount}})
+	without := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
+	for _, c := range []struct {
+		plugin           *sandbox.Plugin
+		tool, path, want string
+	}{
+		{mounted, "read", "/etc/passwd", "No such file or directory"},
+		{mounted, "read", "/workspace2/f", "No such file or directory"},
+		{mounted, "read", "relative", "No such file or directory"},
+		{mounted, "write", "/tmp/new", "Read-only file system"},
+		{mounted, "write", "/workspace/new", "written"},
+		{mounted, "list", "/*", "/workspace"},
+		{without, "read", "/etc/passwd", "No such file or directory"},
+		{without, "write", "/tmp/new", "Read-only file system"},
+		{without, "list", "/*", ""},
+	} {
+		response, err := call(t, c.plugin, c.tool, map[string]string{"path": c.path, "content": "x"})
+		if err != nil || !strings.Contains(response.Content[0].Text, c.want) || c.want == "" && response.Content[0].Text != "" {
+			t.Errorf("%s %s: %+v, %v; want %q", c.tool, c.path, response, err, c.want)
+		}
+	}
+}

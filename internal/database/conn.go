@@ -36,6 +36,18 @@ type conn struct {
 	broken bool
 	// running is closed when the statement ends that was left behind; nil: none was.
 	running chan struct{}
+	// work is how long SQLite has worked since takeWork was called.
+	work time.Duration
+}
+
+// takeWork returns how long SQLite has worked since it was called last. What was left behind does not count.
+func (c *conn) takeWork() time.Duration {
+	if c.running != nil {
+		return 0
+	}
+	work := c.work
+	c.work = 0
+	return work
 }
 
 // open opens a connection. It returns one, to be released, also when it fails.
@@ -166,7 +178,9 @@ func (c *conn) run(ctx context.Context, f func() error) error {
 				err = &panicError{cause}
 			}
 		}()
+		begin := time.Now()
 		err = f()
+		c.work += time.Since(begin)
 	}()
 	select {
 	case <-done:

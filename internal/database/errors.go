@@ -124,6 +124,9 @@ func (db *DB) known(c *conn, code sqlite3.ExtendedErrorCode, err error, sql stri
 	case sqlite3.TOOBIG:
 		return failf(abi.CodeLimit, "a value, or the statement, is larger than %d bytes", MaxBytes)
 	case sqlite3.AUTH:
+		if text == "" { // SQLite names what it refuses only in some cases
+			text = verb(sql) + " is not possible here"
+		}
 		return failf(abi.CodeNotGranted, "a statement may use the tables of its own database, and nothing else: %s", text)
 	case sqlite3.FULL:
 		return db.full(c)
@@ -131,6 +134,19 @@ func (db *DB) known(c *conn, code sqlite3.ExtendedErrorCode, err error, sql stri
 		return failf(abi.CodeInvalid, "%s%s", text, place(err, sql))
 	}
 	return nil
+}
+
+// verb is the first word of a statement, or "this" where it does not begin with one.
+func verb(sql string) string {
+	word := strings.TrimSpace(sql)
+	end := strings.IndexFunc(word, func(r rune) bool { return r < 'A' || r > 'z' || r > 'Z' && r < 'a' })
+	if end >= 0 {
+		word = word[:end]
+	}
+	if word == "" || len(word) > 20 {
+		return "this"
+	}
+	return strings.ToUpper(word)
 }
 
 // full explains which room was used up.

@@ -287,6 +287,7 @@ func FuzzStatement(f *testing.F) {
 		if n := s.value(t, "SELECT count(*) FROM hako_migration WHERE step = 1"); n != int64(1) {
 			t.Errorf("%q changes the migrations", sql)
 		}
-		wants(t, s.Exec(t.Context(), statement("VACUUM")).Error, abi.CodeNotGranted, "nothing else")
+		wants(t, s.Exec(t.Context(), statement("VACUUM")).Error, abi.CodeNotGranted, "nothing else: VACUUM is not possible here")
+		wants(t, s.Exec(t.Context(), statement(" vacuum into '/tmp/x'")).Error, abi.CodeNotGranted, "nothing else: VACUUM is not possible here")
 	})
 }

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -14,6 +15,8 @@ type Session struct {
 	fault func(*Fault)
 	// tx is the open transaction's connection; nil: none is open.
 	tx *conn
+	// work is how long SQLite has worked for the session since TakeWork was called.
+	work time.Duration
 	// lost is why the open transaction has been undone; nil: it has not.
 	lost *abi.Error
 }
@@ -66,7 +69,9 @@ func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows
 		return nil, s.explain(ctx, nil, err, ""), nil
 	}
 	defer s.db.release(c)
+	c.takeWork() // for others
 	result, err := c.statement(ctx, statement, rows)
+	s.work += c.takeWork()
 	if errors.Is(err, errMustWrite) {
 		return nil, nil, err
 	}
@@ -83,6 +88,7 @@ func (s *Session) within(ctx context.Context, statement *abi.SQLStatement, rows 
 		return nil, s.undone()
 	}
 	result, err := s.tx.statement(ctx, statement, rows)
+	s.work += s.tx.takeWork()
 	if errors.Is(err, errMustWrite) {
 		return nil, failf(abi.CodeInvalid, "the transaction only reads: begin one that may write")
 	}
@@ -100,6 +106,7 @@ func (s *Session) undone() *abi.Error {
 
 // end gives the transaction's connection back, which undoes what is not committed.
 func (s *Session) end() {
+	s.work += s.tx.takeWork()
 	s.db.release(s.tx)
 	s.tx = nil
 }
@@ -119,6 +126,7 @@ func (s *Session) Begin(ctx context.Context, write bool) *abi.Error {
 		sql = "BEGIN IMMEDIATE"
 	}
 	s.tx = c
+	c.takeWork() // for others
 	if explained := s.explain(ctx, c, c.host(ctx, sql), ""); explained != nil {
 		s.end()
 		return explained
@@ -152,6 +160,13 @@ func (s *Session) Rollback(context.Context) *abi.Error {
 		s.end()
 	}
 	return nil
+}
+
+// TakeWork returns how long SQLite has worked for the session since it was called last. Waiting for others does not count.
+func (s *Session) TakeWork() time.Duration {
+	work := s.work
+	s.work = 0
+	return work
 }
 
 // Close ends the session. An open transaction is undone.

@@ -61,6 +61,7 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 	if params[1] > maxRequest {
 		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit, "a command has at most %d bytes", maxRequest)})
 	}
+	call.Charge(broker.CommandSteps + int64(params[1])*broker.TextSteps)
 	request, err := decodeRequest(call.Bytes("exec.start", params[0], params[1]))
 	if err != nil {
 		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeInvalid, "the command is not the JSON of docs/abi.md: %v", err)})

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/internal/glob"
 )
 
 // globs are deny globs, folded.
@@ -19,8 +19,8 @@ func parseGlobs(patterns []string) (globs, error) {
 	var g globs
 	for _, p := range patterns {
 		clean := strings.Trim(strings.TrimPrefix(p, "./"), "/")
-		if clean == "" || !doublestar.ValidatePattern(clean) {
-			return nil, fmt.Errorf("deny glob %q is malformed: use doublestar syntax relative to the mount, such as **/.git/**", p)
+		if clean == "" || !glob.Valid(clean) {
+			return nil, fmt.Errorf("deny glob %q is malformed: use doublestar syntax relative to the mount, such as **/.git/**, with at most four groups in braces", p)
 		}
 		g = append(g, fold(clean))
 	}
@@ -35,7 +35,7 @@ func (g globs) match(path string) bool {
 	}
 	path = fold(path)
 	for _, p := range g {
-		if doublestar.MatchUnvalidated(p, path) {
+		if glob.Match(p, path) {
 			return true
 		}
 	}

@@ -22,6 +22,7 @@ import (
 // CodeCanceled (context.Canceled) and CodeNetwork. ctx bounds the reading of the body too. Do is safe for concurrent use
 // with different calls. It sets call.Replayed when the answer came from a recording.
 func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Response, error) {
+	call.Charge(broker.RequestSteps + int64(len(b.rules))*broker.EntrySteps)
 	e := &exchange{broker: b, call: call, start: time.Now()}
 	e.outer, e.span = trace.Start(ctx, "http", trace.Client)
 	resp, err := e.begin(e.outer, head, body)
@@ -111,6 +112,7 @@ func (e *exchange) follow(s *session) (*Response, error) {
 			return nil, err
 		}
 		e.request = next
+		e.call.Charge(broker.RequestSteps)
 	}
 	return nil, failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method, e.request.target.shown(), maxRedirects)
 }

@@ -77,6 +77,7 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 		s.scratch = make([]byte, maxRead)
 	}
 	n, err := io.ReadAtLeast(e, s.scratch[:capacity], 1)
+	call.Charge(int64(n) * broker.TextSteps)
 	if err == io.EOF {
 		return 0
 	}

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -75,11 +75,11 @@ func (r *rule) setPaths(u *url.URL, globs []string) error {
 		return fmt.Errorf("url %q: encoded slashes and percent signs are not possible in the path of a rule", u)
 	}
 	r.base = strings.TrimSuffix(all[0], "/")
-	for _, glob := range globs {
-		if !doublestar.ValidatePattern(glob) {
-			return fmt.Errorf("path %q is not a valid glob", glob)
+	for _, pattern := range globs {
+		if !glob.Valid(pattern) {
+			return fmt.Errorf("path %q is not a valid glob, or has more than four groups in braces", pattern)
 		}
-		r.globs = append(r.globs, strings.TrimPrefix(glob, "/"))
+		r.globs = append(r.globs, strings.TrimPrefix(pattern, "/"))
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (r *rule) allowsPath(p string) bool {
 		return true
 	}
 	rest = strings.TrimPrefix(rest, "/")
-	return slices.ContainsFunc(r.globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, rest) })
+	return slices.ContainsFunc(r.globs, func(pattern string) bool { return glob.Match(pattern, rest) })
 }
 
 // String shows the rule as an operator would read it.

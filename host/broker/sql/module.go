@@ -40,11 +40,13 @@ type runFunc func(*database.Session, context.Context, *abi.SQLStatement) *abi.SQ
 func (b *Broker) statement(ctx context.Context, call *broker.Call, function string, params []uint64, run runFunc) uint64 {
 	s := b.session(call)
 	s.blobs = nil
+	call.Charge(broker.StatementSteps + int64(params[1]+params[3])*broker.TextSteps)
 	var result *abi.SQLResult
 	s.observed(ctx, function, func() *abi.Error {
 		result = s.statement(ctx, function, params, run)
 		return result.Error
 	})
+	s.chargeWork(len(result.Rows))
 	head, blobs, err := result.Encode()
 	if err != nil {
 		head, _, _ = (&abi.SQLResult{Error: invalid(err)}).Encode()
@@ -100,6 +102,7 @@ func (b *Broker) rollback(ctx context.Context, call *broker.Call, _ []uint64) ui
 // transaction returns 0, or the length of the error that is given to the guest.
 func (b *Broker) transaction(ctx context.Context, call *broker.Call, function string, do func(*database.Session) *abi.Error) uint64 {
 	s := b.session(call)
+	call.Charge(broker.StatementSteps)
 	err := s.observed(ctx, function, func() *abi.Error {
 		open, failure := s.open(ctx)
 		if failure != nil {
@@ -107,6 +110,7 @@ func (b *Broker) transaction(ctx context.Context, call *broker.Call, function st
 		}
 		return do(open)
 	})
+	s.chargeWork(0)
 	if err == nil {
 		return 0
 	}

@@ -38,6 +38,15 @@ func (s *session) open(ctx context.Context) (*database.Session, *abi.Error) {
 	return s.db, nil
 }
 
+// chargeWork takes the steps for what SQLite has worked, and for the rows that it gave.
+func (s *session) chargeWork(rows int) {
+	steps := int64(rows) * broker.EntrySteps
+	if s.db != nil {
+		steps += s.db.TakeWork().Microseconds() * broker.MicrosecondSteps
+	}
+	s.call.Charge(steps)
+}
+
 // told is what a guest may know of why a database could not be opened.
 func told(err error) *abi.Error {
 	var fault *database.Fault

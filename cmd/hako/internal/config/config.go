@@ -43,6 +43,7 @@ type Config struct {
 	Locale        string
 	Mock          bool
 	MaxPluginSize int64
+	MountQuota    int64
 	MemoryBudget  int64
 
 	// Proxy is for the HTTP requests of plugins; empty means none.

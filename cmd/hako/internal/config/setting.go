@@ -45,6 +45,7 @@ func (c *Config) table() []setting {
 		{key: "locale", value: &c.Locale, fallback: "en"},
 		{key: "mock", value: &c.Mock, variables: []string{"MOCK_MODE"}},
 		{key: "maxPluginSize", value: &c.MaxPluginSize, fallback: "64MiB"},
+		{key: "mountQuota", value: &c.MountQuota, fallback: "10GiB"},
 		{key: "memoryBudget", value: &c.MemoryBudget, fallback: "2GiB"},
 		{key: "policy", value: &c.Policy, fallback: "hako.policy.yaml", path: true},
 		{key: "approvals.timeout", value: &c.ApprovalTimeout, fallback: "5m"},

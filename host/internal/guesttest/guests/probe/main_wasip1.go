@@ -208,7 +208,7 @@ func search(_ context.Context, in echo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	note("descriptor", file.Fd() != 4)
+	note("descriptor", file.Fd() != 5)
 	file.Close()
 	// The text is put together here, so that the search does not find itself.
 	want := []byte(in.Text)

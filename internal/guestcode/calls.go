@@ -1,4 +1,5 @@
-package guesttest
+// Package guestcode makes guests for tests, out of machine code.
+package guestcode
 
 import (
 	"bytes"
@@ -113,4 +114,11 @@ func signed(n int64) (out []byte) {
 		}
 		out = append(out, b|0x80)
 	}
+}
+
+func number(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
+
+func sized(parts ...[]byte) []byte {
+	data := bytes.Join(parts, nil)
+	return append(number(len(data)), data...)
 }

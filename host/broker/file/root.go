@@ -1,0 +1,106 @@
+package file
+
+import (
+	"io"
+	"io/fs"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+)
+
+// Root returns the directory "/" of a guest. The mounts are listed in it, and nothing else is there: a guest's runtime that finds no preopen
+// for a path says "bad file number", and with this one that there is no such file. It belongs to one guest.
+func Root(mounts []*Mount) sys.FS {
+	r := &rootFS{}
+	for _, m := range mounts {
+		r.entries = append(r.entries, sys.Dirent{Name: m.name, Type: fs.ModeDir})
+	}
+	return r
+}
+
+type rootFS struct {
+	sys.UnimplementedFS
+	entries []sys.Dirent
+}
+
+// OpenFile implements sys.FS.
+func (r *rootFS) OpenFile(path string, flag sys.Oflag, _ fs.FileMode) (sys.File, sys.Errno) {
+	switch {
+	case flag&modifies != 0:
+		return nil, errReadOnly
+	case path != "." && path != "":
+		return nil, sys.ENOENT
+	}
+	return &rootDir{root: r}, 0
+}
+
+// Lstat implements sys.FS.
+func (r *rootFS) Lstat(path string) (wsys.Stat_t, sys.Errno) {
+	if path != "." && path != "" {
+		return wsys.Stat_t{}, sys.ENOENT
+	}
+	return wsys.Stat_t{Dev: 1, Ino: 1, Nlink: 1, Mode: fs.ModeDir | 0o555}, 0
+}
+
+// Stat implements sys.FS.
+func (r *rootFS) Stat(path string) (wsys.Stat_t, sys.Errno) { return r.Lstat(path) }
+
+// Readlink implements sys.FS.
+func (r *rootFS) Readlink(string) (string, sys.Errno) { return "", sys.ENOENT }
+
+// Mkdir implements sys.FS. It and what follows change nothing here.
+func (r *rootFS) Mkdir(string, fs.FileMode) sys.Errno    { return errReadOnly }
+func (r *rootFS) Rmdir(string) sys.Errno                 { return errReadOnly }
+func (r *rootFS) Unlink(string) sys.Errno                { return errReadOnly }
+func (r *rootFS) Rename(string, string) sys.Errno        { return errReadOnly }
+func (r *rootFS) Link(string, string) sys.Errno          { return errReadOnly }
+func (r *rootFS) Symlink(string, string) sys.Errno       { return errReadOnly }
+func (r *rootFS) Chmod(string, fs.FileMode) sys.Errno    { return errReadOnly }
+func (r *rootFS) Utimens(string, int64, int64) sys.Errno { return errReadOnly }
+
+// rootDir is the open "/".
+type rootDir struct {
+	sys.DirFile
+	root *rootFS
+	read int // entries that were listed
+}
+
+// Stat implements sys.File.
+func (d *rootDir) Stat() (wsys.Stat_t, sys.Errno) { return d.root.Lstat(".") }
+
+// Dev implements sys.File.
+func (d *rootDir) Dev() (uint64, sys.Errno) { return 1, 0 }
+
+// Ino implements sys.File.
+func (d *rootDir) Ino() (wsys.Inode, sys.Errno) { return 1, 0 }
+
+// Seek implements sys.File: the only place to go is the start.
+func (d *rootDir) Seek(to offset, whence int) (int64, sys.Errno) {
+	if to != 0 || whence != io.SeekStart {
+		return 0, sys.EINVAL
+	}
+	d.read = 0
+	return 0, 0
+}
+
+// Readdir implements sys.File.
+func (d *rootDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
+	left := d.root.entries[d.read:]
+	if n > 0 {
+		left = left[:min(n, len(left))]
+	}
+	d.read += len(left)
+	return left, 0
+}
+
+// Utimens implements sys.File.
+func (d *rootDir) Utimens(int64, int64) sys.Errno { return errReadOnly }
+
+// Sync implements sys.File.
+func (d *rootDir) Sync() sys.Errno { return 0 }
+
+// Datasync implements sys.File.
+func (d *rootDir) Datasync() sys.Errno { return 0 }
+
+// Close implements sys.File.
+func (d *rootDir) Close() sys.Errno { return 0 }

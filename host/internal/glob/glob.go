@@ -1,0 +1,23 @@
+// Package glob matches paths against patterns that somebody untrusted may have written.
+package glob
+
+import (
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Bounds of a pattern. Alternatives multiply: matching takes time that is exponential in the number of their groups.
+const (
+	maxGroups       = 4
+	maxAlternatives = 32
+)
+
+// Valid reports whether a pattern has doublestar's syntax and can be matched in little time: it has at most four groups in braces, and 32
+// commas.
+func Valid(pattern string) bool {
+	return doublestar.ValidatePattern(pattern) && strings.Count(pattern, "{") <= maxGroups && strings.Count(pattern, ",") <= maxAlternatives
+}
+
+// Match reports whether a path matches a pattern that is Valid.
+func Match(pattern, path string) bool { return doublestar.MatchUnvalidated(pattern, path) }
