@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -81,6 +82,9 @@ func (a *app) callArguments(args []string) (json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
 		return nil, fmt.Errorf(`the arguments are not a JSON object such as '{"name":"value"}': %w`, jsonProblem(text, err))
+	}
+	if err := strictjson.Check(text); err != nil {
+		return nil, fmt.Errorf("the arguments are ambiguous: %w", err)
 	}
 	return bytes.TrimSpace(text), nil
 }

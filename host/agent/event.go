@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // Types of events that matter here (platform.claude.com/docs/en/managed-agents/events-and-streaming).
@@ -47,7 +49,7 @@ const maxName = 256
 // parseEvent reads an event. The error says why nothing can be made of it.
 func parseEvent(raw string) (*event, error) {
 	e := new(event)
-	if err := json.Unmarshal([]byte(raw), e); err != nil {
+	if err := strictjson.Unmarshal([]byte(raw), e); err != nil {
 		return nil, fmt.Errorf("an event cannot be read: %w", err)
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // Definition is a custom tool as agents are given it (platform.claude.com/docs/en/managed-agents/tools).
@@ -124,6 +125,6 @@ func schemaOf(d *Definition) map[string]any {
 // readDefinition reads a tool as the API shows it. It reports false for one that is no custom tool.
 func readDefinition(raw string) (Definition, bool) {
 	var d Definition
-	err := json.Unmarshal([]byte(raw), &d)
+	err := strictjson.Unmarshal([]byte(raw), &d)
 	return d, err == nil && d.Type == customType && d.Name != ""
 }

@@ -119,7 +119,7 @@ func TestRestoreFails(t *testing.T) {
 		"no file":       {func(dir string) error { return os.Remove(filepath.Join(dir, "hako.db")) }, "no such file"},
 		"changed":       {func(dir string) error { return os.Truncate(filepath.Join(dir, "plugins/notes/acme.db"), 4096) }, "is not what was backed up"},
 		"another list":  {rewrite(`"format": 2`, `"format": 3`), "is of format 3, and this hako reads up to 2"},
-		"no list":       {rewrite(`"format"`, `"formats"`), "unknown field"},
+		"no list":       {rewrite(`"format"`, `"formats"`), "unknown key"},
 		"path out":      {rewrite(`"hako.db"`, `"../hako.db"`), `"../hako.db" is not the path of a database`},
 		"absolute path": {rewrite(`"hako.db"`, `"/etc/hako.db"`), `"/etc/hako.db" is not the path of a database`},
 		"other file":    {rewrite(`"hako.db"`, `"secrets.key"`), `"secrets.key" is not the path of a database`},

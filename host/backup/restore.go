@@ -1,9 +1,7 @@
 package backup
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/internal/database"
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // maxList is the largest list of files, in bytes.
@@ -75,9 +74,7 @@ func readList(dir string) (*list, error) {
 		return nil, err
 	}
 	l := new(list)
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(l); err != nil {
+	if err := strictjson.UnmarshalKnown(text, l); err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	if l.Format < 1 || l.Format > format {

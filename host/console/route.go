@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // route is one endpoint of the API.
@@ -220,13 +221,13 @@ func (q *request) decode(v any) error {
 	if err != nil {
 		return err
 	}
+	if err := strictjson.Check(data); err != nil {
+		return invalid("the body is not what is expected here: %v", err)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(v); err != nil {
 		return invalid("the body is not what is expected here: %v", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return invalid("the body has something after its JSON object")
 	}
 	return nil
 }

@@ -3,11 +3,12 @@ package credential
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // DeviceCode is what the operator enters on another device (RFC 8628, section 3.2).
@@ -68,7 +69,7 @@ func (c *connection) startDevice(ctx context.Context) (*deviceReply, error) {
 		return nil, err
 	}
 	reply := new(deviceReply)
-	if err := json.Unmarshal(answer, reply); err != nil || reply.DeviceCode == "" || reply.UserCode == "" {
+	if err := strictjson.Unmarshal(answer, reply); err != nil || reply.DeviceCode == "" || reply.UserCode == "" {
 		return nil, errors.New("the authorization server's answer is not that of RFC 8628")
 	}
 	return reply, nil

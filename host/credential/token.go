@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 const (
@@ -99,7 +101,7 @@ func (b *Broker) ask(ctx context.Context, address string, form url.Values) (*tok
 		return nil, err
 	}
 	reply := new(tokenReply)
-	if errors.Join(json.Unmarshal(answer, reply), json.Unmarshal(answer, &reply.all)) != nil {
+	if errors.Join(strictjson.Unmarshal(answer, reply), strictjson.Unmarshal(answer, &reply.all)) != nil {
 		err = errors.New("it is not the JSON of RFC 6749")
 	} else {
 		err = reply.check()

@@ -3,6 +3,8 @@ package elicitation
 import (
 	"encoding/json"
 	"regexp"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // property is a field of a schema, with the keywords that the specification has for any type.
@@ -41,7 +43,7 @@ type option struct {
 // parseField reads the schema of one field.
 func parseField(name string, data json.RawMessage) (*Field, error) {
 	var p property
-	if json.Unmarshal(data, &p) != nil {
+	if strictjson.Unmarshal(data, &p) != nil {
 		return nil, rule("the field %s is not one of a text, a number, a yes or no, or a choice of texts", name)
 	}
 	if len(p.Title) > maxTitle || len(p.Description) > maxText || len(p.Default) > maxText {

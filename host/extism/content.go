@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -51,7 +52,7 @@ type resourceContents struct {
 // parse turns what a guest answered into a response.
 func parse(plugin, method string, data []byte) (*abi.Response, error) {
 	var o output
-	err := json.Unmarshal(data, &o)
+	err := strictjson.Unmarshal(data, &o)
 	var response *abi.Response
 	if err == nil {
 		response, err = o.response(method)

@@ -11,6 +11,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -92,7 +93,7 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 		case failed != nil:
 			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: "failed in " + export + ": " + failed.Message, Err: failed}
 		}
-		if err := json.Unmarshal(output, &all); err != nil {
+		if err := strictjson.Unmarshal(output, &all); err != nil {
 			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: "gave for " + export + " what is not the JSON expected: " + err.Error(), Err: err}
 		}
 	}
@@ -109,7 +110,7 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 // manifests, for example because a tool has a name that clients do not accept.
 func Complete(granting *manifest.Manifest, list []byte) (*manifest.Manifest, error) {
 	var l listing
-	if err := json.Unmarshal(list, &l); err != nil {
+	if err := strictjson.Unmarshal(list, &l); err != nil {
 		return nil, fmt.Errorf("what the plugin lists: %w", err)
 	}
 	m := *granting

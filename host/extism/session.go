@@ -7,6 +7,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // session is the host's side of one call to a guest.
@@ -68,7 +69,7 @@ func (s *session) decode(function string, offset uint64, v any) {
 	s.call.Charge(int64(min(len(data), maxArgument)) * broker.TextSteps)
 	err := errTooMuch
 	if len(data) <= maxArgument {
-		err = json.Unmarshal(data, v)
+		err = strictjson.Unmarshal(data, v)
 	}
 	if err != nil {
 		panic(&formError{function, err})

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // newCall makes a Call of what a model wrote as arguments: nothing at all is an empty object.
@@ -14,7 +16,7 @@ func newCall(id, name, arguments string) Call {
 		return call
 	}
 	var object map[string]json.RawMessage
-	switch err := json.Unmarshal(text, &object); {
+	switch err := strictjson.Unmarshal(text, &object); {
 	case err != nil:
 		call.Invalid = fmt.Sprintf("The arguments are not a JSON object (%v). Call the tool again with valid JSON.", err)
 	case object == nil:

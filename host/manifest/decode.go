@@ -102,10 +102,10 @@ func (d *jsonDecoder) value(depth int) (any, error) {
 		return nil, d.syntax(err)
 	}
 	if d.shape.values++; d.shape.values > maxValues {
-		return nil, jsonError("", "holds more than "+strconv.Itoa(maxValues)+" values")
+		return nil, jsonError("", "the JSON holds more than 100,000 values, the most that are checked: send it in parts")
 	}
 	if depth == maxDepth {
-		return nil, jsonError("", "nests deeper than "+strconv.Itoa(maxDepth)+" levels")
+		return nil, jsonError("", "the JSON nests deeper than "+strconv.Itoa(maxDepth)+" levels: make it flatter")
 	}
 	d.shape.load[depth]++
 	switch token.Kind() {

@@ -84,8 +84,8 @@ func TestSchemaValidate(t *testing.T) {
 		{"huge exponent", `{"location": "x", "days": 1e999999999}`, "days: is a number beyond the range of a double"},
 		{"tiny exponent", `{"location": "x", "ratio": 1E-999999999}`, "ratio: is a number beyond the range of a double"},
 		{"long number", `{"location": "x", "ratio": 0.` + strings.Repeat("1", 200) + `}`, "ratio: is a number beyond the range of a double, or too long"},
-		{"too deep", `{"location": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "nests deeper than 64 levels"},
-		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`, "holds more than 100000 values"},
+		{"too deep", `{"location": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "the JSON nests deeper than 64 levels: make it flatter"},
+		{"too many values", `{"location": [` + strings.Repeat("1,", 100_000) + `1]}`, "the JSON holds more than 100,000 values, the most that are checked: send it in parts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/time/rate"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 const (
@@ -99,6 +101,9 @@ func (l *lines) next() error {
 	l.idle = 0
 	message := bytes.TrimSpace(rest)
 	id, answers := glance(message)
+	if problem == 0 && repeatsKey(message) {
+		problem = codeTwice
+	}
 	switch {
 	case problem != 0:
 		l.pending = l.refusal(id, problem)
@@ -230,12 +235,17 @@ func glance(data []byte) (id json.RawMessage, answers bool) {
 // codeResourceNotFound is the code of a resource that is not there, up to MCP 2025-11-25.
 const codeResourceNotFound = -32002
 
-// Codes of the errors that take the place of an answer that is too long, and of one that holds too much. They are among those that JSON-RPC
+// Codes of the errors that take the place of an answer that is too long, of one that holds too much, and of one
+// with a key twice. They are among those that JSON-RPC
 // leaves to implementations.
 const (
 	codeTooLarge = -32000 - 98
 	codeTooMuch  = -32000 - 97
+	codeTwice    = -32000 - 96
 )
+
+// repeatsKey reports JSON with a key twice in one object, of which two readers could see different things.
+func repeatsKey(message []byte) bool { return strictjson.Check(message) != nil && json.Valid(message) }
 
 // refusal is the answer with this id that says so, as a line; nil if the id is not known.
 func refusal(id json.RawMessage, code int64) []byte {
@@ -255,4 +265,5 @@ func refusal(id json.RawMessage, code int64) []byte {
 var tooLargeText = map[int64]string{
 	codeTooLarge: "the answer is too large",
 	codeTooMuch:  fmt.Sprintf("the answer holds more than %d entries or %d values", maxItems, maxValues),
+	codeTwice:    "the answer has an object with a key twice",
 }

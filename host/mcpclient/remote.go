@@ -278,6 +278,9 @@ func (o *object) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		if problem == 0 && repeatsKey(data) {
+			problem = codeTwice
+		}
 		if problem != 0 {
 			data = refusal(requestID(o.req), problem)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -215,7 +216,7 @@ func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*
 func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
 	var given map[string]string
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &given); err != nil {
+		if err := strictjson.Unmarshal(raw, &given); err != nil {
 			return &InvalidError{"the arguments of a prompt are an object of strings"}
 		}
 	}

@@ -1,10 +1,10 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -20,7 +20,7 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 		return nil, broken("the response is not UTF-8")
 	}
 	response := new(abi.Response)
-	if err := json.Unmarshal(data, response); err != nil {
+	if err := strictjson.Unmarshal(data, response); err != nil {
 		return nil, broken("the response is not the JSON expected: %v", err)
 	}
 	if err := refer(response, blobs); err != nil {

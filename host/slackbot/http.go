@@ -16,6 +16,8 @@ import (
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/slackevents"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // maxRequest bounds a request of Slack's, in bytes.
@@ -91,7 +93,7 @@ func (w *workspace) ready() bool {
 
 func (w *workspace) serveEvent(out http.ResponseWriter, r *http.Request, body []byte) {
 	var challenge struct{ Type, Challenge string }
-	if err := json.Unmarshal(body, &challenge); err != nil {
+	if err := errors.Join(strictjson.Check(body), json.Unmarshal(body, &challenge)); err != nil {
 		w.invalid(out, err)
 		return
 	}
@@ -118,7 +120,7 @@ func (w *workspace) serveEvent(out http.ResponseWriter, r *http.Request, body []
 
 func (w *workspace) serveAction(out http.ResponseWriter, r *http.Request, payload string) {
 	var callback slack.InteractionCallback
-	if err := json.Unmarshal([]byte(payload), &callback); err != nil {
+	if err := errors.Join(strictjson.Check([]byte(payload)), json.Unmarshal([]byte(payload), &callback)); err != nil {
 		w.invalid(out, err)
 		return
 	}

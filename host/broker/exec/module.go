@@ -3,12 +3,11 @@ package execbroker
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -81,14 +80,9 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 const maxTimeout = 24 * time.Hour
 
 func decodeRequest(data []byte) (*abi.ExecRequest, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	request := new(abi.ExecRequest)
-	if err := d.Decode(request); err != nil {
+	if err := strictjson.UnmarshalKnown(data, request); err != nil {
 		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows it")
 	}
 	switch {
 	case (len(request.Argv) > 0) == (request.Line != ""):

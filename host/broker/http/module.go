@@ -1,13 +1,12 @@
 package httpbroker
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -51,14 +50,9 @@ func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64
 }
 
 func decodeHead(data []byte) (*abi.HTTPRequest, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	head := new(abi.HTTPRequest)
-	if err := d.Decode(head); err != nil {
+	if err := strictjson.UnmarshalKnown(data, head); err != nil {
 		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows it")
 	}
 	return head, nil
 }
