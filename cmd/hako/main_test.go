@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
+	"github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -23,6 +24,7 @@ const asProgram = "GO_TEST_AS_HAKO"
 
 func TestMain(m *testing.M) {
 	confine.Main()
+	process.Main()
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -33,6 +34,7 @@ import (
 const asServer = "HAKO_TEST_SERVER"
 
 func TestMain(m *testing.M) {
+	process.Main()
 	if kind := os.Getenv(asServer); kind != "" {
 		if err := serverKinds[kind](context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)

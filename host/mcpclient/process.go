@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	supervisor "github.com/hako-run/hako/internal/process"
 )
 
 const (
@@ -27,6 +29,8 @@ type process struct {
 	command *exec.Cmd
 	stdin   *os.File // ours
 	stdout  *os.File // ours
+	// lifeline kills the program, with all that it has started, when it is closed or this process ends.
+	lifeline io.Closer
 	// asked counts the messages to the program, each of which it may answer.
 	asked atomic.Int64
 	// done is closed when the program has ended and all of its group has been told to.
@@ -53,11 +57,11 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 	defer theirs.Close()
 	command.Stdin, command.Stdout, command.Stderr = stdin, theirs, log
 	command.WaitDelay = time.Second // for others that hold its standard error
-	separate(command)
-	if err := command.Start(); err != nil {
+	lifeline, err := supervisor.Start(command)
+	if err != nil {
 		return nil, closing(fmt.Errorf("start %s: %w", spec.Command, withoutPath(err)), ours, stdout)
 	}
-	p := &process{command: command, stdin: ours, stdout: stdout, done: make(chan struct{})}
+	p := &process{command: command, stdin: ours, stdout: stdout, lifeline: lifeline, done: make(chan struct{})}
 	go p.wait()
 	return p, nil
 }
@@ -105,14 +109,16 @@ func withoutPath(err error) error {
 
 func (p *process) wait() {
 	p.err = p.command.Wait()
-	killGroup(p.command.Process) // what it has started and left behind
+	supervisor.KillGroup(p.command.Process) // what it has started and left behind
+	_ = p.lifeline.Close()
 	close(p.done)
 }
 
-// stop ends the program: its input ends, then it is asked to, then killed. It returns when the program is gone.
+// stop ends the program: its input ends, then it is asked to, then killed, and if that is in vain its supervisor too. It returns when the program is gone.
 func (p *process) stop() {
 	_ = p.stdin.Close()
-	for _, end := range []func(*os.Process){terminateGroup, killGroup} {
+	kill := func(*os.Process) { _ = p.lifeline.Close() }
+	for _, end := range []func(*os.Process){supervisor.TerminateGroup, kill, supervisor.KillGroup} {
 		timer := time.NewTimer(stopGrace)
 		select {
 		case <-p.done:

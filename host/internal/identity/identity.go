@@ -23,7 +23,7 @@ func Check(name string) error {
 		return errors.New("the name is empty")
 	case len(name) > MaxName:
 		return fmt.Errorf("the name has more than %d bytes", MaxName)
-	case !utf8.ValidString(name), strings.Contains(name, "\n"), visible.Text(name) != name:
+	case !utf8.ValidString(name), strings.ContainsFunc(name, visible.Hidden), visible.Text(name) != name:
 		return fmt.Errorf("the name %q has characters that are not visible", visible.Text(name))
 	case strings.TrimSpace(name) != name:
 		return fmt.Errorf("the name %q begins or ends with a blank", name)
