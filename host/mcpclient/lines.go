@@ -78,7 +78,9 @@ func (l *lines) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, l.pending)
-	l.pending = l.pending[n:]
+	if l.pending = l.pending[n:]; len(l.pending) == 0 {
+		l.pending = nil // with what it is a part of
+	}
 	return n, nil
 }
 

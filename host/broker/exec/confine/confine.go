@@ -183,7 +183,7 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 		return nil, err
 	}
 	c.command.Args = []string{confineName}
-	c.command.Env = []string{}
+	c.command.Env = []string{ids()}
 	c.command.Dir = "/"
 	c.command.Stdout, c.command.Stderr = options.Stdout, options.Stderr
 	c.command.ExtraFiles = theirs

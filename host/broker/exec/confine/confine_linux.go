@@ -49,7 +49,7 @@ func tryNamespaces() bool {
 		return false
 	}
 	command := exec.Command(self)
-	command.Args, command.Env = []string{probeName}, []string{}
+	command.Args, command.Env = []string{probeName}, []string{ids()}
 	command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWPID)
 	return command.Run() == nil
 }
@@ -90,14 +90,33 @@ func (s Support) Missing() string {
 	return strings.Join(missing, "; ")
 }
 
-// attributes are those of a process in namespaces of its own, in which it may make further ones.
+// idsVariable tells a process in a namespace of users who it is outside.
+const idsVariable = "HAKO_IDS"
+
+func ids() string { return fmt.Sprintf("%s=%d %d", idsVariable, os.Getuid(), os.Getgid()) }
+
+// mapSelf makes the user and the group those that they are outside, in the namespace of users that this process is in. The process that
+// started it cannot do that: where it is sealed (internal/process), files of a child that has not become another program belong to root.
+func mapSelf() error {
+	var uid, gid int
+	if _, err := fmt.Sscan(os.Getenv(idsVariable), &uid, &gid); err != nil {
+		return fmt.Errorf("%s: %w", idsVariable, err)
+	}
+	for _, f := range []struct{ name, text string }{
+		{"setgroups", "deny"}, {"gid_map", fmt.Sprintf("%d %d 1", gid, gid)}, {"uid_map", fmt.Sprintf("%d %d 1", uid, uid)},
+	} {
+		if err := os.WriteFile("/proc/self/"+f.name, []byte(f.text), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attributes are those of a process in namespaces of its own, in which it may make further ones. It calls mapSelf first.
 func attributes(flags uintptr) *syscall.SysProcAttr {
-	uid, gid := os.Getuid(), os.Getgid()
 	return &syscall.SysProcAttr{
 		Setpgid:     true,
 		Cloneflags:  flags,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE},
 	}
 }
@@ -147,6 +166,9 @@ func confineSelf(o *order, self string) error {
 		return err
 	}
 	if o.Namespaces {
+		if err := mapSelf(); err != nil {
+			return err
+		}
 		if err := seal(o.Write, o.Replace); err != nil {
 			return err
 		}
@@ -194,7 +216,7 @@ func keepFilesFromPrograms() error {
 
 // probe is what a process does to find out whether the child could give up rights.
 func probe() int {
-	if bringUpLoopback(nil) != nil || seal(nil, nil) != nil {
+	if mapSelf() != nil || bringUpLoopback(nil) != nil || seal(nil, nil) != nil {
 		return 1
 	}
 	return 0
