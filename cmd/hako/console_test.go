@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 const consoleToken = `
@@ -199,5 +201,36 @@ func TestServeConsole(t *testing.T) {
 	}
 	if code := s.stop(); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, s.stderr)
+	}
+}
+
+// TestHostileLoginLink: whoever reads the log of hako later finds no login in it.
+func TestHostileLoginLink(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir := approved(t, "log: {format: "+format+", level: debug}\n")
+			if format == "text" {
+				s := serve(t, dir)
+				if log := s.stderr.String(); strings.Contains(log, "link=") || !strings.Contains(log, "hako console prints a link") {
+					t.Errorf("the log has %s", log)
+				}
+				return
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			log := new(watched)
+			done := make(chan int, 1)
+			go func() {
+				a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &screen{visible.NewWriter(log), true}}
+				done <- a.run(ctx, []string{"-C", dir, "serve", "--http", "127.0.0.1:0"})
+			}()
+			<-log.await(`"msg":"serving"`)
+			cancel()
+			if <-done; strings.Contains(log.String(), "link=") {
+				t.Errorf("the log has %s", log)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -277,4 +278,70 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("after %d failures: %v", failures, d)
 		}
 	}
+}
+
+// endless repeats a text for ever.
+type endless struct {
+	text string
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.text[(e.read+i)%len(e.text)]
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+// TestHostileStreams: what a server sends without end costs it time, or the connection.
+func TestHostileStreams(t *testing.T) {
+	t.Parallel()
+	const most, free = 1 << 20, 50
+	for name, test := range map[string]struct {
+		text   string
+		events bool
+		want   error
+		bytes  int // that may be read of it
+	}{
+		"notifications":           {`{"method":"a"}` + "\n", false, nil, 64 << 10},
+		"answers to nothing":      {`{"id":1,"result":{}}` + "\n", false, nil, 64 << 10},
+		"empty lines":             {"\n", false, nil, 64 << 10},
+		"noise":                   {"starting ...\n", false, nil, 64 << 10},
+		"a line":                  {"x", false, errEndless, 80 << 20},
+		"a line of JSON":          {`{"id":[`, false, errEndless, 80 << 20},
+		"events":                  {"data: {\"method\":\"a\"}\n\n", true, nil, 64 << 10},
+		"comments":                {": wait\n", true, nil, 64 << 10},
+		"empty lines of events":   {"\n", true, nil, 64 << 10},
+		"names of events":         {"event: message\n", true, nil, 64 << 10},
+		"answers in one stream":   {"data: {\"id\":1,\"result\":{}}\n\n", true, nil, 64 << 10},
+		"a line of an event":      {"data: x", true, errEndless, 80 << 20},
+		"a comment without end":   {":x", true, errEndless, 80 << 20},
+		"lines of one event":      {"data: x\n", true, nil, 64 << 10},
+		"carriage returns for it": {"data: x\r", true, errEndless, 80 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := &endless{text: test.text}
+			owed := new(atomic.Int64)
+			owed.Store(1)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // longer than which the limiter refuses to wait
+			defer cancel()
+			l := newLines(ctx, source, most, rate.NewLimiter(0, free), new(meter), owed, func([]byte) {}, test.events)
+			if _, err := io.Copy(io.Discard, l); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if source.read > test.bytes || cap(l.buffer) > 4*most {
+				t.Errorf("%d bytes were read, and the buffer has %d", source.read, cap(l.buffer))
+			}
+		})
+	}
+	t.Run("an event in many lines", func(t *testing.T) {
+		t.Parallel()
+		text := "data: {\"id\":1,\"result\":{\"tools\":[{}\n" + strings.Repeat("data: ,{},{},{},{},{},{},{},{}\n", 20_000) + "data: ]}}\n\n"
+		out, _ := filter(text, most, true)
+		if n := strings.Count(out, "{}"); n > maxItems+8 {
+			t.Errorf("%d entries passed", n)
+		}
+	})
 }
