@@ -14,7 +14,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // for systems without certificates
 
 	"github.com/hako-run/hako/host/broker/exec/confine"
-	"github.com/hako-run/hako/internal/process"
+	supervisor "github.com/hako-run/hako/internal/process"
 )
 
 // Exit codes.
@@ -42,10 +42,10 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
-	confine.Main() // this process may be the one that runs a plugin's command
-	process.Main() // or the one that an upstream server's program ends with
-	if err := process.Seal(); err != nil {
-		fmt.Fprintf(os.Stderr, "hako: other programs of this user can read its secrets: %v\n", err)
+	confine.Main()    // this process may be the one that runs a plugin's command
+	supervisor.Main() // or the one that an upstream server's program ends with
+	if err := supervisor.Seal(); err != nil {
+		printf(newScreen(os.Stderr), "hako: other programs of this user can read its secrets: %v\n", err)
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

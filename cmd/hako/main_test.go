@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/confine"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/gobuild"
-	"github.com/hako-run/hako/internal/process"
+	supervisor "github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -24,7 +24,7 @@ const asProgram = "GO_TEST_AS_HAKO"
 
 func TestMain(m *testing.M) {
 	confine.Main()
-	process.Main()
+	supervisor.Main()
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
