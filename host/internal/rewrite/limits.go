@@ -378,6 +378,16 @@ func (c *checker) body(r *reader, s signature) error {
 	moved := 0
 	for !r.done() && len(c.blocks) > 0 {
 		op := r.byte()
+		switch { // most instructions are of these
+		case op >= opI32Eqz && op <= opI64Extend32S:
+			continue
+		case op >= opLocalGet && op <= opTableSet:
+			r.uint()
+			continue
+		case op == opI32Const, op == opI64Const:
+			r.int()
+			continue
+		}
 		immediates := *r
 		if err := skipImmediates(r, op); err != nil {
 			return err
