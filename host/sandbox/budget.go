@@ -8,7 +8,9 @@ import (
 	"time"
 )
 
-// budget bounds the memory of all guests of an engine: the linear memories of instances, images, and compiled code as it is estimated.
+// budget bounds the memory of all guests of an engine: the linear memories of instances, images, code as it is estimated, and answers.
+//
+// Memory is taken before it is there, so used never passes limit, not even for a moment.
 type budget struct {
 	limit int64
 	// reclaim gives up something that nobody uses now. It returns false if there is nothing.
@@ -21,22 +23,17 @@ type budget struct {
 	freed chan struct{}
 }
 
-// add counts n bytes in that are there already.
-func (b *budget) add(n int64) { b.used.Add(n) }
-
-// settle gives up what is idle until the budget holds again.
-func (b *budget) settle() {
-	for b.used.Load() > b.limit && b.reclaim() {
-	}
-}
-
 // tryTake takes n bytes if they are free.
 func (b *budget) tryTake(n int64) bool {
-	if b.used.Add(n) <= b.limit {
-		return true
+	for {
+		used := b.used.Load()
+		if n > b.limit-used {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+n) {
+			return true
+		}
 	}
-	b.give(n)
-	return false
 }
 
 // free reports whether n bytes could be taken now.
@@ -56,6 +53,9 @@ func (b *budget) take(n int64) bool {
 func (b *budget) wait(ctx context.Context, plugin string, n int64, patience time.Duration) error {
 	if b.take(n) {
 		return nil
+	}
+	if n > b.limit {
+		return b.exceeded(plugin)
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -26,7 +26,7 @@ type code struct {
 	ahead atomic.Bool
 	// interpreted says that the code is not compiled. As a rule compiled code is to take its place.
 	interpreted bool
-	// weight is what the compiled code takes in memory, estimated.
+	// weight is what the compiled code takes in memory, estimated. reserveCode has taken it from the budget.
 	weight int64
 	pool   pool
 	// users counts the calls in it, and retired says that other code has taken its place. Plugin.mu guards both.
@@ -90,8 +90,6 @@ func (p *Plugin) adopt(code *code) {
 		}
 	}
 	p.code = code
-	p.engine.budget.add(code.weight)
-	p.engine.budget.settle()
 	p.used = time.Now()
 	if p.expiry == nil {
 		p.expiry = time.AfterFunc(unloadTime, p.expire)
@@ -130,7 +128,26 @@ func (p *Plugin) idleCode() (time.Time, bool) {
 
 // unused reports whether the code is loaded and nothing would be lost without it. p.mu is held.
 func (p *Plugin) unused() bool {
-	return p.code != nil && p.code.users == 0 && p.compiling == nil && !p.sessions.any() && (p.spec.State != manifest.StateShared || p.code.pool.empty())
+	busy := p.compiling != nil && !p.starved.Load() || p.sessions.any()
+	return p.code != nil && p.code.users == 0 && !busy && (p.spec.State != manifest.StateShared || p.code.pool.empty())
+}
+
+// reserveCode takes from the memory budget what code will weigh, for which it waits as a call waits for memory.
+func (p *Plugin) reserveCode(ctx context.Context, weight int64) error {
+	return p.engine.budget.wait(ctx, p.spec.Name, weight, p.spec.Limits.QueueWait)
+}
+
+// reserveCompiled is reserveCode for code that takes the place of interpreted code: it waits until there is memory or the plugin is
+// closed. The interpreted code may be given up meanwhile.
+func (p *Plugin) reserveCompiled(weight int64) error {
+	p.starved.Store(true)
+	defer p.starved.Store(false)
+	for {
+		err := p.engine.budget.wait(p.lifetime, p.spec.Name, weight, time.Second)
+		if err == nil || weight > p.engine.budget.limit || p.lifetime.Err() != nil {
+			return err
+		}
+	}
 }
 
 // unload gives up the compiled code, with its instances and image, unless it is in use.

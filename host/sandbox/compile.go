@@ -64,14 +64,20 @@ func (p *Plugin) load(ctx context.Context) error {
 	if !module.interpretable() {
 		return fmt.Errorf("plugin %s: %w; for the interpreter it is too large, with %d operations of at most %d", p.spec.Name, refusal, module.Operations, maxInterpreted)
 	}
-	code, err := p.build(ctx, module, ByInterpreter, time.Now())
+	weight := codeFactor * int64(module.size)
+	if refusal != nil {
+		weight = max(weight, operationSize*int64(module.Operations))
+	}
+	if err := p.reserveCode(ctx, weight); err != nil {
+		return err
+	}
+	code, err := p.build(ctx, module, ByInterpreter, time.Now(), weight)
 	if err != nil {
 		return err
 	}
 	if refusal == nil {
 		p.compile(module)
 	} else {
-		code.weight = max(code.weight, operationSize*int64(module.Operations))
 		p.prepared = true
 	}
 	p.adopt(code)
@@ -97,7 +103,11 @@ func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) (bool, err
 	if size, _ := p.engine.cache.find(module.digest); size == 0 {
 		return false, nil
 	}
-	err := p.adoptCompiled(ctx, module, FromCache, begin)
+	weight := p.compiledWeight(module)
+	if err := p.reserveCode(ctx, weight); err != nil {
+		return false, err
+	}
+	err := p.adoptCompiled(ctx, module, FromCache, begin, weight)
 	if errors.Is(err, compile.ErrNotCached) {
 		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
 		p.engine.cache.forget(module.digest)
@@ -106,14 +116,18 @@ func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) (bool, err
 	return err == nil, err
 }
 
-// adoptCompiled makes the code that is in the cache the plugin's. p.mu is held.
-func (p *Plugin) adoptCompiled(ctx context.Context, module *rewritten, how string, begin time.Time) error {
-	code, err := p.build(ctx, module, how, begin)
+// compiledWeight is what the module's code in the cache takes in memory, estimated.
+func (p *Plugin) compiledWeight(module *rewritten) int64 {
+	size, _ := p.engine.cache.find(module.digest)
+	return max(codeFactor*int64(module.size), int64(size))
+}
+
+// adoptCompiled makes the code that is in the cache the plugin's. Its weight is reserved. p.mu is held.
+func (p *Plugin) adoptCompiled(ctx context.Context, module *rewritten, how string, begin time.Time, weight int64) error {
+	code, err := p.build(ctx, module, how, begin, weight)
 	if err != nil {
 		return err
 	}
-	size, _ := p.engine.cache.find(module.digest)
-	code.weight = max(code.weight, int64(size))
 	p.prepared = true
 	p.adopt(code)
 	return nil
@@ -130,12 +144,17 @@ func (p *Plugin) compile(module *rewritten) {
 		defer close(done)
 		begin := time.Now()
 		err := p.engine.cache.compile(p.lifetime, module)
+		weight := int64(0)
+		if size, _ := p.engine.cache.find(module.digest); size > 0 {
+			p.report(err)
+			weight = p.compiledWeight(module)
+			err = p.reserveCompiled(weight)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.compiling, p.failed = nil, nil
-		if size, _ := p.engine.cache.find(module.digest); size > 0 {
-			p.report(err)
-			err = p.adoptCompiled(context.Background(), module, FromCompiler, begin)
+		if weight > 0 && err == nil {
+			err = p.adoptCompiled(context.Background(), module, FromCompiler, begin, weight)
 		}
 		if err == nil {
 			return
@@ -189,7 +208,13 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 }
 
 // build takes a module's compiled code from the cache, or reads the module for the interpreter, and links its imports. It began at begin.
-func (p *Plugin) build(ctx context.Context, module *rewritten, how string, begin time.Time) (*code, error) {
+// The weight is reserved in the memory budget; if build fails, it is given back.
+func (p *Plugin) build(ctx context.Context, module *rewritten, how string, begin time.Time, weight int64) (_ *code, err error) {
+	defer func() {
+		if err != nil {
+			p.engine.budget.give(weight)
+		}
+	}()
 	// The runtime outlives the call that happens to come first.
 	ctx = context.WithoutCancel(ctx)
 	config, load := compile.Config(p.engine.cache.code), compile.Load
@@ -207,7 +232,7 @@ func (p *Plugin) build(ctx context.Context, module *rewritten, how string, begin
 	}
 	code := &code{
 		runtime: runtime, module: compiled, digest: module.digest, globals: module.Globals, interpreted: how == ByInterpreter,
-		weight: codeFactor * int64(module.size), pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)},
+		weight: weight, pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)},
 	}
 	code.lasting.Store(module.Lasting != "")
 	p.engine.observer.PluginCompiled(p.spec.Name, how, time.Since(begin))

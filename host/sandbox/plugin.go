@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,9 +28,11 @@ type Plugin struct {
 	// used is when the last call in it ended; expiry unloads it then.
 	used   time.Time
 	expiry *time.Timer
-	// compiling is closed when the compilation that is under way has ended. failed says why the last one did not succeed.
+	// compiling is closed when the compilation that is under way has ended. failed says why the last one did not succeed, starved that
+	// compiled code waits for memory.
 	compiling chan struct{}
 	failed    error
+	starved   atomic.Bool
 	// prepared says that the plugin has been compiled once, or that it cannot be.
 	prepared bool
 	// background counts what goes on without a call. It ends with lifetime.

@@ -73,8 +73,7 @@ func (p *Plugin) start(ctx context.Context, code *code, c *call) (*image, *insta
 		return code.pool.image, nil, nil
 	}
 	if image := p.loadImage(code); image != nil {
-		p.hold(code, image)
-		return image, nil, nil
+		return image, nil, p.hold(ctx, code, image, c)
 	}
 	i, err := p.first(ctx, code, c)
 	return code.pool.image, i, err
@@ -99,15 +98,20 @@ func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close(CloseFailed))
 	}
-	p.hold(code, image)
+	if err := p.hold(ctx, code, image, c); err != nil {
+		return nil, errors.Join(err, i.close(CloseMemory))
+	}
 	code.pool.resets.Go(func() { p.saveImage(code, image) })
 	return i, nil
 }
 
-// hold makes the image the one that instances start from. code.pool.starting is held.
-func (p *Plugin) hold(code *code, image *image) {
+// hold makes the image the one that instances start from, if there is memory for it. code.pool.starting is held.
+func (p *Plugin) hold(ctx context.Context, code *code, image *image, c *call) error {
+	if err := p.engine.budget.wait(ctx, p.spec.Name, image.weight(), c.patience); err != nil {
+		return errors.Join(err, image.memory.close())
+	}
 	code.pool.image = image
-	p.engine.budget.add(image.weight())
+	return nil
 }
 
 // giveBack hands in an instance after a call. It is put back off the path of this call: by the next one, which finds its memory still in
