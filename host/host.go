@@ -51,6 +51,8 @@ type Options struct {
 	MountQuota int64
 	// MemoryBudget bounds the memory of all plugins together, in bytes; see sandbox.Options. Zero means 2 GiB.
 	MemoryBudget int64
+	// Processors is how many guests compute at the same moment; see sandbox.Options. Zero means GOMAXPROCS.
+	Processors int
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
 	CacheDir string
 	// DataDir keeps the databases of plugins, one file for each plugin and tenant; package sqlbroker has the layout. Empty keeps plugins
@@ -197,7 +199,7 @@ func New(options *Options) (*Host, error) {
 	if h.logger = o.Logger; h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
-	engineOptions := &sandbox.Options{Logger: h.logger, Redact: h.redact, MemoryBudget: o.MemoryBudget}
+	engineOptions := &sandbox.Options{Logger: h.logger, Redact: h.redact, MemoryBudget: o.MemoryBudget, Processors: o.Processors}
 	h.index = openIndex("")
 	if dir := o.CacheDir; dir != "" {
 		h.index = openIndex(filepath.Join(dir, "index.json"))

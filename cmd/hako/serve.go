@@ -78,6 +78,7 @@ seconds is given up; a second signal ends it at once.`,
 				return err
 			}
 			go tendCollector(cmd.Context())
+			spareProcessor()
 			flags.http = !flags.stdio || cmd.Flags().Changed("http")
 			return a.serve(cmd.Context(), c, flags)
 		},

@@ -79,6 +79,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		MaxPluginSize: c.MaxPluginSize,
 		MountQuota:    c.MountQuota,
 		MemoryBudget:  c.MemoryBudget,
+		Processors:    guestProcessors(),
 		Mock:          c.Mock,
 		Locale:        c.Locale,
 		Environ:       os.Environ(),

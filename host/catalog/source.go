@@ -44,6 +44,8 @@ type Invocation struct {
 	Attended bool
 	// Tenant is the caller's; "" is that of callers without one. Nothing of one tenant may reach another.
 	Tenant string
+	// User is the caller's; "" where nobody knows. Guests get the processor in fair shares by tenant and user.
+	User string
 	// Session tells the caller's session from all others of the tenant. Empty means that there is none.
 	Session string
 	// Steps receives, after the call and however that ended, how many steps the guest computed. It may be nil.

@@ -290,7 +290,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	tenant := call.Caller.Tenant
 	request.Locale = p.locale(call)
 	invocation := &catalog.Invocation{
-		Request: request, Limits: s.limits, Progress: p.scanProgress(call.Progress), Tenant: tenant, Session: call.Caller.sessionID(),
+		Request: request, Limits: s.limits, Progress: p.scanProgress(call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
 		Updated: func(uri string) { p.updated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
 		Elicit:  p.elicitor(call, s, record).elicit, Attended: call.Way.Fill != nil,

@@ -47,6 +47,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	defer p.done(code)
 	limits := invocation.Limits.Or(p.spec.Limits)
 	c := p.newCall(invocation.Request.Name, limits)
+	c.turn.caller = callerID{invocation.Tenant, invocation.User}
 	c.Tenant, c.Ask, c.request = invocation.Tenant, invocation.Ask, invocation.Request
 	c.progress, c.session = invocation.Progress, session
 	c.log.ctx = ctx
@@ -109,6 +110,7 @@ type call struct {
 	session  *session // nil: none
 	limits   manifest.Limits
 	meter    meter
+	turn     turn
 	log      *logSink
 	progress func(abi.Progress)
 	// patience is how long the call waits for memory.
@@ -134,6 +136,7 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 		plugin:   p,
 		limits:   limits,
 		meter:    newMeter(limits.CPU),
+		turn:     turn{scheduler: p.engine.scheduler, plugin: &p.share},
 		patience: p.spec.Limits.QueueWait,
 		log:      &logSink{ctx: context.Background(), logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -28,6 +29,8 @@ type Options struct {
 	// MemoryBudget bounds, in bytes, the memory of all plugins together: linear memories of instances, images, and compiled code as it
 	// is estimated. What is idle is given up first, then calls wait as long as for a slot. Zero means 2 GiB.
 	MemoryBudget int64
+	// Processors is how many guests compute at the same moment. Zero means GOMAXPROCS.
+	Processors int
 	// Logger receives what guests log and why instances were thrown away. Nil discards it.
 	Logger *slog.Logger
 	// Redact changes what guests log before it is, to leave out what nobody should read there; an empty text is not logged. It is called from
@@ -48,6 +51,8 @@ type Engine struct {
 	started time.Time
 	epoch   int64
 	budget  budget
+	// scheduler shares the processors among all plugins.
+	scheduler *scheduler
 	// closeGrace is how long the Close of a plugin waits for the compiler.
 	closeGrace time.Duration
 
@@ -72,6 +77,7 @@ func New(options *Options) (*Engine, error) {
 	}
 	e := &Engine{logger: options.Logger, redact: options.Redact, started: time.Now(), plugins: map[*Plugin]struct{}{}, closeGrace: compileGrace}
 	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
+	e.scheduler = newScheduler(cmp.Or(options.Processors, runtime.GOMAXPROCS(0)))
 	e.epoch = e.started.UnixNano()
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)

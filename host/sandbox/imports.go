@@ -49,7 +49,13 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 				stack[i] = uint64(uint32(stack[i]))
 			}
 		}
+		if !function.Late {
+			c.turn.leave()
+		}
 		result := function.Do(ctx, &c.Call, stack[:len(function.Params)])
+		if err := c.turn.back(ctx); err != nil {
+			panic(err)
+		}
 		if function.Result != nil {
 			stack[0] = result
 		}

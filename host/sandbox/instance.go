@@ -69,6 +69,10 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
 	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
 	i.files.Begin(ctx, c.spend)
+	defer c.turn.release()
+	if err := c.turn.acquire(ctx); err != nil {
+		return nil, err
+	}
 	if i.module, err = code.runtime.InstantiateModule(ctx, code.module, p.config(i, image)); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
@@ -132,6 +136,10 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
 	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
+	defer c.turn.release()
+	if err := c.turn.acquire(ctx); err != nil {
+		return err
+	}
 	i.memory.begin()
 	defer i.memory.end()
 	i.files.Begin(ctx, c.spend)

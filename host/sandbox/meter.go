@@ -79,6 +79,9 @@ func refuel(ctx context.Context, module api.Module, _ []uint64) {
 	if next <= 0 {
 		panic(c.usedUp())
 	}
+	if err := c.turn.yield(ctx); err != nil {
+		panic(err)
+	}
 	fuel.Set(uint64(next))
 }
 

@@ -15,6 +15,8 @@ type Plugin struct {
 	spec   Spec
 	logger *slog.Logger
 	gate   *gate
+	// share is the plugin's part in the scheduler.
+	share share
 
 	// calls counts calls in flight, which Close waits for. closing guards adding to it.
 	calls   sync.WaitGroup

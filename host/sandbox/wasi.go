@@ -62,11 +62,16 @@ func noted(function api.GoModuleFunction, name string) api.GoModuleFunction {
 }
 
 // paid charges for a function, and ends a call that is over: before the function, and after it, because the mounts only tell the guest.
+// Others may have the processor while the function waits.
 func paid(function api.GoModuleFunction) api.GoModuleFunction {
 	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
 		c := callOf(ctx)
 		c.Charge(broker.CallSteps)
+		c.turn.leave()
 		function.Call(ctx, module, stack)
+		if err := c.turn.back(ctx); err != nil {
+			panic(err)
+		}
 		c.Charge(0)
 	})
 }
