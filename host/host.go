@@ -66,6 +66,9 @@ type Options struct {
 	Tenants map[string]Tenant
 	// Limits override every manifest's; Settings override them.
 	Limits manifest.Limits
+	// Ceilings are the most that manifests get of each limit. They do not hold for Limits and Settings. What is zero is taken from
+	// manifest.DefaultCeilings.
+	Ceilings manifest.Limits
 	// Credentials are applied to the requests of plugins that ask for them. Nil means that there are none. Close closes them.
 	Credentials Credentials
 	// MaxPluginSize is the largest plugin file, in bytes. Zero means 64 MiB.

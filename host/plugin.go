@@ -80,7 +80,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	}()
 	spec := sandbox.Spec{
 		Name:   s.name,
-		Limits: settings.Limits.Or(h.options().Limits).Or(p.manifest.Limits),
+		Limits: h.limits(p.manifest),
 		State:  cmp.Or(settings.State, p.manifest.Permissions.State),
 		Clock:  h.clock(p),
 	}
@@ -118,6 +118,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	} else if commands != nil {
 		spec.Modules = append(spec.Modules, commands.Module())
 	}
+	s.manifest = h.bounded(s.manifest)
 	for _, tool := range s.manifest.Tools {
 		s.tools = append(s.tools, settings.Prefix+tool.Name)
 	}
@@ -231,7 +232,7 @@ func (h *Host) identity(p *pluginFile, grants grant.Grants) string {
 	name := p.manifest.Name
 	o := h.options()
 	// The parts are plain data, so encoding them cannot fail.
-	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, o.Settings[name], o.tenantConfigs(name), o.Limits, fmt.Sprint(o.Proxy), o.Mock})
+	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, o.Settings[name], o.tenantConfigs(name), o.Limits, o.Ceilings, fmt.Sprint(o.Proxy), o.Mock})
 	return hex.EncodeToString(hash.Sum(nil))
 }
 

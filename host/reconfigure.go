@@ -9,7 +9,7 @@ import (
 )
 
 // Reconfigure checks other options and returns what puts them in force, which Watch need not run for. Of options those count that say what an
-// operator wants of plugins: Folders, Shipped, ShippedMounts, Consents, Updates, Settings, Tenants, Limits, MaxPluginSize, MountQuota, Mock, Locale,
+// operator wants of plugins: Folders, Shipped, ShippedMounts, Consents, Updates, Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale,
 // Proxy, and of Governance AuditOptional and AuditFields. All others stay as they were given to New.
 //
 // The error says which folder cannot be read, or which plugin in service does not take its settings. Nothing has changed before put is called,

@@ -17,7 +17,7 @@ var liveKeys = struct{ log, credentials, plugins, upstreams, approvals, door, tl
 	log:         []string{"log.level"},
 	credentials: []string{"credentials", "tenants", "outbound.proxy"},
 	plugins: []string{
-		"plugins", "shipped", "consents", "updates", "plugin", "tenants", "limits", "maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
+		"plugins", "shipped", "consents", "updates", "plugin", "tenants", "limits", "ceilings", "maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
 		"credentials", "audit.optional", "audit.fields",
 	},
 	upstreams: []string{"upstreams", "upstreamsEnabled", "limits", "outbound.proxy"},

@@ -76,6 +76,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Tenants:       c.Tenants,
 		Proxy:         c.ProxyURL(),
 		Limits:        c.Limits,
+		Ceilings:      c.Ceilings,
 		MaxPluginSize: c.MaxPluginSize,
 		MountQuota:    c.MountQuota,
 		MemoryBudget:  c.MemoryBudget,

@@ -57,7 +57,11 @@ func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Deci
 		d.State = Revoked
 		return d
 	}
-	if additions := Additions(c.Asked, m.Permissions, "en"); len(additions) > 0 {
+	asked := m.Permissions
+	if c.Digest == digest { // this very file was approved, if by a version of hako that recorded neither
+		asked.Limits, asked.Claims = c.Asked.Limits, c.Asked.Claims
+	}
+	if additions := Additions(c.Asked, asked, "en"); len(additions) > 0 {
 		d := pending(m, "plugin %s %s asks for more than was approved: %s", m.Name, m.Version, strings.Join(additions, "; "))
 		d.Additions = additions
 		return d

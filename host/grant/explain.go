@@ -30,6 +30,9 @@ func Explain(p manifest.Permissions, language string) []string {
 	if remembers(p.State) {
 		lines = append(lines, w.state(p.State))
 	}
+	if text := w.limits(w.larger, p.Limits, manifest.DefaultLimits, language); text != "" {
+		lines = append(lines, text)
+	}
 	if lines == nil {
 		return []string{w.nothing}
 	}
@@ -43,9 +46,10 @@ type words struct {
 	read, write, database, because, nothing         string
 	programs, anyProgram                            string
 	session, shared                                 string
+	larger, limit, comma                            string
 
 	addAddress, addMethods, addPaths, addConfig, addCredential, addWrite, addQuota string
-	addPrograms, addAnyProgram                                                     string
+	addPrograms, addAnyProgram, addLimits, addClaims                               string
 }
 
 var english = words{
@@ -74,6 +78,11 @@ var english = words{
 
 	addPrograms:   "exec: also asks to run %[1]s",
 	addAnyProgram: "exec: now asks to run whichever programs you name",
+	larger:        "asks for larger limits than others have: %[1]s",
+	limit:         "%[1]s: %[2]s instead of %[3]s",
+	comma:         ", ",
+	addLimits:     "limits: now asks for larger ones: %[1]s",
+	addClaims:     "tool %[1]s: now says of itself what your rules may rely on: %[2]s",
 	addCredential: "%[1]s: also sends your credential %[2]s along to %[3]s",
 }
 
@@ -103,6 +112,11 @@ var japanese = words{
 
 	addPrograms:   "exec: %[1]s の実行も求めています",
 	addAnyProgram: "exec: あなたが指定する任意のプログラムの実行を求めています",
+	larger:        "通常より大きな上限を求めています: %[1]s",
+	limit:         "%[1]s %[3]s → %[2]s",
+	comma:         "、",
+	addLimits:     "limits: より大きな上限を求めています: %[1]s",
+	addClaims:     "ツール %[1]s: ルールの判断に使われるヒントを新たに宣言しています: %[2]s",
 	addCredential: "%[1]s: あなたの認証情報 %[2]s を %[3]s への送信に付けることも求めています",
 }
 

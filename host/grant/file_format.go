@@ -77,7 +77,9 @@ func readTime(dst *time.Time) func(strictyaml.Value) {
 
 func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 	v.Object(strictyaml.Fields{
-		"state": manifest.ReadState(&p.State),
+		"state":  manifest.ReadState(&p.State),
+		"limits": p.Limits.Read,
+		"hints":  readClaims(&p.Claims),
 		"http": strictyaml.List(&p.HTTP, func(v strictyaml.Value, p *manifest.HTTPPermission) {
 			v.Object(strictyaml.Fields{
 				"name":       strictyaml.String(&p.Name),
@@ -233,6 +235,12 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	}
 	if remembers(p.State) {
 		asked = append(asked, strictyaml.Entry{Key: "state", Value: string(p.State)})
+	}
+	if p.Limits != (manifest.Limits{}) {
+		asked = append(asked, strictyaml.Entry{Key: "limits", Value: formatLimits(p.Limits)})
+	}
+	if len(p.Claims) > 0 {
+		asked = append(asked, strictyaml.Entry{Key: "hints", Value: formatClaims(p.Claims)})
 	}
 	return asked
 }

@@ -35,6 +35,12 @@ func Digest(p manifest.Permissions) string {
 	if remembers(p.State) {
 		lines = append(lines, line("state", p.State))
 	}
+	if p.Limits != (manifest.Limits{}) {
+		lines = append(lines, line("limits", p.Limits))
+	}
+	for tool, claims := range p.Claims {
+		lines = append(lines, line("hints", tool, sorted(claims)))
+	}
 	sum := sha256.Sum256([]byte(strings.Join(sorted(lines), "\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -102,7 +108,10 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 	if slices.Index(manifest.States, asked.State) > max(0, slices.Index(manifest.States, approved.State)) {
 		additions = append(additions, w.state(asked.State))
 	}
-	return additions
+	if text := w.limits(w.addLimits, asked.Limits, approved.Limits.Max(manifest.DefaultLimits), language); text != "" {
+		additions = append(additions, text)
+	}
+	return append(additions, w.claimAdditions(approved.Claims, asked.Claims, language)...)
 }
 
 // remembers reports whether a call may find what another left.
@@ -171,7 +180,7 @@ func beyond(list, known []string) []string {
 
 // sortedPermissions returns what p asks for without reasons and migrations, in a stable order.
 func sortedPermissions(p manifest.Permissions) manifest.Permissions {
-	s := manifest.Permissions{State: p.State}
+	s := manifest.Permissions{State: p.State, Limits: p.Limits, Claims: p.Claims}
 	if !remembers(p.State) {
 		s.State = ""
 	}

@@ -32,7 +32,7 @@ type Manifest struct {
 	Permissions Permissions
 	// Config declares the keys that an operator may set, by name.
 	Config map[string]ConfigKey
-	// Limits are the plugin's defaults; an operator's settings override them in either direction.
+	// Limits are what the plugin asks for, within the host's ceilings; an operator's settings override them in either direction.
 	Limits Limits
 }
 
@@ -128,6 +128,10 @@ type Permissions struct {
 	SQL *SQLPermission
 	// Exec asks to run commands. Nil means none.
 	Exec *ExecPermission
+	// Limits are those of the plugin and its tools that are larger than DefaultLimits, and Claims what the hints of its tools claim, by
+	// tool; see Annotations.Claims. Parse fills both in from the rest of the manifest.
+	Limits Limits
+	Claims map[string][]string
 	// State is how long what the plugin's code remembers lives. It stands at the top of a manifest. Empty means StateCall.
 	State State
 }

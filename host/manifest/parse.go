@@ -58,8 +58,9 @@ func (m *Manifest) read(v strictyaml.Value) {
 		"permissions":       m.Permissions.read,
 		"state":             ReadState(&m.Permissions.State),
 		"config":            readConfig(&m.Config),
-		"limits":            m.Limits.read,
+		"limits":            m.Limits.Read,
 	})
+	m.Permissions.Limits, m.Permissions.Claims = m.askedLimits(), m.askedClaims()
 }
 
 // readText reads a text by language; a plain string is English.
@@ -88,7 +89,7 @@ func readTool(v strictyaml.Value, t *Tool) {
 		"outputSchema": readSchema(&t.OutputSchema),
 		"annotations":  t.Annotations.read,
 		"icons":        strictyaml.List(&t.Icons, readIcon),
-		"limits":       t.Limits.read,
+		"limits":       t.Limits.Read,
 	})
 }
 
@@ -280,7 +281,8 @@ func readAny(v strictyaml.Value) any {
 	return value
 }
 
-func (l *Limits) read(v strictyaml.Value) {
+// Read reads limits.
+func (l *Limits) Read(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"time":        strictyaml.Duration(&l.Time),
 		"cpu":         strictyaml.Count(&l.CPU),

@@ -74,7 +74,8 @@ type Config struct {
 	LogLevel        string
 	LogFormat       string
 
-	Limits manifest.Limits
+	// Limits are set for all plugins. Ceilings are the most that manifests get.
+	Limits, Ceilings manifest.Limits
 	// Plugin holds the settings of single plugins, by name.
 	Plugin map[string]host.Settings
 	// Store is the directory of hako's own state, or the URL of a PostgreSQL database, which replicas share.
