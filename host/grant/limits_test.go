@@ -33,6 +33,7 @@ func greedy(t *testing.T, limits, tool string) *manifest.Manifest {
 func TestHostileManifestLimits(t *testing.T) {
 	t.Parallel()
 	const harmless = "annotations: {destructiveHint: false}"
+	const everyLimit = "time: 1h, cpu: 20000, memory: 1GiB, input: 9MiB, output: 9MiB, log: 1MiB, concurrency: 99, queue: 999, queueWait: 1m, rate: 9999, openFiles: 99"
 	for name, test := range map[string]struct {
 		limits, tool       string // of the approved version
 		newLimits, newTool string
@@ -53,6 +54,7 @@ func TestHostileManifestLimits(t *testing.T) {
 		"one step beyond the approved": {limits: "memory: 128MiB", newLimits: "memory: 129MiB", want: "129MiB instead of 128MiB"},
 		"from plugin to tool":          {limits: "time: 1m", newTool: "limits: {time: 1m}"},
 		"the same":                     {limits: "memory: 128MiB", newLimits: "memory: 128MiB"},
+		"the same in all":              {limits: everyLimit, newLimits: everyLimit},
 		"less":                         {limits: "memory: 128MiB", newLimits: "memory: 100MiB"},
 		"no larger than the default":   {newLimits: "time: 30s, cpu: 10000, memory: 64MiB"},
 

@@ -87,6 +87,8 @@ func node(value any) (*yaml.Node, error) {
 			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(int(n))})
 		}
 		return list, nil
+	case int:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(value)}, nil
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(value)}, nil
 	}
