@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// budget bounds the memory of all guests of an engine: the linear memories of instances, images, code as it is estimated, and answers.
+// budget bounds the memory of all guests of an engine: the linear memories of instances, images, and code as it is estimated.
 //
 // Memory is taken before it is there, so used never passes limit, not even for a moment.
 type budget struct {

@@ -178,8 +178,8 @@ items:
 	if string(data) != want {
 		t.Errorf("got\n%s\nwant\n%s", data, want)
 	}
-	if _, err := Write(Mapping{{"a", Mapping{{"b", 5}}}}, ""); err == nil || err.Error() != "a: b: a int cannot be written" {
-		t.Errorf("a number: got %v", err)
+	if _, err := Write(Mapping{{"a", Mapping{{"b", 0.5}}}}, ""); err == nil || err.Error() != "a: b: a float64 cannot be written" {
+		t.Errorf("a fraction: got %v", err)
 	}
 }
 
