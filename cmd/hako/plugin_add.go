@@ -17,6 +17,7 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -110,7 +111,7 @@ func fetchPlugin(ctx context.Context, proxy, from *url.URL, most int64) ([]byte,
 	defer transport.CloseIdleConnections()
 	transport.Proxy = nil
 	if proxy != nil {
-		transport.Proxy = http.ProxyURL(proxy)
+		outbound.UseProxy(transport, http.ProxyURL(proxy))
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
 	if err != nil {

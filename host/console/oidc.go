@@ -40,7 +40,9 @@ type OIDC struct {
 	GroupsClaim string
 	// Roles are the people who have each role. Who has none may not log in.
 	Roles map[Role]policy.People
-	// Client asks the provider. Nil means one with a limit of 10 seconds and 1 MiB for each answer.
+	// Proxy is an upstream proxy for requests to the provider. Nil means none; the environment plays no part.
+	Proxy *url.URL
+	// Client sends those requests in its place. Nil means one with a limit of 10 seconds and 1 MiB for each answer.
 	Client *http.Client
 }
 
@@ -119,7 +121,7 @@ func newProvider(o OIDC, s *site, now func() time.Time, logger *slog.Logger) (*p
 		o.Scopes = []string{"profile", "email"}
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{Timeout: 10 * time.Second}
+		o.Client = issuer.NewClient(o.Proxy)
 	}
 	// What is sent to the token endpoint, the client's secret among it, and the keys that are trusted are for the addresses that
 	// the provider publishes alone.

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -30,12 +31,12 @@ func newClient(proxy func() *url.URL) *http.Client {
 	var once http.Protocols
 	once.SetHTTP1(true)
 	transport := &http.Transport{DisableKeepAlives: true, Protocols: &once, MaxResponseHeaderBytes: maxReply}
-	transport.Proxy = func(r *http.Request) (*url.URL, error) {
+	outbound.UseProxy(transport, func(r *http.Request) (*url.URL, error) {
 		if isLoopback(r.URL.Hostname()) {
 			return nil, nil // of this machine, not the proxy's
 		}
 		return proxy(), nil
-	}
+	})
 	return &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/host/broker/outbound"
 )
 
 const (
@@ -41,12 +43,12 @@ func NewTransport(proxy *url.URL) *http.Transport {
 		IdleConnTimeout:     90 * time.Second,
 	}
 	if proxy != nil {
-		t.Proxy = func(r *http.Request) (*url.URL, error) {
+		outbound.UseProxy(t, func(r *http.Request) (*url.URL, error) {
 			if isLoopback(r.URL.Hostname()) {
 				return nil, nil // of this machine, not the proxy's
 			}
 			return proxy, nil
-		}
+		})
 	}
 	return t
 }

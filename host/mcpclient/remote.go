@@ -23,6 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/broker/outbound"
 )
 
 // Credentials are the operator's; *credential.Broker is one. Credential returns what requests are to carry, and Renew another one after
@@ -89,7 +90,7 @@ func newRemote(ctx context.Context, spec *Spec, env environment, options *Option
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig, transport.Proxy = config, nil
 	if options.Proxy != nil && !isLoopback(endpoint.Hostname()) {
-		transport.Proxy = http.ProxyURL(options.Proxy)
+		outbound.UseProxy(transport, http.ProxyURL(options.Proxy))
 	}
 	r.base = transport
 	return r, filled, nil

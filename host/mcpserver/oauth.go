@@ -31,7 +31,9 @@ type OAuth struct {
 	// Strict takes tokens of the type at+jwt alone (RFC 9068, section 2.1). Otherwise tokens without a type, and of the type
 	// JWT, count too, unless they have a claim that only other kinds of tokens have.
 	Strict bool
-	// Client sends requests to the issuers. Nil means one with a timeout of 10 s.
+	// Proxy is an upstream proxy for requests to the issuers. Nil means none; the environment plays no part.
+	Proxy *url.URL
+	// Client sends those requests in its place. Nil means one with a timeout of 10 s.
 	Client *http.Client
 }
 
@@ -71,12 +73,12 @@ func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
 	if len(options.Issuers) == 0 {
 		return nil, fmt.Errorf("mcp server: OAuth needs at least one issuer")
 	}
-	client := http.Client{Timeout: 10 * time.Second}
-	if options.Client != nil {
-		client = *options.Client
+	client := options.Client
+	if client == nil {
+		client = issuer.NewClient(options.Proxy)
 	}
 	for _, configured := range options.Issuers {
-		trusted, err := newTrusted(configured, &client, v.options.Audience, auth)
+		trusted, err := newTrusted(configured, client, v.options.Audience, auth)
 		if err != nil {
 			return nil, err
 		}

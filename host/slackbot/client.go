@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/hako-run/hako/host/broker/outbound"
 )
 
 // Bounds of requests to Slack.
@@ -40,7 +42,7 @@ func (b *Bot) client(refused func()) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
 	if b.options.Proxy != nil {
-		transport.Proxy = http.ProxyURL(b.options.Proxy)
+		outbound.UseProxy(transport, http.ProxyURL(b.options.Proxy))
 	}
 	transport.MaxIdleConnsPerHost = 32
 	return &client{

@@ -106,6 +106,7 @@ type Broker struct {
 	credentials Credentials // nil: none
 	userAgent   string
 	proxied     bool
+	proxyMask   *mask // of the proxy's password; nil: none
 	now         func() time.Time
 	cache       *cache // nil: none
 	record      func(Exchange)
@@ -125,6 +126,9 @@ func New(rules []grant.HTTPRule, options *Options) (*Broker, error) {
 	b := &Broker{
 		limits: o.Limits, credentials: o.Credentials, userAgent: o.UserAgent, proxied: o.Proxy != nil, now: o.Now,
 		record: o.Record, observe: o.Observe, log: o.Logger, slots: make(chan struct{}, o.Limits.Concurrent),
+	}
+	if secrets := outbound.ProxySecrets(o.Proxy); secrets != nil {
+		b.proxyMask = newMask(secrets)
 	}
 	if o.CacheBytes > 0 {
 		b.cache = newCache(o.CacheBytes)
@@ -230,7 +234,7 @@ func newTransport(d *outbound.Dialer, proxy *url.URL, roots *x509.CertPool, head
 		MaxResponseHeaderBytes: header,
 	}
 	if proxy != nil {
-		t.Proxy = http.ProxyURL(proxy)
+		outbound.UseProxy(t, http.ProxyURL(proxy))
 		t.DialContext = d.DialAny
 	}
 	return t

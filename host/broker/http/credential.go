@@ -117,9 +117,9 @@ func (r *Response) peek(most int64) ([]byte, error) {
 	return start, nil
 }
 
-// masked is resp without the credential that was sent for r, or before it was redirected, should the server repeat it.
-func (r *request) masked(resp *Response) (*Response, error) {
-	if r.mask == nil {
+// masked is resp without what m masks, should the server repeat it: the credential that was sent for r, or before it was redirected.
+func (r *request) masked(resp *Response, m *mask) (*Response, error) {
+	if m == nil {
 		return resp, nil
 	}
 	if resp.Header.Get("Content-Encoding") != "" {
@@ -127,13 +127,13 @@ func (r *request) masked(resp *Response) (*Response, error) {
 			r.method, r.target.shown(), resp.Header.Get("Content-Encoding")), resp.Body.Close())
 	}
 	for name, values := range resp.Header {
-		if r.mask.text(name) != name {
+		if m.inName(name) {
 			delete(resp.Header, name)
 		}
 		for i := range values {
-			values[i] = r.mask.text(values[i])
+			values[i] = m.text(values[i])
 		}
 	}
-	resp.Body = newMaskedBody(resp.Body, r.mask)
+	resp.Body = newMaskedBody(resp.Body, m)
 	return resp, nil
 }

@@ -2,13 +2,11 @@ package httpbroker
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -137,8 +135,7 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	}
 	*r.tries++
 	if b.proxied {
-		var refused *outbound.RefusedError
-		if _, err := r.rule.dialer.Addresses(ctx, r.target.host); errors.As(err, &refused) {
+		if err := r.rule.dialer.CheckProxied(ctx, r.target.host); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +147,12 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.masked(resp)
+	if r.target.scheme == "http" { // the proxy itself answers
+		if resp, err = r.masked(resp, b.proxyMask); err != nil {
+			return nil, err
+		}
+	}
+	return r.masked(resp, r.mask)
 }
 
 // Read reads the answer's body. An error ends the exchange and stays.

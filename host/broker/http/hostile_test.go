@@ -184,7 +184,7 @@ func TestHostileMasking(t *testing.T) {
 	t.Run("a header's name", func(t *testing.T) {
 		t.Parallel()
 		m, name := newMask([]string{"X-Secret-Name"}), http.Header{"X-Secret-Name": {"1"}, "X-Fine": {"1"}}
-		resp, err := (&request{mask: m}).masked(&Response{Header: name, Body: http.NoBody})
+		resp, err := new(request).masked(&Response{Header: name, Body: http.NoBody}, m)
 		if err != nil || len(resp.Header) != 1 || resp.Header.Get("X-Fine") != "1" {
 			t.Error(resp.Header, err)
 		}

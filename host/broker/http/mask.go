@@ -64,6 +64,12 @@ func insideBase64(encoding *base64.Encoding, secret string, offset int) string {
 	return encoded[first:last]
 }
 
+// inName reports whether the name of a header holds a secret. Names have no case of their own: net/http writes them in one.
+func (m *mask) inName(name string) bool {
+	lower := strings.ToLower(name)
+	return m.text(name) != name || slices.ContainsFunc(m.forms, func(f form) bool { return strings.Contains(lower, strings.ToLower(string(f.text))) })
+}
+
 // text returns s without secrets.
 func (m *mask) text(s string) string {
 	if m == nil {

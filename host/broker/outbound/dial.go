@@ -63,6 +63,21 @@ func (d *Dialer) Addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	return nil, refused
 }
 
+// CheckProxied returns a RefusedError if host has an address that the rule does not permit: a proxy may connect to any of them. A name that
+// is not known here is the proxy's to resolve.
+func (d *Dialer) CheckProxied(ctx context.Context, host string) error {
+	all, err := d.lookup(ctx, host)
+	if err != nil {
+		return nil
+	}
+	for _, a := range all {
+		if err := d.permits(host, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -85,13 +100,13 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	addrs, err := d.Addresses(ctx, host)
 	if d.Proxy != nil {
-		if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		if err := d.CheckProxied(ctx, host); err != nil {
 			return nil, err
 		}
 		return d.dialProxy(ctx, address)
 	}
+	addrs, err := d.Addresses(ctx, host)
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,55 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
 
 	"golang.org/x/net/proxy"
 )
+
+// maxProxyHeader is the largest header of a proxy's answer, in bytes.
+const maxProxyHeader = 64 << 10
+
+// UseProxy makes t send its requests through the proxies that choose returns; see http.Transport.Proxy. What a proxy writes into an answer
+// that refuses a tunnel does not get into errors: it may repeat the password that it was sent.
+func UseProxy(t *http.Transport, choose func(*http.Request) (*url.URL, error)) {
+	t.Proxy = choose
+	t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
+		return checkTunnel(response.StatusCode)
+	}
+}
+
+// checkTunnel returns an error unless a proxy's answer with that status opens a tunnel.
+func checkTunnel(status int) error {
+	switch status {
+	case http.StatusOK:
+		return nil
+	case http.StatusProxyAuthRequired:
+		return errors.New("the upstream proxy wants another user name or password: set them in the URL of outbound.proxy")
+	}
+	return fmt.Errorf("the upstream proxy refused the connection: %d %s", status, http.StatusText(status))
+}
+
+// ProxySecrets are the texts that a proxy is sent to let hako in: the password, and the whole credential.
+func ProxySecrets(proxy *url.URL) []string {
+	if proxy == nil || proxy.User == nil {
+		return nil
+	}
+	password, set := proxy.User.Password()
+	if !set || password == "" {
+		return nil
+	}
+	return []string{password, basic(proxy.User)}
+}
+
+// basic is user as HTTP's Basic authentication writes it.
+func basic(user *url.Userinfo) string {
+	password, _ := user.Password()
+	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
+}
 
 // dialProxy connects to address through d.Proxy.
 func (d *Dialer) dialProxy(ctx context.Context, address string) (net.Conn, error) {
@@ -45,21 +88,24 @@ func (d *Dialer) dialProxy(ctx context.Context, address string) (net.Conn, error
 func connect(conn net.Conn, proxy *url.URL, address string) (net.Conn, error) {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
 	if proxy.User != nil {
-		password, _ := proxy.User.Password()
-		encoded := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + password))
-		request.Header.Set("Proxy-Authorization", "Basic "+encoded)
+		request.Header.Set("Proxy-Authorization", "Basic "+basic(proxy.User))
 	}
 	if err := request.Write(conn); err != nil {
 		return nil, err
 	}
-	reader := bufio.NewReader(conn)
+	limited := &io.LimitedReader{R: conn, N: maxProxyHeader}
+	reader := bufio.NewReader(limited)
 	response, err := http.ReadResponse(reader, request)
-	if err != nil {
-		return nil, fmt.Errorf("the upstream proxy gave no answer: %w", err)
+	if limited.N == 0 {
+		return nil, fmt.Errorf("the upstream proxy's answer has a header of more than %d bytes", maxProxyHeader)
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the upstream proxy refused the connection: %s", response.Status)
+	if err != nil || response.ProtoMajor != 1 {
+		return nil, errors.New("the upstream proxy gave no answer in HTTP") // err may quote what it sent
 	}
+	if err := checkTunnel(response.StatusCode); err != nil {
+		return nil, err
+	}
+	limited.N = math.MaxInt64
 	if reader.Buffered() > 0 { // servers that speak first
 		return &readAhead{conn, reader}, nil
 	}

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/textproto"
+	"strings"
 	"time"
 )
 
 // Reason says why a connection failed, in words that hold no address of it.
 func Reason(err error) string {
 	var (
-		dns     *net.DNSError
-		op      *net.OpError
-		cert    *tls.CertificateVerificationError
-		timeout net.Error
+		dns      *net.DNSError
+		op       *net.OpError
+		cert     *tls.CertificateVerificationError
+		timeout  net.Error
+		protocol textproto.ProtocolError
 	)
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -27,6 +30,9 @@ func Reason(err error) string {
 		return "no connection within " + Timeout.Round(time.Second).String()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server broke the connection off"
+	case errors.As(err, &protocol), strings.Contains(err.Error(), "malformed HTTP"), strings.Contains(err.Error(), "transport connection broken"):
+		// net/http has no types for these errors, which quote what came.
+		return "the answer is not HTTP"
 	case errors.As(err, &op):
 		return op.Op + ": " + op.Err.Error()
 	}

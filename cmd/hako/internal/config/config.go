@@ -155,6 +155,7 @@ func Load(source Source) (*Config, error) {
 	if err := c.layer(source.Flags, fileDir); err != nil {
 		return nil, err
 	}
+	c.HTTP.OAuth.Proxy, c.Console.OIDC.Proxy = c.ProxyURL(), c.ProxyURL()
 	c.resolve(dir)
 	c.Warnings = unknownVariables(os.Environ(), c.settings, c.Secrets)
 	return c, c.placeCache()
