@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Type says what an event is.
@@ -135,13 +137,14 @@ type Entry struct {
 	Event
 }
 
-// encode returns the event as JSON.
+// encode returns the event as JSON, in which hidden characters are escaped.
 func (e *Event) encode() ([]byte, error) {
 	e.Time = e.Time.UTC()
 	body, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("audit: encode a record: %w", err)
 	}
+	body = []byte(visible.Escape(string(body)))
 	if len(body) > maxRecord {
 		return nil, fmt.Errorf("audit: a record of %d bytes is larger than the limit of %d: record fewer arguments", len(body), maxRecord)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/audit"
@@ -45,17 +46,17 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 	event := &audit.Event{
 		Time: record.Started, Type: audit.Type(record.Method), Outcome: string(record.Outcome),
 		Subject: audit.Subject{
-			Door: call.Caller.Door, Tenant: call.Caller.Tenant, User: call.Caller.User, Session: call.Caller.Session,
-			Address: call.Caller.Address, ClientName: call.Caller.Client, ClientVersion: call.Caller.ClientVersion,
+			Door: record.Caller.Door, Tenant: record.Caller.Tenant, User: record.Caller.User, Session: record.Caller.Session,
+			Address: record.Caller.Address, ClientName: record.Caller.Client, ClientVersion: record.Caller.ClientVersion,
 		},
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
-		RequestID: call.Caller.RequestID, TraceID: record.TraceID,
+		RequestID: record.Caller.RequestID, TraceID: record.TraceID,
 		Arguments: p.recorded(record, call.Request.Arguments),
 	}
 	if record.Name == "" {
-		event.Target.Name = clipped(call.Request.Name + call.Request.URI)
+		event.Target.Name = clipped(p.masked(requested(&call.Request)))
 	}
 	if record.Action != "" {
 		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule}
@@ -80,6 +81,16 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 		}
 	}
 	return nil
+}
+
+// requested is the name that a request asks for, as the client wrote it. Before secrets in it are masked it may be twice as long as what is
+// recorded, so that none is cut in two.
+func requested(r *abi.Request) string {
+	name := r.Name + r.URI
+	if r.Ref != nil {
+		name += r.Ref.Name + r.Ref.URI
+	}
+	return name[:min(len(name), 2*maxRecorded)]
 }
 
 func findings(record *Record) (list []audit.Finding) {
@@ -126,6 +137,6 @@ func digested(digest string) json.RawMessage {
 	return json.RawMessage(`"` + digest + `"`) // hexadecimal digits
 }
 
-func clipped(text string) string { return text[:min(len(text), maxRecorded)] }
+func clipped(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxRecorded)], "") }
 
 var _ Approvals = (*approval.Desk)(nil)

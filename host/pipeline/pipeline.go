@@ -83,7 +83,7 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	ctx, span, traceID := p.begin(ctx, call)
 	record := Record{
-		Caller: call.Caller, Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
+		Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
 	}
 	defer func() { describe(span, &record) }()
 	if observer := p.options.Observer; observer != nil {
@@ -237,11 +237,11 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 	if request.Ref == nil || request.Argument == nil {
 		return nil, &InvalidError{"a completion needs a ref and an argument"}
 	}
-	source, ref, err := p.referred(call)
+	source, name, ref, err := p.referred(call)
 	if err != nil {
 		return nil, err
 	}
-	record.Name, record.Source = request.Ref.Name+request.Ref.URI, source.Name
+	record.Name, record.Source = name, source.Name
 	request.Ref = &ref
 	response, err := p.run(ctx, ofMethod(source, record.Method), call, &request, record)
 	if err == nil && response.Completion == nil {
@@ -250,26 +250,25 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 	return response, err
 }
 
-// referred finds what a completion is for, and the reference with the source's own name.
-func (p *Pipeline) referred(call *Call) (*catalog.Source, abi.Ref, error) {
+// referred finds what a completion is for: its name in the catalog, and the reference with the source's own name.
+func (p *Pipeline) referred(call *Call) (*catalog.Source, string, abi.Ref, error) {
 	view, ref := p.catalog.View(), *call.Request.Ref
 	switch ref.Type {
 	case "ref/prompt":
 		prompt, ok := view.Prompt(ref.Name)
 		if !ok {
-			return nil, ref, p.missing(call, "prompt", ref.Name)
+			return nil, "", ref, p.missing(call, "prompt", ref.Name)
 		}
-		ref.Name = prompt.Spec.Name
-		return prompt.Source, ref, nil
+		return prompt.Source, prompt.Name, abi.Ref{Type: ref.Type, Name: prompt.Spec.Name}, nil
 	case "ref/resource":
 		for _, template := range view.Templates {
 			if template.Spec.URITemplate == ref.URI {
-				return template.Source, ref, nil
+				return template.Source, ref.URI, abi.Ref{Type: ref.Type, URI: ref.URI}, nil
 			}
 		}
-		return nil, ref, p.missing(call, "resource", ref.URI)
+		return nil, "", ref, p.missing(call, "resource", ref.URI)
 	}
-	return nil, ref, &InvalidError{fmt.Sprintf("a completion is for ref/prompt or ref/resource, not %q", ref.Type)}
+	return nil, "", ref, &InvalidError{fmt.Sprintf("a completion is for ref/prompt or ref/resource, not %q", ref.Type)}
 }
 
 // run passes the request on to who serves it, if the policy, people and quotas let it.

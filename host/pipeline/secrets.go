@@ -35,6 +35,22 @@ func (p *Pipeline) scanner() *secretscan.Scanner {
 	return p.options.Scanner()
 }
 
+// masked is what a client wrote, for records: without the secrets in it.
+func (p *Pipeline) masked(text string) string {
+	const shortest = 10 // of secrets that a rule finds
+	if s := p.scanner(); s != nil && len(text) >= shortest {
+		return s.Masked(text)
+	}
+	return text
+}
+
+// recordedCaller is the caller for records. What clients say of themselves and of a request may hold a secret.
+func (p *Pipeline) recordedCaller(c *Caller) Caller {
+	recorded := *c
+	recorded.Client, recorded.ClientVersion, recorded.RequestID = p.masked(c.Client), p.masked(c.ClientVersion), p.masked(c.RequestID)
+	return recorded
+}
+
 // scanArguments looks for secrets in what a caller passes on.
 func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record *Record) (json.RawMessage, error) {
 	s := p.scanner()

@@ -53,6 +53,9 @@ func (b *Bot) client(refused func()) *client {
 // Do sends a request.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
 	method := methodName(r)
+	if err := show(r, method); err != nil {
+		return nil, err
+	}
 	for attempt := 0; ; attempt++ {
 		if err := c.pause(r, method); err != nil {
 			return nil, err

@@ -40,7 +40,7 @@ const (
 	keycap            = 0x20e3
 )
 
-// unknown is the next character where a text goes on later.
+// unknown is the next character where a text goes on later, and the last one where it began earlier.
 const unknown = -1
 
 // walker goes through a text. The zero value is at its beginning.
@@ -69,10 +69,13 @@ func (w *walker) hides(r, next rune) bool {
 func (w *walker) joins(r, next rune) bool {
 	switch r {
 	case emojiStyle:
-		return isSymbol(w.last) || next == keycap && strings.ContainsRune("0123456789#*", w.last)
+		return w.last == unknown || isSymbol(w.last) || next == keycap && strings.ContainsRune("0123456789#*", w.last)
 	case joiner, nonJoiner:
 		if unicode.In(w.last, joining...) {
 			return next == unknown || unicode.In(next, joining...)
+		}
+		if w.last == unknown {
+			return next == unknown || isSymbol(next) || unicode.In(next, joining...)
 		}
 		return r == joiner && (isSymbol(w.last) || w.last == emojiStyle) && (next == unknown || isSymbol(next))
 	}
@@ -129,6 +132,22 @@ func (w *walker) replace(b *strings.Builder, text, keep string, more bool, other
 // Text returns text with a mark (␦) for each hidden character but line feeds, and for bytes that are not UTF-8.
 func Text(text string) string {
 	return replace(text, "\n", func(string, rune) string { return "␦" })
+}
+
+// Mark is Text for a place where text may have columns: tabs stay too.
+func Mark(text string) string {
+	return replace(text, "\n\t", func(string, rune) string { return "␦" })
+}
+
+// Piece is Mark for a piece of a text that is shown piece by piece: what could join it to its neighbours stays.
+func Piece(text string) string {
+	if plain(text) {
+		return text
+	}
+	w := walker{last: unknown}
+	var b strings.Builder
+	w.replace(&b, text, "\n\t", true, func(string, rune) string { return "␦" })
+	return b.String()
 }
 
 // Clean returns text without hidden characters but line feeds and tabs, and without bytes that are not UTF-8.
