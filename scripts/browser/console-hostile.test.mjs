@@ -6,7 +6,7 @@ import { answers, call, session } from './answers.mjs'
 import { clean, narrow, startChromium } from './chromium.mjs'
 import { startStandIn } from './stand-in.mjs'
 
-const attack = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload="window.hacked=3"></svg>javascript:window.hacked=4\u202etxt.exe{n}'
+const attack = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload="window.hacked=3"></svg>javascript:window.hacked=4\u202etxt.exe\u061c\u2066\u3164\ufe01\u{e0041}\u{e01ef}\u2800\u009b2J\u001b[2J\u200bn\u00ad\u2028{n}'
 const keep = new Set(['id', 'digest', 'state', 'outcome', 'time', 'type', 'next', 'from', 'asked', 'expires', 'csrf', 'role', 'via', 'kind', 'decision', 'status',
   'started', 'seen', 'since', 'finished', 'created', 'origin', 'last', 'method', 'mimeType', '$ref'])
 
@@ -64,9 +64,9 @@ async function harmless(page, where) {
     handlers: [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
     pictures: [...document.images].filter(image => !image.src.endsWith('/icon.svg') && !image.src.startsWith('data:image/png;base64,')).length,
     links: [...document.links].filter(link => !['http:', 'https:'].includes(link.protocol) || link.origin !== location.origin).length,
-    hidden: /[\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText),
+    hidden: document.body.innerText.match(/[\u202a-\u202e\u2066-\u2069\u061c\u3164\ufe01\u{e0000}-\u{e01ef}\u2800\u0080-\u009f\u001b\u200b\u00ad\u2028]/u)?.[0].codePointAt(0).toString(16),
   }))
-  assert.deepEqual(found, { hacked: undefined, polluted: undefined, scripts: 0, handlers: 0, pictures: 0, links: 0, hidden: false }, where)
+  assert.deepEqual(found, { hacked: undefined, polluted: undefined, scripts: 0, handlers: 0, pictures: 0, links: 0, hidden: undefined }, where)
 }
 
 test('hostile texts stay texts, in every view and dialog', async () => {
@@ -129,5 +129,29 @@ test('a schema that grows without end makes a form of a size', async t => {
   await page.locator('form .primary').click()
   await page.locator('.result pre').first().waitFor()
   assert.deepEqual(other.posted.at(-1).body.arguments, {})
+  await clean(page)
+})
+
+/** spans are the hidden characters, as internal/visible tests them. */
+const spans = [[0, 8], [0xb, 0x1f], [0x7f, 0x9f], [0xad], [0x34f], [0x61c], [0x115f, 0x1160], [0x17b4, 0x17b5], [0x180b, 0x180f], [0x200b, 0x200f], [0x2028, 0x202e],
+  [0x2060, 0x2064], [0x2066, 0x206f], [0x2800], [0x3164], [0xd800, 0xdfff], [0xfdd0, 0xfdef], [0xfe00, 0xfe0f], [0xfeff], [0xffa0], [0xfff9, 0xfffb], [0xfffe, 0xffff],
+  [0x1bca0, 0x1bca3], [0x1d173, 0x1d17a], [0xe0000, 0xe007f], [0xe0100, 0xe01ef], [0x10fffe, 0x10ffff]]
+
+test('no character hides, and what people write stays as it is', async () => {
+  const page = await chromium.open(host.url)
+  const { passed, changed, marked } = await page.evaluate(async spans => {
+    const { h } = await import('./dom.js')
+    const shown = text => h('p', null, text).textContent
+    const passed = []
+    for (const [first, last = first] of spans) {
+      for (let r = first; r <= last; r++) if (shown(`a${String.fromCodePoint(r)}b`) !== 'a␦b') passed.push(r.toString(16))
+    }
+    const kept = ['天気　ガ가', 'é é ẵ', '❤️ ⚠️ 1️⃣ #️⃣', '👩‍💻 🏳️‍🌈 👨‍👩‍👧 👍🏽', 'می‌خواهم', 'क्‍ष ශ්‍රී', 'שָׁלוֹם', 'a b\u00a0c', 'lines\nand\ttabs\r\n', '؀١', '‼️']
+    const alone = ['ad\u200dmin', '👩\u200d', '👩\u200da', 'ad\u200cmin', 'a\ufe0fb', '❤\ufe0e', 'a\ufe0f\u20e3', `a${'\u0301'.repeat(9)}`, 'a\rb']
+    return { passed, changed: kept.filter(text => shown(text) !== text), marked: alone.map(text => [...shown(text)].filter(c => c === '␦').length) }
+  }, spans)
+  assert.deepEqual(passed, [])
+  assert.deepEqual(changed, [])
+  assert.deepEqual(marked, Array(9).fill(1))
   await clean(page)
 })

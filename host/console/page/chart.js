@@ -1,6 +1,6 @@
 // Small charts over time, drawn as SVG. Each has its numbers as a table too, and can be read with the pointer or the arrow keys. The figures
 // come as points: [calls, failures, p50, p95, p99] of so many seconds.
-import { h, put, svg } from './dom.js'
+import { h, put, svg, visible } from './dom.js'
 import { t } from './language.js'
 
 const margin = { top: 8, right: 8, bottom: 20, left: 52 }
@@ -26,7 +26,7 @@ export function chart({ title, format, stacked = false }) {
   const draw = next => {
     data = next ?? data
     chosen = Math.min(chosen, data.times.length - 1)
-    heading.textContent = data.title ?? title
+    heading.textContent = visible(data.title ?? title)
     put(legend, data.series.map(s => h('li', { class: s.tone }, h('span', { class: 'swatch' }), s.name)))
     plot.setAttribute('aria-label', `${heading.textContent}: ${summary(data, format)}`)
     put(plot, picture(data, plot.clientWidth || 480, format, stacked, chosen))

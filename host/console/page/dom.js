@@ -44,9 +44,21 @@ export function uniqueID(prefix) {
   return `${prefix}-${++lastID}`
 }
 
-/** visible shows what would not be seen: control characters, and those that change the direction of text. */
-function visible(text) {
-  return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '␦')
+// The host's list of hidden characters (internal/visible), and where some of them have a use: the emoji style after a symbol, the joiner between
+// emoji, both joiners within scripts that have them. More than eight marks on one character are drawn over other lines.
+const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}\p{Cs}\u2800]|(?<=[\p{Mn}\p{Me}]{8})[\p{Mn}\p{Me}]/gu
+const seen = /[\n\t]|\r(?=\n)|[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/uy
+const symbol = '[\\p{S}‼⁉]'
+const joining = `[${['Arabic', 'Syriac', 'Mongolian', 'Nko', 'Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam',
+  'Sinhala', 'Khmer', 'Myanmar', 'Tibetan'].map(script => `\\p{Script=${script}}`).join('')}]`
+const joins = new RegExp(`(?<=${symbol})\\ufe0f|(?<=[0-9#*])\\ufe0f(?=\\u20e3)|(?<=${symbol}\\ufe0f?)\\u200d(?=${symbol})|(?<=${joining})[\\u200c\\u200d](?=${joining})`, 'uy')
+
+/** visible marks what would not be seen, or would change what is seen. */
+export function visible(text) {
+  return String(text).replace(hidden, (found, at, whole) => {
+    seen.lastIndex = joins.lastIndex = at
+    return seen.test(whole) || joins.test(whole) ? found : '␦'
+  })
 }
 
 /** icon is one of the few drawings of this page. It is for the eye alone: what it means stands beside it as text. */

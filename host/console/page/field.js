@@ -1,5 +1,5 @@
 // One field of a form: its name, its description, its control, and what is wrong with what was put in.
-import { h, uniqueID } from './dom.js'
+import { h, uniqueID, visible } from './dom.js'
 import { t } from './language.js'
 
 /** FieldError says that a field holds no value of its type. */
@@ -23,7 +23,7 @@ export function labelled({ schema, name, required }, control, { beside } = {}) {
   const made = {
     element,
     mark(message) {
-      trouble.textContent = message
+      trouble.textContent = visible(message)
       trouble.hidden = false
       control.setAttribute('aria-invalid', 'true')
       control.focus()

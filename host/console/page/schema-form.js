@@ -1,6 +1,6 @@
 // A form made from a tool's input schema. The schema is a plugin author's: what the form cannot show becomes a field for JSON, nothing of it
 // is run (patterns are the server's to check), and its size is bounded.
-import { h, put } from './dom.js'
+import { h, put, visible } from './dom.js'
 import { FieldError, labelled } from './field.js'
 import { t } from './language.js'
 
@@ -111,7 +111,7 @@ function textField(around) {
   const control = long ? h('textarea', { rows: 3, spellcheck: 'false' }) : h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' })
   if (typeof schema.default === 'string') control.value = schema.default
   const example = Array.isArray(schema.examples) ? schema.examples[0] : schema.format
-  if (typeof example === 'string') control.placeholder = example
+  if (typeof example === 'string') control.placeholder = visible(example)
   const made = labelled(around, control)
   made.read = () => {
     if (control.value !== '') return control.value
