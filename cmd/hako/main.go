@@ -52,9 +52,25 @@ func main() {
 
 // run is the program. SIGINT and SIGTERM end it in good order; a second one at once.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(caught)
+	go func() {
+		select {
+		case <-caught:
+		case <-ctx.Done():
+			return
+		}
+		cancel()
+		signal.Stop(caught) // from now on the system ends the process, unless a part of it wants the signal
+		select {
+		case <-caught: // which came before that
+			os.Exit(exitInterrupted)
+		default:
+		}
+	}()
 	return (&app{stdin: stdin, stdout: stdout, stderr: stderr}).run(ctx, args)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -36,7 +35,7 @@ func (a *app) endAtLast(ctx context.Context) (undo func()) {
 		}
 		select {
 		case <-time.After(drainTime + closeTime):
-			fmt.Fprintf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", drainTime+closeTime)
+			printf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", drainTime+closeTime)
 			exit := a.exit
 			if exit == nil {
 				exit = os.Exit
