@@ -19,6 +19,9 @@ func BenchmarkCall(b *testing.B) {
 	defer engine.Close()
 	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(b), Modules: []brokerModule{deniedHTTP}, Limits: manifest.Limits{Rate: 1 << 40}})
 	defer plugin.Close()
+	if err := plugin.Prepare(b.Context()); err != nil { // calls before that are interpreted
+		b.Fatal(err)
+	}
 	for _, test := range []struct{ name, tool, arguments string }{
 		{"echo", "echo", `{"text":"hello"}`},
 		{"structured", "structured", `{"text":"hello"}`},

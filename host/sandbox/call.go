@@ -111,7 +111,7 @@ type call struct {
 	limits   manifest.Limits
 	meter    meter
 	turn     turn
-	log      *logSink
+	log      logSink
 	progress func(abi.Progress)
 	// patience is how long the call waits for memory.
 	patience time.Duration
@@ -138,9 +138,9 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 		meter:    newMeter(limits.CPU),
 		turn:     turn{scheduler: p.engine.scheduler, plugin: &p.share},
 		patience: p.spec.Limits.QueueWait,
-		log:      &logSink{ctx: context.Background(), logger: p.logger, redact: p.engine.redact, tool: tool, left: limits.Log},
 	}
-	c.Spend, c.log.charge = c.spend, c.Charge
+	c.log = logSink{ctx: c.ctx, logger: p.logger, redact: p.engine.redact, call: c, left: limits.Log}
+	c.Spend = c.spend
 	return c
 }
 

@@ -68,7 +68,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	}
 	allocate := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.memory })
 	ctx = experimental.WithMemoryAllocator(context.WithValue(ctx, instanceKey{}, i), allocate)
-	i.files.Begin(ctx, c.spend)
+	i.files.Begin(ctx, c.Spend)
 	defer c.turn.release()
 	if err := c.turn.acquire(ctx); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	}
 	i.memory.begin()
 	defer i.memory.end()
-	i.files.Begin(ctx, c.spend)
+	i.files.Begin(ctx, c.Spend)
 	i.fuel.Set(uint64(c.meter.begin()))
 	defer func() { c.meter.end(int64(i.fuel.Get())) }()
 	ctx = context.WithValue(ctx, instanceKey{}, i)

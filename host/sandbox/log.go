@@ -15,8 +15,7 @@ type logSink struct {
 	ctx    context.Context // the call's, for the trace that it belongs to
 	logger *slog.Logger
 	redact func(string) string // may be nil
-	charge func(steps int64)
-	tool   string
+	call   *call
 	left   int64
 	// partial are the unfinished lines of standard output and error.
 	partial map[abi.LogLevel][]byte
@@ -32,7 +31,7 @@ func (s *logSink) admit(n int64) bool {
 		return true
 	}
 	if s.left >= 0 {
-		s.logger.WarnContext(s.ctx, "the plugin passed its log limit: the rest of this call's records are dropped", "tool", s.tool)
+		s.logger.WarnContext(s.ctx, "the plugin passed its log limit: the rest of this call's records are dropped", "tool", s.call.Tool)
 	}
 	s.left = -1
 	return false
@@ -41,7 +40,7 @@ func (s *logSink) admit(n int64) bool {
 func (s *logSink) emit(level abi.LogLevel, text string) {
 	const longest = 2 * maxLine // a secret that begins in the part that is logged ends in there
 	text = text[:min(len(text), longest)]
-	s.charge(broker.LineSteps + int64(len(text))*broker.TextSteps)
+	s.call.Charge(broker.LineSteps + int64(len(text))*broker.TextSteps)
 	if s.redact != nil {
 		if text = s.redact(text); text == "" {
 			return
@@ -50,7 +49,7 @@ func (s *logSink) emit(level abi.LogLevel, text string) {
 	if len(text) > maxLine {
 		text = text[:maxLine] + " (cut)"
 	}
-	s.logger.Log(s.ctx, clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"), "tool", s.tool)
+	s.logger.Log(s.ctx, clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"), "tool", s.call.Tool)
 }
 
 func clamp(level slog.Level) slog.Level {
@@ -65,7 +64,7 @@ type output struct {
 
 // Write never fails: what the log limit does not admit is dropped. A line that never ends is logged in pieces of maxLine.
 func (o *output) Write(p []byte) (int, error) {
-	if s := o.instance.call.log; s.admit(int64(len(p))) {
+	if s := &o.instance.call.log; s.admit(int64(len(p))) {
 		s.write(o.level, p)
 	}
 	return len(p), nil

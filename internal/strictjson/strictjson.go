@@ -46,11 +46,17 @@ func UnmarshalKnown(data []byte, v any) error { return worded(json.Unmarshal(dat
 
 // worded says what is wrong in words for whoever wrote the document.
 func worded(err error) error {
+	if err == nil {
+		return nil
+	}
+	return reworded(err)
+}
+
+// reworded is apart from worded because its variables are allocated before the first line.
+func reworded(err error) error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		at := syntax.JSONPointer
 		return fmt.Errorf("%s has the key %s twice", place(at.Parent()), quoted(at.LastToken()))
