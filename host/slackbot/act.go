@@ -1,6 +1,7 @@
 package slackbot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,13 +28,9 @@ func (w *workspace) interaction(ctx context.Context, callback *slack.Interaction
 		observer.SlackEvent(kindAction, resultIgnored)
 		return nil
 	}
-	if w = w.of(callback.Team.ID); w == nil {
+	// A modal that somebody of another workspace sends comes with their team, and names the one that the app is installed in.
+	if w = w.of(cmp.Or(callback.View.AppInstalledTeamID, callback.Team.ID)); w == nil {
 		observer.SlackEvent(kindAction, resultForbidden)
-		return nil
-	}
-	if home := w.foreign(callback.User.TeamID); !w.welcomes(home) {
-		observer.SlackEvent(kindAction, resultForbidden)
-		w.logger.Info("somebody of another workspace may not use the bot: its ID has to be among the partners", "user", callback.User.ID, "team", home)
 		return nil
 	}
 	observer.SlackEvent(kindAction, resultTaken)
@@ -56,26 +53,33 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 	if channel == "" {
 		channel = callback.Channel.ID
 	}
+	at := spot{channel: channel, thread: callback.Container.ThreadTs}
 	switch action.ActionID {
 	case actionForm, actionFormYes, actionFormNo: // before anything is looked up: what opens a modal is good for three seconds
-		w.pressForm(ctx, callback, action, spot{channel: channel, thread: callback.Container.ThreadTs})
+		w.pressForm(ctx, callback, action, at)
 		return
 	}
-	by, err := w.person(ctx, callback.User.ID, w.foreign(callback.User.TeamID))
-	if err != nil {
+	by := w.visitor(ctx, callback.User.ID, w.told(callback.User.TeamID))
+	if !w.welcomes(by.home) {
+		w.logger.Info("somebody of another workspace pressed a button", "user", by.id, "home", by.home)
+		w.whisper(ctx, at, by.id, w.refusal(by))
+		return
+	}
+	var err error
+	if by.groups, err = w.groups(ctx, by.id); err != nil {
 		w.logger.Error("somebody's groups are not known", "user", callback.User.ID, "err", err)
 		return
 	}
 	switch action.ActionID {
 	case actionApprove, actionDeny:
-		w.bot.decide(ctx, w, by, spot{channel: channel, thread: callback.Container.ThreadTs}, action.Value, action.ActionID == actionApprove)
+		w.bot.decide(ctx, w, by, at, action.Value, action.ActionID == actionApprove)
 	case actionStop:
 		team, in, _, ok := splitConversation(action.Value)
 		if ok && team == w.account.Load().team && in == channel && w.allows(by, channel) {
-			w.bot.stop(action.Value, by.id)
+			w.stop(ctx, by, action.Value)
 		}
 	case actionFeedback:
-		w.rate(ctx, by, spot{channel: channel, thread: callback.Container.ThreadTs}, action.Value)
+		w.rate(ctx, by, at, action.Value)
 	}
 }
 
@@ -103,15 +107,23 @@ func (w *workspace) rate(ctx context.Context, by person, at spot, value string) 
 // command answers a slash command, to whoever typed it alone.
 func (w *workspace) command(ctx context.Context, c *slack.SlashCommand) any {
 	observer := w.bot.options.Observer
-	if w = w.of(c.TeamID); w == nil {
+	installed := w.of(c.TeamID)
+	if installed == nil {
 		observer.SlackEvent(kindCommand, resultForbidden)
-		return nil
+		if w.account.Load() == nil {
+			return nil
+		}
+		return whispered(w.refusal(person{id: c.UserID, locale: w.bot.options.Locale, home: cmp.Or(c.TeamID, unknownHome)}))
 	}
+	w = installed
 	observer.SlackEvent(kindCommand, resultTaken)
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	return map[string]string{"response_type": "ephemeral", "text": w.reply(ctx, c)}
+	return whispered(w.reply(ctx, c))
 }
+
+// whispered is the answer to a slash command, which only whoever typed it sees.
+func whispered(text string) any { return map[string]string{"response_type": "ephemeral", "text": text} }
 
 // reply is the answer to a slash command.
 func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
@@ -122,7 +134,7 @@ func (w *workspace) reply(ctx context.Context, c *slack.SlashCommand) string {
 		w.logger.Error("somebody's groups are not known", "user", c.UserID, "err", err)
 		return words.failed
 	case !w.allows(by, c.ChannelID):
-		return words.forbidden
+		return w.refusal(by)
 	}
 	switch strings.ToLower(strings.TrimSpace(c.Text)) {
 	case "tools":

@@ -112,11 +112,10 @@ func (w *workspace) postQuestion(ctx context.Context, q *approval.Question, plac
 		options := []slack.MsgOption{slack.MsgOptionText(escape(clip(q.Text(p.locale), maxQuestion)), false), slack.MsgOptionBlocks(questionBlocks(q, p.locale, "",
 			slack.NewActionBlock("", button(actionApprove, q.ID, words.approve).WithStyle(slack.StylePrimary),
 				button(actionDeny, q.ID, words.deny).WithStyle(slack.StyleDanger)))...)}
-		options = append(options, quiet)
 		if p.thread != "" {
 			options = append(options, slack.MsgOptionTS(p.thread))
 		}
-		channel, ts, err := w.account.Load().api.PostMessageContext(ctx, p.channel, options...)
+		channel, ts, err := w.post(ctx, p.channel, options...)
 		if err != nil {
 			w.logger.Error("a question could not be brought to people", "channel", p.channel, "err", err)
 			continue
@@ -238,8 +237,7 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 	locale := w.locale(ctx, q.Caller.User)
 	state := ending(wordsFor(locale), outcome, by, w.bot.options.Store.Time())
 	for _, p := range list {
-		_, _, _, err := w.account.Load().api.UpdateMessageContext(ctx, p.Channel, p.TS,
-			slack.MsgOptionText(state, false), slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
+		err := w.rewrite(ctx, p.Channel, p.TS, slack.MsgOptionText(state, false), slack.MsgOptionBlocks(questionBlocks(q, locale, state)...))
 		if err != nil {
 			w.logger.Error("a question's message could not be updated", "question", q.ID, "err", err)
 		}
@@ -328,7 +326,7 @@ func (w *workspace) whisper(ctx context.Context, at spot, user, text string) {
 	if at.thread != "" {
 		options = append(options, slack.MsgOptionTS(at.thread))
 	}
-	if _, err := w.account.Load().api.PostEphemeralContext(ctx, at.channel, user, options...); err != nil {
+	if err := w.postTo(ctx, at.channel, user, options...); err != nil {
 		w.logger.Warn("somebody could not be told", "user", user, "err", err)
 	}
 }

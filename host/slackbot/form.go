@@ -93,8 +93,8 @@ func (s *surface) postForm(ctx context.Context, id string, q *elicitation.Questi
 	blocks := formBlocks(s.m.User, q, s.who.locale, fmt.Sprintf(s.words.until, moment(expires)), slack.NewActionBlock("", buttons...))
 	posting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime) // a message that was made must be known
 	defer cancel()
-	_, ts, err = s.w.account.Load().api.PostMessageContext(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
-		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...), quiet)
+	_, ts, err = s.w.post(posting, s.m.Channel, slack.MsgOptionTS(s.m.Thread),
+		slack.MsgOptionText(escape(clip(q.Text(s.who.locale), maxQuestion)), false), slack.MsgOptionBlocks(blocks...))
 	if err != nil {
 		s.w.logger.Error("a server's question could not be brought to the person", "channel", s.m.Channel, "err", err)
 	}
@@ -113,8 +113,7 @@ func formBlocks(user string, q *elicitation.Question, locale, state string, butt
 func (w *workspace) closeForm(ctx context.Context, m *message, ts string, q *elicitation.Question, locale, state string) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	_, _, _, err := w.account.Load().api.UpdateMessageContext(ctx, m.Channel, ts,
-		slack.MsgOptionText(state, false), slack.MsgOptionBlocks(formBlocks(m.User, q, locale, state)...))
+	err := w.rewrite(ctx, m.Channel, ts, slack.MsgOptionText(state, false), slack.MsgOptionBlocks(formBlocks(m.User, q, locale, state)...))
 	if err != nil {
 		w.logger.Error("a question's message could not be updated", "err", err)
 	}
@@ -135,7 +134,7 @@ func (w *workspace) closeForms(ctx context.Context, m *message) {
 
 // pressForm takes a press of a question's button.
 func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCallback, action *slack.BlockAction, at spot) {
-	f, ok := w.formFor(ctx, action.Value, callback.User.ID, at)
+	f, ok := w.formFor(ctx, action.Value, &callback.User, at)
 	if !ok {
 		return
 	}
@@ -150,14 +149,17 @@ func (w *workspace) pressForm(ctx context.Context, callback *slack.InteractionCa
 	}
 }
 
-// formFor returns the question that waits for this person, or tells them why there is none.
-func (w *workspace) formFor(ctx context.Context, id, user string, at spot) (*storedForm, bool) {
+// formFor returns the question that waits for this person, or tells them why there is none. They made the call, so they may use the bot.
+func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at spot) (*storedForm, bool) {
 	f, err := w.bot.journal.form(ctx, id)
-	if err == nil && f != nil && f.Team == w.account.Load().team && f.User == user {
+	if err == nil && f != nil && f.Team == w.account.Load().team && f.User == who.ID {
 		return f, true // Slack was not asked for anything yet
 	}
-	words := wordsFor(w.locale(ctx, user))
+	user, by := who.ID, w.visitor(ctx, who.ID, w.told(who.TeamID))
+	words := wordsFor(by.locale)
 	switch {
+	case !w.welcomes(by.home):
+		w.whisper(ctx, at, user, w.refusal(by))
 	case err != nil:
 		w.logger.Error("a question could not be looked up", "err", err)
 		w.whisper(ctx, at, user, words.failed)
@@ -199,6 +201,9 @@ func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionC
 		return refused(words.failed)
 	}
 	if f == nil || f.Team != w.account.Load().team || f.User != callback.User.ID {
+		if by := w.visitor(ctx, callback.User.ID, w.told(callback.User.TeamID)); !w.welcomes(by.home) {
+			return refused(w.refusal(by))
+		}
 		return refused(words.noQuestion)
 	}
 	words = wordsFor(f.Locale)

@@ -123,6 +123,19 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &logBuffer{}, rated: make(chan string, 1)}
 	w.slack.AckTime = patience
+	w.slack.OnCall = func(method string, arguments map[string]any) {
+		switch method { // those that Slack documents the arguments for, and their siblings
+		case "chat.postMessage", "chat.postEphemeral", "chat.update":
+			if arguments["unfurl_links"] != "false" || arguments["unfurl_media"] != "false" {
+				t.Errorf("%s shows what links lead to: %v", method, arguments)
+			}
+		case "chat.startStream", "chat.appendStream", "chat.stopStream": // which have no unfurling
+		default:
+			if arguments["text"] != nil || arguments["markdown_text"] != nil {
+				t.Errorf("%s has a text, and no rule here: %v", method, arguments)
+			}
+		}
+	}
 	w.slack.AddToken(botToken, robot, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history", "files:write", "files:read")
 	w.slack.AddUser(slack.User{ID: aki, Name: "aki", Locale: "ja-JP"})
 	w.slack.AddUser(slack.User{ID: ken, Name: "ken", Locale: "en-US"})

@@ -5,25 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/slackevents"
 )
 
-// seen notes what becomes of what Slack tells.
-type seen struct {
-	silent
-	results []string
-}
-
-func (s *seen) SlackEvent(_, result string) { s.results = append(s.results, result) }
-
-// shared is a workspace at work, of which T2 is a partner.
-func shared() (*workspace, *seen) {
-	observer := new(seen)
-	w := &workspace{Workspace: Workspace{Name: "acme", Tenant: "acme", Partners: map[string]string{"T2": "guests"}}, logger: slog.New(slog.DiscardHandler)}
-	w.bot = &Bot{options: Options{Observer: observer}, workspaces: []*workspace{w}}
+// shared is a workspace at work, of which T2 and the organisation E2 are partners.
+func shared() *workspace {
+	w := &workspace{Workspace: Workspace{Name: "acme", Tenant: "acme", Partners: map[string]string{"T2": "guests", "E2": "allies"}}, logger: slog.New(slog.DiscardHandler)}
+	w.bot = &Bot{workspaces: []*workspace{w}}
 	w.account.Store(&account{team: "T1", user: "U0", bot: "B0"})
-	return w, observer
+	return w
 }
 
 // TestHostileSlack: people of other workspaces get what is theirs, links show where they lead, and nobody writes in another's name.
@@ -31,47 +21,53 @@ func TestHostileSlack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		userTeam, sourceTeam string
+		known                remembered
 		allowed              bool
 		tenant               string
 	}{
-		"of this workspace":                               {"T1", "T1", true, "acme"},
-		"nothing said":                                    {"", "", true, "acme"},
-		"of another one":                                  {"T9", "T9", false, ""},
-		"of another one, sent from here":                  {"T9", "T1", false, ""},
-		"of another one, from which it is sent":           {"T1", "T9", false, ""},
-		"only where it is sent from":                      {"", "T9", false, ""},
-		"of a partner":                                    {"T2", "T2", true, "guests"},
-		"of a partner, sent from here":                    {"T2", "T1", true, "guests"},
-		"of another one, by way of a partner":             {"T9", "T2", false, ""},
-		"in other letters":                                {"t1", "", false, ""},
-		"of another one whose ID begins like a partner's": {"T22", "", false, ""},
+		"of this workspace":                     {"T1", "T1", remembered{}, true, "acme"},
+		"of whom nothing is said":               {"", "", remembered{}, false, ""},
+		"of another one":                        {"T9", "T9", remembered{}, false, ""},
+		"of another one, sent from here":        {"T9", "T1", remembered{}, false, ""},
+		"of another one, from which it is sent": {"T1", "T9", remembered{}, false, ""},
+		"only where it is sent from":            {"", "T9", remembered{}, false, ""},
+		"of a partner":                          {"T2", "T2", remembered{}, true, "guests"},
+		"of a partner, sent from here":          {"T2", "T1", remembered{}, true, "guests"},
+		"of another one, by way of a partner":   {"T9", "T2", remembered{}, false, ""},
+		"in other letters":                      {"t1", "", remembered{}, false, ""},
+		"of one named like a partner":           {"T22", "", remembered{}, false, ""},
+		"of one named like the unknown":         {"?", "", remembered{}, false, ""},
+
+		"of this workspace, as users.info says":               {"", "", remembered{team: "T1"}, true, "acme"},
+		"of another one, as users.info says":                  {"", "", remembered{team: "T9"}, false, ""},
+		"of another one, as users.info says, not the event":   {"T1", "T1", remembered{team: "T9"}, false, ""},
+		"of another one, as the event says, not users.info":   {"T9", "T9", remembered{team: "T1"}, false, ""},
+		"of a partner, as users.info says":                    {"", "", remembered{team: "T2"}, true, "guests"},
+		"of a stranger with this team":                        {"", "", remembered{team: unknownHome}, false, ""},
+		"of a stranger with this team, as the event has it":   {"T1", "T1", remembered{team: unknownHome}, false, ""},
+		"of the organisation, and a member here":              {"T5", "T5", remembered{team: "T5", organisation: "E1", member: true}, true, "acme"},
+		"of the organisation, and a member, nothing said":     {"", "", remembered{team: "E1", organisation: "E1", member: true}, true, "acme"},
+		"of the organisation, and no member here":             {"T5", "T5", remembered{team: "T5", organisation: "E1"}, false, ""},
+		"of a partner's organisation":                         {"T7", "T7", remembered{team: "T7", organisation: "E2"}, true, "allies"},
+		"of a partner's organisation, nothing said":           {"", "", remembered{team: "T7", organisation: "E2"}, true, "allies"},
+		"of a partner in an organisation that is another's":   {"T2", "T2", remembered{team: "T2", organisation: "E2"}, true, "guests"},
+		"of another organisation, which the event names as E": {"E9", "E9", remembered{team: "T7", organisation: "E9"}, false, ""},
 	} {
 		t.Run("message "+name, func(t *testing.T) {
 			t.Parallel()
-			w, _ := shared()
+			w := shared()
 			for kind, m := range map[string]*message{
 				"mention": w.mention(&slackevents.AppMentionEvent{Channel: "C1", TimeStamp: "1", User: "U9", Text: "hi", UserTeam: test.userTeam, SourceTeam: test.sourceTeam}),
 				"direct": w.direct(&slackevents.MessageEvent{Channel: "D1", ChannelType: "im", TimeStamp: "1", User: "U9", Text: "hi",
 					UserTeam: test.userTeam, SourceTeam: test.sourceTeam}),
 			} {
-				who := person{id: m.User, home: m.Home}
+				who := person{id: m.User, home: w.homeOf(test.known, m.Home)}
 				if got := w.allows(who, m.Channel); got != test.allowed {
 					t.Errorf("%s: allowed %t", kind, got)
 				}
 				if test.allowed && (w.caller(who, "").Tenant != test.tenant || w.as(who).Tenant != test.tenant) {
 					t.Errorf("%s: for the tenants %q and %q", kind, w.caller(who, "").Tenant, w.as(who).Tenant)
 				}
-			}
-		})
-	}
-	for name, kind := range map[string]slack.InteractionType{"press": slack.InteractionTypeBlockActions, "form": slack.InteractionTypeViewSubmission} {
-		t.Run(name+" of another workspace", func(t *testing.T) {
-			t.Parallel()
-			w, observer := shared()
-			callback := &slack.InteractionCallback{Type: kind, Team: slack.Team{ID: "T1"}, User: slack.User{ID: "U9", TeamID: "T9"}, View: slack.View{CallbackID: callbackForm}}
-			callback.ActionCallback.BlockActions = []*slack.BlockAction{{ActionID: actionApprove, Value: "apr_1"}}
-			if answer := w.interaction(t.Context(), callback); answer != nil || strings.Join(observer.results, " ") != resultForbidden {
-				t.Errorf("%v, %v", answer, observer.results)
 			}
 		})
 	}

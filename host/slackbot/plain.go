@@ -42,9 +42,6 @@ func place(shown []part, p part) []part {
 	return append(placed, p)
 }
 
-// quiet keeps Slack from fetching what a message links to, pages and pictures, and from showing it.
-var quiet = slack.MsgOptionCompose(slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
-
 // render posts or updates the ordinary message, with buttons below.
 func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
 	text := plainText(o.shown)
@@ -52,12 +49,11 @@ func (o *answerWriter) render(ctx context.Context, buttons slack.Block) error {
 	if buttons != nil {
 		attachments = append(attachments, slack.Attachment{Fallback: " ", Blocks: slack.Blocks{BlockSet: []slack.Block{buttons}}})
 	}
-	options := []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionAttachments(attachments...), quiet}
+	options := []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionAttachments(attachments...)}
 	if o.ts != "" {
-		_, _, _, err := o.api().UpdateMessageContext(ctx, o.surface.m.Channel, o.ts, options...)
-		return err
+		return o.surface.w.rewrite(ctx, o.surface.m.Channel, o.ts, options...)
 	}
-	_, ts, err := o.api().PostMessageContext(ctx, o.surface.m.Channel, append(options, slack.MsgOptionTS(o.surface.m.Thread))...)
+	_, ts, err := o.surface.w.post(ctx, o.surface.m.Channel, append(options, slack.MsgOptionTS(o.surface.m.Thread))...)
 	if err == nil {
 		o.begin(ts)
 	}

@@ -17,7 +17,7 @@ type message struct {
 	Thread string `json:"thread"`
 	TS     string `json:"ts"`
 	User   string `json:"user"`
-	// Home is the workspace that the person comes from, where that is another one.
+	// Home is the workspace that the person comes from, if the event tells.
 	Home  string       `json:"home,omitempty"`
 	Text  string       `json:"text"`
 	Files []attachment `json:"files,omitempty"`
@@ -122,17 +122,36 @@ func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) err
 
 // stopSession stops what runs in a thread, if whoever pressed Slack's own button may use the bot there.
 func (w *workspace) stopSession(e *slackevents.AgentSessionStoppedEvent) {
-	by := person{id: e.User}
+	ctx, cancel := context.WithTimeout(w.bot.ctx, actTime)
+	defer cancel()
+	by := w.visitor(ctx, e.User, "")
 	if !w.allows(by, e.Channel) { // without their groups
-		ctx, cancel := context.WithTimeout(w.bot.ctx, actTime)
-		defer cancel()
 		var err error
 		if by, err = w.person(ctx, e.User, ""); err != nil || !w.allows(by, e.Channel) {
-			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "err", err)
+			w.logger.Info("somebody pressed stop who may not use the bot", "user", e.User, "channel", e.Channel, "home", by.home, "err", err)
+			w.whisper(ctx, spot{channel: e.Channel, thread: e.ThreadTimestamp}, e.User, w.refusal(by))
 			return
 		}
 	}
-	w.bot.stop(conversation(w.account.Load().team, e.Channel, e.ThreadTimestamp), by.id)
+	w.stop(ctx, by, conversation(w.account.Load().team, e.Channel, e.ThreadTimestamp))
+}
+
+// stop stops what runs in a conversation for somebody who may use the bot there, if it runs for their tenant.
+func (w *workspace) stop(ctx context.Context, by person, key string) {
+	team, channel, thread, _ := splitConversation(key)
+	running, err := w.bot.journal.running(ctx, team, channel)
+	if err != nil {
+		w.logger.Error("what runs is not known", "err", err)
+		return
+	}
+	for _, m := range running {
+		if m.conversation() == key && w.tenantOf(w.visitor(ctx, m.User, m.Home)) != w.tenantOf(by) {
+			w.logger.Info("somebody pressed stop for an answer of another tenant", "user", by.id, "channel", channel)
+			w.whisper(ctx, spot{channel: channel, thread: thread}, by.id, wordsFor(by.locale).forbidden)
+			return
+		}
+	}
+	w.bot.stop(key, by.id)
 }
 
 // mention is the message of somebody who mentions the bot; nil if it is not to be answered.
@@ -140,7 +159,7 @@ func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
 	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || e.Edited != nil || isDM(e.Channel) {
 		return nil
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.foreign(e.UserTeam, e.SourceTeam), e.Text, e.Files)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.told(e.UserTeam, e.SourceTeam), e.Text, e.Files)
 }
 
 // direct is the message of somebody who writes to the bot alone; nil if it is not to be answered.
@@ -156,7 +175,7 @@ func (w *workspace) direct(e *slackevents.MessageEvent) *message {
 		}
 		files = e.Message.Files
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.foreign(e.UserTeam, e.SourceTeam), e.Text, files)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.told(e.UserTeam, e.SourceTeam), e.Text, files)
 }
 
 func (w *workspace) message(channel, thread, ts, user, home, text string, files []slack.File) *message {

@@ -351,12 +351,12 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 
 // refuse tells somebody who is not on the list, and nobody else.
 func (s *surface) refuse(ctx context.Context) error {
-	api := s.w.account.Load().api
+	text := slack.MsgOptionText(s.w.refusal(s.who), false)
 	var err error
 	if isDM(s.m.Channel) {
-		_, _, err = api.PostMessageContext(ctx, s.m.Channel, slack.MsgOptionTS(s.m.Thread), slack.MsgOptionText(s.words.forbidden, false))
+		_, _, err = s.w.post(ctx, s.m.Channel, slack.MsgOptionTS(s.m.Thread), text)
 	} else {
-		_, err = api.PostEphemeralContext(ctx, s.m.Channel, s.m.User, slack.MsgOptionText(s.words.forbidden, false))
+		err = s.w.postTo(ctx, s.m.Channel, s.m.User, text)
 	}
 	if err != nil {
 		s.w.logger.Warn("somebody could not be told that they may not use the bot", "err", err)

@@ -4,11 +4,11 @@ import "strings"
 
 // words are what the bot itself says, by language.
 type words struct {
-	stopped, stoppedBy, restarted, lost, failed, forbidden, empty, fileTooLarge, longer, below, files    string
-	stop, approve, deny, good, bad, thanks, noAnswer                                                     string
-	waits, approved, denied, expired, withdrawn, until, mayNot, noQuestion                               string
-	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes, no string
-	tools, noTools, running, idle, stopping, nothingToStop, noUsage, help                                string
+	stopped, stoppedBy, restarted, lost, failed, forbidden, stranger, unknownHome, empty, fileTooLarge, longer, below, files string
+	stop, approve, deny, good, bad, thanks, noAnswer                                                                         string
+	waits, approved, denied, expired, withdrawn, until, mayNot, noQuestion                                                   string
+	waitsAnswer, answer, decline, openPage, opened, answered, declined, pressAgain, send, close, yes, no                     string
+	tools, noTools, running, idle, stopping, nothingToStop, noUsage, help                                                    string
 }
 
 var (
@@ -19,7 +19,11 @@ var (
 		lost:      "hako was interrupted in the middle of this answer, and it ends here. What was already done stays done. Ask again to go on.",
 		failed:    "Something went wrong, and there is no answer. The log of hako has the details.",
 		forbidden: "You may not use this bot here. Ask whoever runs it to add you.",
-		empty:     "(The model gave no answer.)",
+		stranger: "People of your workspace (%s) may not use this bot. Whoever runs it can allow them, with a tenant of their own: " +
+			"`slack.workspaces[].partners` in its configuration.",
+		unknownHome: "This bot could not find out which workspace you belong to, so you may not use it. Try again in a moment. " +
+			"If that stays so, whoever runs it should give its app the scope `users:read`.",
+		empty: "(The model gave no answer.)",
 
 		fileTooLarge: "%s was left out: it is larger than %d MB, or of a type that cannot be read.",
 		longer:       "… The whole answer is in the file below.",
@@ -55,7 +59,11 @@ var (
 		lost:      "回答の途中で hako が中断されたため、回答はここで終わります。すでに実行された操作は取り消されません。続けるにはもう一度お尋ねください。",
 		failed:    "エラーが発生し、回答できませんでした。詳細は hako のログにあります。",
 		forbidden: "ここでこのボットを使う権限がありません。管理者に追加を依頼してください。",
-		empty:     "（モデルから回答がありませんでした。）",
+		stranger: "あなたのワークスペース（%s）のメンバーはこのボットを使えません。" +
+			"管理者が設定の `slack.workspaces[].partners` に専用のテナントとともに追加すると使えるようになります。",
+		unknownHome: "あなたの所属するワークスペースを確認できないため、このボットは使えません。少し待ってからもう一度お試しください。" +
+			"続く場合は、アプリに `users:read` スコープを付与するよう管理者に依頼してください。",
+		empty: "（モデルから回答がありませんでした。）",
 
 		fileTooLarge: "%s は読み込めませんでした。%d MB を超えているか、対応していない形式です。",
 		longer:       "… 全文は下のファイルにあります。",

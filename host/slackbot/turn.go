@@ -59,7 +59,7 @@ func (b *Bot) answer(m *message, free func()) {
 	case err != nil:
 		w.logger.Error("somebody's groups are not known", "user", m.User, "err", err)
 	case !w.allows(who, m.Channel):
-		w.logger.Info("somebody may not use the bot", "user", m.User, "channel", m.Channel)
+		w.logger.Info("somebody may not use the bot", "user", m.User, "channel", m.Channel, "home", who.home)
 		err = errForbidden
 	default:
 		s.begin(ctx)
@@ -203,7 +203,7 @@ func (w *workspace) endLost(ctx context.Context, t broken) bool {
 	}
 	switch {
 	case err != nil && !t.ending:
-		_, _, err = w.account.Load().api.PostMessageContext(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
+		_, _, err = w.post(ctx, m.Channel, slack.MsgOptionTS(m.Thread), slack.MsgOptionText(words.lost, false))
 	case hasEnded(err):
 		err = nil
 	}

@@ -230,9 +230,12 @@ func (w *workspace) sameApp(other *workspace) bool {
 type person struct {
 	id, locale string
 	groups     []string
-	// home is the ID of the workspace that the person comes from, where that is not this one.
+	// home is the ID of the workspace that the person comes from, where that is not this one; unknownHome if Slack does not tell.
 	home string
 }
+
+// unknownHome is the home of people of whom Slack does not tell where they come from. It is no partner's.
+const unknownHome = "?"
 
 // as is the person as somebody who answers questions.
 func (w *workspace) as(p person) approval.Person {
@@ -252,16 +255,34 @@ func (w *workspace) serves(tenant string) bool {
 	return tenant == w.Tenant || slices.Contains(slices.Collect(maps.Values(w.Partners)), tenant)
 }
 
-// foreign returns the first of teams that is not this workspace: in a channel that is shared with others (Slack Connect), an event or a press
-// names the one that its author comes from.
-func (w *workspace) foreign(teams ...string) string {
+// told is the home of a person as an event or a press names it, which it does in channels that are shared with other workspaces (Slack
+// Connect): the first of teams that is not this workspace, else this one if it is named, else empty.
+func (w *workspace) told(teams ...string) (home string) {
 	own := w.account.Load().team
 	for _, team := range teams {
 		if team != "" && team != own {
 			return team
 		}
+		home = cmp.Or(home, team)
 	}
-	return ""
+	return home
+}
+
+// homeOf is where a person comes from: empty for this workspace. told is what the event says, known what users.info does, which alone knows
+// that somebody of another workspace of the same organisation is a member of this one as well.
+func (w *workspace) homeOf(known remembered, told string) string {
+	own := w.account.Load().team
+	home := cmp.Or(told, known.team, unknownHome)
+	if home == own {
+		home = cmp.Or(known.team, home)
+	}
+	switch {
+	case known.member || home == own:
+		return ""
+	case w.Partners[home] == "" && w.Partners[known.organisation] != "":
+		return known.organisation
+	}
+	return home
 }
 
 // welcomes reports whether people of the workspace home may use the bot; empty is this one.
@@ -285,19 +306,24 @@ type people struct {
 // remembered is somebody's language and name, and until when that holds.
 type remembered struct {
 	locale, name string
-	// team is where the person comes from, as far as Slack tells; empty for this workspace.
-	team  string
-	until time.Time
+	// team and organisation are where the person comes from, as far as Slack tells. member says that they are a member of this workspace.
+	team, organisation string
+	member             bool
+	until              time.Time
 }
 
-// person looks somebody up. What Slack does not tell is left empty; a failure to learn the groups is an error, for permissions hang on them.
-// home is where an event says that the person comes from, if that is another workspace.
-func (w *workspace) person(ctx context.Context, id, home string) (person, error) {
-	known := w.lookUp(ctx, id)
-	p := person{id: id, locale: known.locale, home: cmp.Or(home, known.team)}
-	var err error
+// person looks somebody up, of whom an event tells where they come from. What Slack does not tell is left empty; a failure to learn the groups
+// is an error, for permissions hang on them.
+func (w *workspace) person(ctx context.Context, id, told string) (p person, err error) {
+	p = w.visitor(ctx, id, told)
 	p.groups, err = w.groups(ctx, id)
 	return p, err
+}
+
+// visitor is a person without their groups.
+func (w *workspace) visitor(ctx context.Context, id, told string) person {
+	known := w.lookUp(ctx, id)
+	return person{id: id, locale: known.locale, home: w.homeOf(known, told)}
 }
 
 // locale is the person's language, a BCP 47 tag.
@@ -331,18 +357,24 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	if ok && time.Now().Before(known.until) {
 		return known
 	}
+	stale := known
 	known = remembered{locale: w.bot.options.Locale, until: time.Now().Add(localeTime)}
 	user, err := w.account.Load().api.GetUserInfoContext(ctx, id)
 	switch code := slackError(err); {
 	case err == nil:
 		known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
-		if !slices.Contains(user.Enterprise.Teams, w.account.Load().team) {
-			known.team = w.foreign(user.TeamID)
+		known.team, known.organisation = user.TeamID, user.Enterprise.EnterpriseID
+		known.member = slices.Contains(user.Enterprise.Teams, w.account.Load().team)
+		if user.IsStranger && known.team == w.account.Load().team {
+			known.team = unknownHome
 		}
 	case slices.Contains(strangerErrors, code): // it would say the same again, for each of their messages
 		w.logger.Info("a person's language and name are not known", "user", id, "err", err)
 	default:
 		w.logger.Warn("a person's language and name are not known", "user", id, "err", err)
+		if ok {
+			return stale
+		}
 		return known
 	}
 	w.people.mu.Lock()
@@ -407,6 +439,18 @@ func (p *people) in(handle string) []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// refusal tells a person whom the workspace does not allow why, and who can change that.
+func (w *workspace) refusal(p person) string {
+	words := wordsFor(p.locale)
+	switch {
+	case p.home == unknownHome:
+		return words.unknownHome
+	case !w.welcomes(p.home):
+		return fmt.Sprintf(words.stranger, escape(p.home))
+	}
+	return words.forbidden
 }
 
 // allows reports whether the person may use the bot in the channel.

@@ -211,7 +211,7 @@ func (o *answerWriter) open(ctx context.Context, parts []part) error {
 		slack.MsgOptionTS(m.Thread), slack.MsgOptionTaskDisplayMode(slack.TaskDisplayModeTimeline), slack.MsgOptionChunks(chunks(parts)...),
 	}
 	if !isDM(m.Channel) {
-		options = append(options, slack.MsgOptionRecipientUserID(m.User), slack.MsgOptionRecipientTeamID(m.Team))
+		options = append(options, slack.MsgOptionRecipientUserID(m.User), slack.MsgOptionRecipientTeamID(cmp.Or(o.surface.who.home, m.Team)))
 	}
 	_, ts, err := o.api().StartStreamContext(ctx, m.Channel, options...)
 	if err != nil {

@@ -19,10 +19,16 @@ func (s *Server) authTest(c *call) (answer, error) {
 
 func (s *Server) usersInfo(c *call) (answer, error) {
 	u := s.users[c.text("user")]
-	if u == nil {
+	switch {
+	case u == nil:
 		return nil, refuse("user_not_found")
+	case u.Hidden:
+		return nil, refuse("user_not_visible")
 	}
-	user := map[string]any{"id": u.ID, "name": u.Name, "real_name": u.Real, "is_bot": u.Bot, "deleted": u.Deleted}
+	user := map[string]any{"id": u.ID, "team_id": s.teamOf(u.ID), "name": u.Name, "real_name": u.Real, "is_bot": u.Bot, "deleted": u.Deleted}
+	if u.Enterprise != "" {
+		user["enterprise_user"] = map[string]any{"id": u.ID, "enterprise_id": u.Enterprise, "teams": u.Teams}
+	}
 	profile := map[string]any{"real_name": u.Real, "display_name": u.Name}
 	if slices.Contains(c.scopes, "users:read.email") {
 		profile["email"] = u.Email

@@ -54,8 +54,29 @@ func (s *Server) Event(said Said, ts string) map[string]any {
 	if strings.HasPrefix(said.Channel, "D") {
 		event["type"], event["channel_type"] = "message", "im"
 	}
+	shared := s.shared(said.Channel)
+	if shared {
+		event["user_team"], event["source_team"] = s.teamOf(said.User), s.teamOf(said.User)
+	}
 	s.serial++
-	return s.envelope(fmt.Sprintf("Ev%010d", s.serial), event)
+	envelope := s.envelope(fmt.Sprintf("Ev%010d", s.serial), event)
+	envelope["is_ext_shared_channel"] = shared
+	return envelope
+}
+
+// teamOf is the workspace of a person. The caller holds mu.
+func (s *Server) teamOf(user string) string {
+	if u := s.users[user]; u != nil && u.Team != "" {
+		return u.Team
+	}
+	return s.TeamID
+}
+
+// shared reports whether people of another workspace are members of a channel (Slack Connect): events in it name their author's workspace
+// (docs.slack.dev/apis/slack-connect). The caller holds mu.
+func (s *Server) shared(id string) bool {
+	ch := s.channels[id]
+	return ch != nil && slices.ContainsFunc(ch.members, func(user string) bool { return s.teamOf(user) != s.TeamID })
 }
 
 // Envelope is an event of Team's as an app is told of it (docs.slack.dev/apis/events-api).
@@ -72,10 +93,10 @@ func (s *Server) envelope(id string, event map[string]any) map[string]any {
 // Click presses a button of a message: the app is told of the action and its value.
 func (s *Server) Click(ctx context.Context, user string, m Message, action, value string) error {
 	s.mu.Lock()
-	trigger := s.trigger(user)
+	trigger, team := s.trigger(user), s.teamOf(user)
 	s.mu.Unlock()
 	_, err := s.Deliver(ctx, KindAction, map[string]any{
-		"type": "block_actions", "team": map[string]string{"id": s.TeamID}, "user": map[string]string{"id": user}, "trigger_id": trigger,
+		"type": "block_actions", "team": map[string]string{"id": s.TeamID}, "user": map[string]string{"id": user, "team_id": team}, "trigger_id": trigger,
 		"channel": map[string]string{"id": m.Channel}, "container": map[string]any{"type": "message", "message_ts": m.TS, "channel_id": m.Channel, "thread_ts": m.Thread},
 		"message": map[string]string{"ts": m.TS, "thread_ts": m.Thread, "text": m.Text},
 		"actions": []any{map[string]string{"type": "button", "block_id": "b", "action_id": action, "value": value, "action_ts": "1.0"}},

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -30,6 +31,8 @@ type Server struct {
 	AckTime time.Duration
 	// LateTriggers makes every trigger of a modal come too late.
 	LateTriggers bool
+	// OnCall sees the arguments of each request of the Web API, if it is not nil. It may be set before anything happens.
+	OnCall func(method string, arguments map[string]any)
 
 	mu       sync.Mutex
 	tokens   map[string]*token // guarded by mu, as all below
@@ -62,6 +65,13 @@ type User struct {
 	Bot     bool   `json:"is_bot"`
 	Deleted bool   `json:"deleted"`
 	Locale  string `json:"-"` // such as "ja-JP"
+	// Team is the workspace that the person belongs to, in channels that are shared with others. Empty means the server's.
+	Team string `json:"-"`
+	// Enterprise is the organisation of a person of Enterprise Grid, and Teams are its workspaces of which they are a member.
+	Enterprise string   `json:"-"`
+	Teams      []string `json:"-"`
+	// Hidden says that users.info does not tell of the person.
+	Hidden bool `json:"-"`
 }
 
 // channel is a conversation: a channel, or a direct message to User.
@@ -232,6 +242,9 @@ func (s *Server) api(r *http.Request) (answer, error) {
 	arguments, err := readArguments(r)
 	if err != nil {
 		return nil, err
+	}
+	if s.OnCall != nil {
+		s.OnCall(strings.TrimPrefix(r.URL.Path, "/api/"), maps.Clone(arguments))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -189,10 +189,13 @@ func (s *Server) Views() []View {
 // Submit sends a modal that user sees, with the state of its fields: by block and action, what Slack says of the element. It returns what the app
 // answers, such as what is wrong with a field; anything else closes the modal.
 func (s *Server) Submit(ctx context.Context, user string, v View, values map[string]map[string]any) (string, error) {
+	s.mu.Lock()
+	team := s.teamOf(user) // a modal is the person's: their workspace's, and opened by an app that is installed in another one
+	s.mu.Unlock()
 	answer, err := s.Deliver(ctx, KindAction, map[string]any{
-		"type": "view_submission", "team": map[string]string{"id": s.TeamID}, "user": map[string]string{"id": user},
+		"type": "view_submission", "team": map[string]string{"id": team}, "user": map[string]string{"id": user, "team_id": team},
 		"view": map[string]any{
-			"id": v.ID, "type": "modal", "callback_id": v.Sent.CallbackID, "private_metadata": v.Sent.Metadata,
+			"id": v.ID, "type": "modal", "app_installed_team_id": s.TeamID, "callback_id": v.Sent.CallbackID, "private_metadata": v.Sent.Metadata,
 			"state": map[string]any{"values": values},
 		},
 	}, 0)
