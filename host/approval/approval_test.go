@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +93,59 @@ func TestExpired(t *testing.T) {
 	}
 	if err := d.Answer(t.Context(), q.ID, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("an answer after the time: %v", err)
+	}
+}
+
+// TestOutdated: a question that an earlier version has stored, with one list of approvers, ends, and stands in nobody's way.
+func TestOutdated(t *testing.T) {
+	t.Parallel()
+	for name, stored := range map[string]string{
+		"one list of approvers": `{"id":"ID","caller":{"tenant":"acme","user":"aki"},"tool":"shell_exec","plugin":"shell","approvers":["aki","leads"]}`,
+		"damaged":               `{"id":"ID","caller":`,
+		"of another form":       `["ID"]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := storetest.Where(t)
+			d := desk(t, dir, &approval.Options{Operators: true})
+			asked := make(chan error, 1)
+			q := question(`{}`)
+			go func() {
+				_, err := d.Ask(t.Context(), q, approval.Way{By: aki})
+				asked <- err
+			}()
+			var id string
+			for id == "" {
+				if list, err := d.Waiting(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				} else if len(list) == 1 {
+					id = list[0].ID
+				}
+			}
+			s, err := store.Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			if err := s.Update(t.Context(), func(tx *sql.Tx) error {
+				_, err := tx.ExecContext(t.Context(), `UPDATE approval SET question = $1`, strings.Replace(stored, "ID", id, 1))
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if list, err := d.Waiting(t.Context(), nil); err != nil || len(list) != 0 {
+				t.Errorf("waiting: %v, %v", list, err)
+			}
+			if err := d.Answer(t.Context(), id, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrUnknown) {
+				t.Errorf("an answer: %v", err)
+			}
+			if outcome, _, err := d.Outcome(t.Context(), id); err != nil || outcome != approval.Expired {
+				t.Errorf("%s, %v", outcome, err)
+			}
+			if err := <-asked; !errors.Is(err, approval.ErrExpired) {
+				t.Errorf("the call: %v", err)
+			}
+		})
 	}
 }
 

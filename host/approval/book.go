@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/store"
@@ -166,27 +165,49 @@ func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := new(Question)
-	if err := json.Unmarshal([]byte(text), q); err != nil {
-		return nil, fmt.Errorf("approval %s: %w", id, err)
+	q, current := parse(text)
+	if !current {
+		err = d.end(ctx, id, stateExpired)
 	}
-	return q, nil
+	if err == nil && q.ID == "" {
+		err = fmt.Errorf("approval %s cannot be read: %w", id, ErrUnknown)
+	}
+	return q, err
+}
+
+// parse reads a question as it lies in the store. It is not current if it cannot be answered any more: if it is damaged, which leaves it without
+// an ID, or of a version that had one list of approvers, of whom nobody can say which are people and which are groups.
+func parse(text string) (q *Question, current bool) {
+	q = new(Question)
+	err := json.Unmarshal([]byte(text), q)
+	if mistyped := (*json.UnmarshalTypeError)(nil); err != nil && !errors.As(err, &mistyped) {
+		q = new(Question)
+	}
+	return q, err == nil
 }
 
 // Waiting lists the questions that wait for an answer, oldest first; of one tenant, or with tenant nil of all. Errors are the store's.
 func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
-	all, err := store.List(ctx, d.store, scanQuestion, `SELECT question FROM approval WHERE state = $1 AND expires > $2 ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
+	type row struct{ id, text string }
+	rows, err := store.List(ctx, d.store, func(rows *sql.Rows) (r row, err error) {
+		err = rows.Scan(&r.id, &r.text)
+		return r, err
+	}, `SELECT id, question FROM approval WHERE state = $1 AND expires > $2 ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(q *Question) bool { return tenant != nil && *tenant != q.Caller.Tenant }), nil
-}
-
-func scanQuestion(rows *sql.Rows) (*Question, error) {
-	var text string
-	if err := rows.Scan(&text); err != nil {
-		return nil, err
+	var list []*Question
+	for _, r := range rows {
+		q, current := parse(r.text)
+		if !current {
+			if err := d.end(ctx, r.id, stateExpired); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if tenant == nil || *tenant == q.Caller.Tenant {
+			list = append(list, q)
+		}
 	}
-	q := new(Question)
-	return q, json.Unmarshal([]byte(text), q)
+	return list, nil
 }
