@@ -262,6 +262,10 @@ func TestProblems(t *testing.T) {
 		"expiry":              {file: "http: {auth: {tokens: [{expires: soon}]}}\n", want: []string{"http.auth.tokens[0].expires", "2027-01-31"}},
 		"syntax":              {file: "http: [\n", want: []string{"hako.yaml: line", "YAML syntax"}},
 		"another database":    {file: "store: mysql://user:secret@host/db\n", want: []string{"hako.yaml:1:8: store: must be a directory or the URL of a PostgreSQL database"}},
+		"partner's ID":        {file: slackFile("{acme: guests}"), want: []string{`partners: "acme" is not the ID of a workspace`}},
+		"partner's tenant":    {file: slackFile("{T0PARTNER: acme-inc}"), want: []string{"T0PARTNER needs a tenant of its own"}},
+		"partner of nobody":   {file: slackFile("{T0PARTNER: ''}"), want: []string{"T0PARTNER needs a tenant of its own"}},
+		"partner's list":      {file: slackFile("[T0PARTNER]"), want: []string{"slack.workspaces[0].partners: must be"}},
 		"text for a list":     {file: "plugins: ./plugins\n", want: []string{"plugins: must be a list, not text: put it in brackets"}},
 		"tabs":                {file: "shipped:\n\tenabled: true\n", want: []string{"hako.yaml: line 2: YAML syntax", "indent with spaces"}},
 		"proxy":               {file: "outbound: {proxy: 'ftp://user:secret@proxy'}\n", want: []string{"hako.yaml:1:19: outbound.proxy: must be the URL of a proxy"}},
@@ -323,6 +327,18 @@ plugin: {hr: {http: {kot: {rate: 0.5, burst: 5, retries: 0}, freee: {retries: 3,
 	}
 	if c := load(t, Source{Dir: write(t, "log: {}\n")}); c.ProxyURL() != nil {
 		t.Errorf("without a proxy: %s", c.ProxyURL())
+	}
+}
+
+// slackFile has a workspace of Slack with these partners.
+func slackFile(partners string) string {
+	return "slack: {workspaces: [{name: acme, tenant: acme-inc, botToken: {env: A}, appToken: {env: B}, partners: " + partners + "}]}\n"
+}
+
+func TestSlackPartners(t *testing.T) {
+	c := load(t, Source{Dir: write(t, slackFile("{T0PARTNER: guests, E0ALLIES: allies}"))})
+	if len(c.Slack) != 1 || !maps.Equal(c.Slack[0].Partners, map[string]string{"T0PARTNER": "guests", "E0ALLIES": "allies"}) {
+		t.Errorf("%+v", c.Slack)
 	}
 }
 
