@@ -1,6 +1,7 @@
 package slackbot
 
 import (
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"testing"
@@ -72,24 +73,35 @@ func TestHostileSlack(t *testing.T) {
 		})
 	}
 	for name, test := range map[string]struct{ markdown, host string }{
-		"another address as the text":   {"[https://bank.example](https://evil.example)", "evil.example"},
-		"a name as the text":            {"[bank.example](https://evil.example/bank.example)", "evil.example"},
-		"a user in the address":         {"[the bank](https://bank.example@evil.example/)", "evil.example"},
-		"a title":                       {`[bank](https://evil.example "https://bank.example")`, "evil.example"},
-		"pointed brackets":              {"[bank](<https://evil.example/a b>)", "evil.example"},
-		"brackets in the text":          {"[[https://bank.example]](https://evil.example)", "evil.example"},
-		"a blank before the address":    {"[bank]( https://evil.example)", "evil.example"},
-		"a line feed before it":         {"[bank](\nhttps://evil.example)", "evil.example"},
-		"no scheme":                     {"[bank.example](evil.example)", "evil.example"},
-		"no scheme, two slashes":        {"[bank.example](//evil.example/x)", "evil.example"},
-		"a picture":                     {"![bank](https://evil.example/a.png)", "evil.example"},
-		"a port":                        {"[bank](https://evil.example:8443/)", "evil.example:8443"},
-		"a mailbox":                     {"[boss@bank.example](mailto:boss@evil.example)", "evil.example"},
-		"capital letters":               {"[bank](HTTPS://EVIL.example)", "EVIL.example"},
-		"brackets in the address":       {"[bank](https://evil.example/(x))", "evil.example"},
-		"the text claims to be shown":   {"[bank (bank.example)](https://evil.example)", "evil.example"},
-		"bold":                          {"**[bank](https://evil.example)**", "evil.example"},
-		"the host as it would be shown": {"[x (bank.example)](https://evil.example)", "evil.example"},
+		"another address as the text":    {"[https://bank.example](https://evil.example)", "evil.example"},
+		"a name as the text":             {"[bank.example](https://evil.example/bank.example)", "evil.example"},
+		"a user in the address":          {"[the bank](https://bank.example@evil.example/)", "evil.example"},
+		"a title":                        {`[bank](https://evil.example "https://bank.example")`, "evil.example"},
+		"pointed brackets":               {"[bank](<https://evil.example/a b>)", "evil.example"},
+		"brackets in the text":           {"[[https://bank.example]](https://evil.example)", "evil.example"},
+		"a blank before the address":     {"[bank]( https://evil.example)", "evil.example"},
+		"a line feed before it":          {"[bank](\nhttps://evil.example)", "evil.example"},
+		"no scheme":                      {"[bank.example](evil.example)", "evil.example"},
+		"no scheme, two slashes":         {"[bank.example](//evil.example/x)", "evil.example"},
+		"a picture":                      {"![bank](https://evil.example/a.png)", "evil.example"},
+		"a port":                         {"[bank](https://evil.example:8443/)", "evil.example:8443"},
+		"a mailbox":                      {"[boss@bank.example](mailto:boss@evil.example)", "evil.example"},
+		"capital letters":                {"[bank](HTTPS://EVIL.example)", "EVIL.example"},
+		"brackets in the address":        {"[bank](https://evil.example/(x))", "evil.example"},
+		"the text claims to be shown":    {"[bank (bank.example)](https://evil.example)", "evil.example"},
+		"bold":                           {"**[bank](https://evil.example)**", "evil.example"},
+		"an address in its own brackets": {"[bank](https://bank.example(x)@evil.example/)", "evil.example"},
+		"blanks before the address":      {"[bank](" + strings.Repeat(" ", 40) + "https://evil.example)", "evil.example"},
+		"a long user in the address":     {"[bank](https://bank.example:" + strings.Repeat("a", 900) + "@evil.example/)", "evil.example"},
+		"a host without dots":            {"[bank](https://2130706433/)", "2130706433"},
+		"a host of this machine":         {"[bank](http://localhost:8420/)", "localhost:8420"},
+		"an address of IPv6":             {"[bank](https://[2001:db8::1]/)", "[2001:db8::1]"},
+		"a scheme with an entity":        {"[bank](https&colon;//evil.example)", "evil.example"},
+		"a user with an entity":          {"[bank](https://bank.example&commat;evil.example)", "evil.example"},
+		"a backslash":                    {`[bank](https://evil.example\@bank.example)`, "evil.example"},
+		"an escaped bracket":             {`[bank](https://bank.example\)@evil.example/)`, "evil.example"},
+		"code as the text":               {"[`bank.example`](https://evil.example)", "evil.example"},
+		"the host as it would be shown":  {"[x (bank.example)](https://evil.example)", "evil.example"},
 	} {
 		shows := func(t *testing.T, how, got string) {
 			t.Helper()
@@ -130,6 +142,36 @@ func TestHostileSlack(t *testing.T) {
 			shows(t, "letter by letter", got.String())
 		})
 	}
+	t.Run("an address without end", func(t *testing.T) {
+		t.Parallel()
+		o := &answerWriter{}
+		var got strings.Builder
+		for range 300 {
+			for _, p := range o.settle([]part{{text: "[bank](https://bank.example:" + strings.Repeat("a", 50)}}) {
+				got.WriteString(p.text)
+			}
+		}
+		if len(o.held) > 2*longestAddress || got.Len() == 0 || strings.Contains(got.String(), "](") {
+			t.Errorf("%d held, %d written", len(o.held), got.Len())
+		}
+	})
+	t.Run("a link in the text of another", func(t *testing.T) {
+		t.Parallel()
+		if got := calm("[a](https://bank.example](https://evil.example)"); !strings.HasSuffix(got, " (evil.example)](https://evil.example)") ||
+			strings.Count(got, "](") != 2 {
+			t.Errorf("%q", got)
+		}
+	})
+	t.Run("cards", func(t *testing.T) {
+		t.Parallel()
+		const trick = "[https://bank.example](https://evil.example) <https://evil.example|bank> <!channel>"
+		encoded, _ := json.Marshal(chunks([]part{{card: &card{id: "1", title: trick, output: trick}}}))
+		for _, bad := range []string{"bank.example](", `\u003chttps://evil.example|`, `\u003c!channel`} {
+			if strings.Contains(string(encoded), bad) {
+				t.Errorf("%s has %q", encoded, bad)
+			}
+		}
+	})
 	t.Run("link by reference", func(t *testing.T) {
 		t.Parallel()
 		if got := calm("[bank.example][1]\n\n[1]: https://evil.example"); strings.Contains(got, "]: http") {

@@ -1,9 +1,11 @@
 package slackbot
 
 import (
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // escaper escapes what Slack takes for more than text (docs.slack.dev/messaging/formatting-message-text, escaping text).
@@ -27,51 +29,81 @@ func calm(markdown string) string {
 	return crowded.ReplaceAllString(reveal(calls.ReplaceAllString(markdown, "&lt;$1")), "$1 $2")
 }
 
-var (
-	// target is the middle of a link, between its text and the rest of its address; definition is that of a link by reference, whose text is elsewhere.
-	target     = regexp.MustCompile(`\]\(\s*<?([^\s<>()\[\]]+)`)
-	definition = regexp.MustCompile(`\]:(\s*<?[a-zA-Z][a-zA-Z0-9+.-]*:)`)
-)
+// definition is the middle of a link by reference, whose text is elsewhere: between its name and its address.
+var definition = regexp.MustCompile(`\]:(\s*[^\s]*[:/&.\\])`)
 
 // reveal writes after the text of each link which host its address has, for the text can be anything, also another address. A link whose
-// text is the address stays as it is.
+// text is the address stays as it is. Links by reference are taken apart.
 func reveal(markdown string) string {
 	var b strings.Builder
-	end := 0
-	for _, at := range target.FindAllStringSubmatchIndex(markdown, -1) {
-		before, address := markdown[end:at[0]], markdown[at[2]:at[3]]
+	for {
+		before, after, found := strings.Cut(markdown, "](")
 		b.WriteString(before)
-		if host := hostOf(address); host != "" && !strings.HasSuffix(before, "["+address) && !strings.HasSuffix(before, "("+host+")") {
-			b.WriteString(" (" + host + ")")
+		if !found {
+			return definition.ReplaceAllString(b.String(), "] :$1")
 		}
-		b.WriteString(markdown[at[0]:at[1]])
-		end = at[1]
+		address, _ := destination(after)
+		if host := hostOf(address); host != "" && !strings.HasSuffix(before, "["+address) && !strings.HasSuffix(before, "("+host+")") {
+			b.WriteString(" (" + strings.ReplaceAll(host, "](", "] (") + ")")
+		}
+		b.WriteString("](")
+		markdown = after
 	}
-	b.WriteString(markdown[end:])
-	return definition.ReplaceAllString(b.String(), "] :$1")
+}
+
+// destination is the address at the beginning of what follows "](" (spec.commonmark.org, link destinations). It is not whole if text ends
+// within it.
+func destination(text string) (address string, whole bool) {
+	text = strings.TrimLeftFunc(text, unicode.IsSpace)
+	if rest, pointed := strings.CutPrefix(text, "<"); pointed {
+		at := strings.IndexAny(rest, ">\n")
+		if at < 0 {
+			return rest, false
+		}
+		return rest[:at], true
+	}
+	depth, escaped := 0, false
+	for i, r := range text {
+		switch {
+		case unicode.IsSpace(r), r == ')' && !escaped && depth == 0:
+			return text[:i], true
+		case r == '(' && !escaped:
+			depth++
+		case r == ')' && !escaped:
+			depth--
+		}
+		escaped = r == '\\' && !escaped
+	}
+	return text, false
 }
 
 // hostOf is the host of an address as people are to see it: of a link to a page or to a mailbox, also without a scheme. Of what is neither it
-// is empty, or with a scheme the scheme.
+// is empty, or with a scheme the scheme. Where it is not sure what Slack and browsers take for the host, it is the whole address.
 func hostOf(address string) string {
-	if strings.HasPrefix(address, "//") {
-		address = "https:" + address
+	host, sure := parseHost(address)
+	if decoded, _ := parseHost(html.UnescapeString(address)); !sure || decoded != host || strings.Contains(address, `\`) {
+		return escape(address)
 	}
+	return escape(host)
+}
+
+func parseHost(address string) (host string, sure bool) {
 	u, err := url.Parse(address)
+	written := err == nil && (u.Scheme != "" || strings.HasPrefix(address, "//"))
 	if err == nil && u.Scheme == "" {
-		u, err = url.Parse("https://" + address)
+		u, err = url.Parse("https://" + strings.TrimPrefix(address, "//"))
 	}
 	switch {
 	case err != nil:
-		return escape(address) // nobody knows what Slack makes of it
-	case u.Host != "" && strings.Contains(u.Host, "."):
-		return escape(u.Host)
+		return "", false
+	case u.Host != "" && (written || strings.Contains(u.Host, ".")):
+		return u.Host, true
 	case u.Opaque != "":
-		return escape(u.Scheme + ":" + u.Opaque[strings.LastIndexByte(u.Opaque, '@')+1:])
+		return u.Scheme + ":" + u.Opaque[strings.LastIndexByte(u.Opaque, '@')+1:], true
 	case u.Scheme != "https":
-		return escape(u.Scheme + "://" + u.Host)
+		return u.Scheme + "://" + u.Host, true
 	}
-	return ""
+	return "", true
 }
 
 var (

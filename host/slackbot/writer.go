@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
@@ -91,8 +92,38 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// unfinished is the beginning of what could become a mention, or the middle of a link whose host is not known yet.
-var unfinished = regexp.MustCompile(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\](\(\s{0,20}[^\s()]{0,500}|:\s{0,20}<?[a-zA-Z0-9+.-]{0,20})?)$`)
+// unfinished is the beginning of what could become a mention or a link.
+var unfinished = regexp.MustCompile(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\])$`)
+
+// longestAddress bounds the address of a link, in bytes. One that is longer makes no link.
+const longestAddress = 2000
+
+// undecided splits text before what could become a mention, or a link whose host is not known yet.
+func undecided(text string) (decided, rest string) {
+	at := len(text)
+	for from := 0; ; {
+		i := strings.Index(text[from:], "](")
+		if i < 0 {
+			break
+		}
+		if _, whole := destination(text[from+i+2:]); !whole {
+			at = from + i
+			break
+		}
+		from += i + 2
+	}
+	if i := strings.LastIndex(text[:at], "]:"); i >= 0 && !strings.ContainsFunc(strings.TrimLeftFunc(text[i+2:], unicode.IsSpace), unicode.IsSpace) {
+		at = i
+	}
+	if len(text)-at > longestAddress {
+		decided, rest = undecided(strings.NewReplacer("](", "] (", "]:", "] :").Replace(text[at:]))
+		return text[:at] + decided, rest
+	}
+	if i := unfinished.FindStringIndex(text[:at]); i != nil {
+		at = i[0]
+	}
+	return text[:at], text[at:]
+}
 
 // settle calms the text, and holds its end back while it may become a mention.
 func (o *answerWriter) settle(parts []part) []part {
@@ -100,8 +131,8 @@ func (o *answerWriter) settle(parts []part) []part {
 	for _, p := range parts {
 		if p.isText() && !p.calm {
 			p.text, o.held = o.held+p.text, ""
-			if at := unfinished.FindStringIndex(p.text); at != nil && !o.final {
-				p.text, o.held = p.text[:at[0]], p.text[at[0]:]
+			if !o.final {
+				p.text, o.held = undecided(p.text)
 			}
 			if p.text = calm(p.text); p.text == "" {
 				continue
@@ -291,8 +322,8 @@ func chunks(parts []part) []slack.StreamChunk {
 			list = append(list, slack.NewMarkdownTextChunk(p.text))
 			continue
 		}
-		task := slack.NewTaskUpdateChunk(p.card.id, p.card.title)
-		task.Status, task.Output = p.card.status, p.card.output
+		task := slack.NewTaskUpdateChunk(p.card.id, clip(calm(p.card.title), maxCard))
+		task.Status, task.Output = p.card.status, clip(calm(p.card.output), maxCard)
 		list = append(list, task)
 	}
 	return list
