@@ -6,6 +6,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
@@ -60,7 +62,7 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return nil, fmt.Errorf("backup: %s: %w: name a new directory", to, fs.ErrExist)
 	}
-	found, err := databases(data)
+	found, err := databasePaths.in(data)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
@@ -78,8 +80,8 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	}()
 	l := list{Format: format, Created: time.Now().UTC().Truncate(time.Second)}
 	// Of the audit log the head comes before the segments: so none is missing of what the head says there is.
-	for _, list := range []func(string) ([]string, error){databases, auditHead, auditSegments} {
-		paths, err := list(data)
+	for _, list := range []patterns{databasePaths, auditHead, auditSegments} {
+		paths, err := list.in(data)
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +102,22 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	return l.Files, os.Rename(partial, to)
 }
 
-// databases lists the databases in a host's directory, relative to it.
-func databases(data string) (paths []string, err error) {
-	for _, pattern := range []string{"*.db", filepath.Join(sqlbroker.Folder, "*", "*.db")} {
-		found, err := fs.Glob(os.DirFS(data), filepath.ToSlash(pattern))
+// patterns are those of the paths of one kind of files, for path.Match.
+type patterns []string
+
+// Of a host's directory a backup has three kinds of files. The fourth is what SQLite keeps beside a database: it would take a leftover of
+// another database for this one's.
+var (
+	databasePaths = patterns{"*.db", path.Join(sqlbroker.Folder, "*", "*.db")}
+	auditHead     = patterns{path.Join(auditFolder, "audit.*[^k]")} // all but the lock
+	auditSegments = patterns{path.Join(auditFolder, "audit-*.jsonl")}
+	leftovers     = patterns{"*.db-*", path.Join(sqlbroker.Folder, "*", "*.db-*")}
+)
+
+// in lists the files in a host's directory, relative to it.
+func (list patterns) in(data string) (paths []string, err error) {
+	for _, pattern := range list {
+		found, err := fs.Glob(os.DirFS(data), pattern)
 		if err != nil {
 			return nil, err
 		}
@@ -112,14 +126,11 @@ func databases(data string) (paths []string, err error) {
 	return paths, nil
 }
 
-// auditHead lists the files beside the segments of the audit log.
-func auditHead(data string) ([]string, error) {
-	return fs.Glob(os.DirFS(data), path.Join(auditFolder, "audit.*[^k]")) // all but the lock
-}
-
-// auditSegments lists the segments of the audit log.
-func auditSegments(data string) ([]string, error) {
-	return fs.Glob(os.DirFS(data), path.Join(auditFolder, "audit-*.jsonl"))
+func (list patterns) match(name string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
 }
 
 func copyOut(ctx context.Context, data, to, name string) (File, error) {
@@ -130,26 +141,26 @@ func copyOut(ctx context.Context, data, to, name string) (File, error) {
 	var err error
 	if isDatabase(name) {
 		err = database.Copy(ctx, source, target)
-	} else if err = ctx.Err(); err == nil {
-		err = copyFile(source, target)
+	} else {
+		err = copyFile(ctx, source, target)
 	}
 	if err != nil {
 		return File{}, err
 	}
-	return describe(to, name)
+	return describe(ctx, to, name)
 }
 
 func isDatabase(name string) bool { return path.Ext(name) == ".db" }
 
 // describe reads a file of a backup.
-func describe(dir, path string) (File, error) {
+func describe(ctx context.Context, dir, path string) (File, error) {
 	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(path)))
 	if err != nil {
 		return File{}, err
 	}
 	defer file.Close()
 	hash := sha256.New()
-	n, err := io.Copy(hash, file)
+	n, err := io.Copy(hash, &reader{ctx, file})
 	return File{Path: path, Bytes: n, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
 }
 
@@ -158,15 +169,38 @@ func writeList(dir string, l list) error {
 	if err != nil {
 		return err
 	}
-	return writeSynced(filepath.Join(dir, listName), append(data, '\n'))
+	return writeFrom(bytes.NewReader(append(data, '\n')), filepath.Join(dir, listName))
 }
 
-// writeSynced writes a new file and flushes it to the disk.
-func writeSynced(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// copyFile makes a new file with the content of another, flushed to the disk.
+func copyFile(ctx context.Context, from, to string) error {
+	source, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close())
+	defer source.Close()
+	return writeFrom(&reader{ctx, source}, to)
+}
+
+// writeFrom makes a new file of what r reads, flushed to the disk.
+func writeFrom(r io.Reader, to string) error {
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, r)
+	return errors.Join(err, target.Sync(), target.Close())
+}
+
+// reader reads until its context ends.
+type reader struct {
+	ctx  context.Context // of one copy
+	from io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
 }

@@ -2,6 +2,8 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -32,17 +34,20 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	present, err := databases(data)
+	for _, list := range []patterns{databasePaths, auditSegments, auditHead, leftovers} {
+		present, err := list.in(data)
+		if err != nil {
+			return nil, err
+		}
+		if len(present) > 0 {
+			return nil, fmt.Errorf("%s: %w: stop hako and move it away first", filepath.Join(data, filepath.FromSlash(present[0])), fs.ErrExist)
+		}
+	}
+	root, err := os.OpenRoot(from)
 	if err != nil {
 		return nil, err
 	}
-	log, err := auditSegments(data)
-	if err != nil {
-		return nil, err
-	}
-	if present = append(present, log...); len(present) > 0 {
-		return nil, fmt.Errorf("%s: %w: stop hako and move it away first", filepath.Join(data, filepath.FromSlash(present[0])), fs.ErrExist)
-	}
+	defer root.Close()
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
@@ -52,7 +57,7 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(partial)) }()
 	for _, file := range l.Files {
-		if err := copyIn(ctx, from, partial, file); err != nil {
+		if err := copyIn(ctx, root, partial, file); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +66,11 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 
 // readList reads a backup's list and checks it.
 func readList(dir string) (*list, error) {
-	file, err := os.Open(filepath.Join(dir, listName))
+	name := filepath.Join(dir, listName)
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", name)
+	}
+	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is no backup, or an incomplete one: %w", dir, err)
 	}
@@ -80,52 +89,60 @@ func readList(dir string) (*list, error) {
 	if l.Format < 1 || l.Format > format {
 		return nil, fmt.Errorf("%s is of format %d, and this hako reads up to %d: use the version that made it", file.Name(), l.Format, format)
 	}
+	seen := map[string]bool{}
 	for _, f := range l.Files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || !isDatabase(f.Path) && !(f.Audit() && strings.HasPrefix(path.Base(f.Path), "audit")) {
+		if !known(f.Path) {
 			return nil, fmt.Errorf("%s: %q is not the path of a database, or of a file of the audit log", file.Name(), f.Path)
+		}
+		if folded := strings.ToLower(f.Path); seen[folded] {
+			return nil, fmt.Errorf("%s: %q is there twice", file.Name(), f.Path)
+		} else {
+			seen[folded] = true
 		}
 	}
 	return l, nil
 }
 
-func copyIn(ctx context.Context, from, to string, file File) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// known reports whether a path is one that Create makes.
+func known(name string) bool {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%-_./", r)
 	}
-	found, err := describe(from, file.Path)
+	return filepath.IsLocal(filepath.FromSlash(name)) && path.Clean(name) == name &&
+		!strings.HasPrefix(name, ".") && !strings.Contains(name, "/.") && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) &&
+		(databasePaths.match(name) || auditHead.match(name) || auditSegments.match(name))
+}
+
+// copyIn copies a file of the backup while it checks it. Links, devices and pipes are no files of a backup.
+func copyIn(ctx context.Context, from *os.Root, to string, file File) error {
+	name := filepath.FromSlash(file.Path)
+	changed := fmt.Errorf("%s is not what was backed up: take another backup", filepath.Join(from.Name(), name))
+	info, err := from.Lstat(name)
 	if err != nil {
 		return err
 	}
-	source := filepath.Join(from, filepath.FromSlash(file.Path))
-	if found != file {
-		return fmt.Errorf("%s is not what was backed up: take another backup", source)
+	if !info.Mode().IsRegular() || info.Size() != file.Bytes {
+		return changed
 	}
-	target := filepath.Join(to, filepath.FromSlash(file.Path))
+	source, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, hash := filepath.Join(to, name), sha256.New()
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	if err := copyFile(source, target); err != nil {
+	if err := writeFrom(io.TeeReader(io.LimitReader(&reader{ctx, source}, file.Bytes+1), hash), target); err != nil {
 		return err
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != file.SHA256 {
+		return changed
 	}
 	if !isDatabase(file.Path) {
 		return nil
 	}
 	return database.Check(ctx, target)
-}
-
-// copyFile makes a new file with the content of another, flushed to the disk.
-func copyFile(from, to string) error {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	return errors.Join(err, target.Sync(), target.Close())
 }
 
 // move puts the files below from where they belong below to. It undoes what it did if it fails.
@@ -143,6 +160,9 @@ func move(files []File, from, to string) (err error) {
 		target := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 			return err
+		}
+		if _, err := os.Lstat(target); err == nil {
+			return fmt.Errorf("%s: %w: a hako has been started meanwhile", target, fs.ErrExist)
 		}
 		if err := os.Rename(filepath.Join(from, name), target); err != nil {
 			return err
