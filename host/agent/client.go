@@ -73,18 +73,53 @@ func newHTTPClient(proxy *url.URL) *http.Client {
 	}}
 }
 
-// bounded bounds answers that are no streams.
+// maxEvent bounds one event of a stream, in bytes: a result in it may hold pictures.
+const maxEvent = 32 << 20
+
+// bounded bounds answers, and the events of streams.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(r)
-	if err == nil && !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+	if err != nil {
+		return response, err
+	}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		response.Body = &eventBody{ReadCloser: response.Body}
+	} else {
 		response.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.LimitReader(response.Body, maxAnswer), response.Body}
 	}
-	return response, err
+	return response, nil
+}
+
+// eventBody ends a stream with an event that does not end: the SDK keeps its lines until then.
+type eventBody struct {
+	io.ReadCloser
+	// size is that of the event so far. blank says that its last line has nothing in it yet.
+	size  int
+	blank bool
+}
+
+func (b *eventBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	for _, c := range p[:n] {
+		switch {
+		case c == '\r':
+		case c != '\n':
+			b.blank = false
+		case b.blank:
+			b.size = 0
+		default:
+			b.blank = true
+		}
+	}
+	if b.size += n; b.size > maxEvent {
+		return 0, fmt.Errorf("an event of the stream has more than %d bytes", maxEvent)
+	}
+	return n, err
 }
 
 // do makes a request with the key, once more if it was refused and is another one by now. The error is an *Error or ctx's.

@@ -92,6 +92,9 @@ func (r *Runner) crowd(waiting int) {
 	r.waiting = waiting
 }
 
+// forGood is the stamp of a session that is not followed again, whatever happens in it.
+const forGood = "for good"
+
 // errFull says that as many sessions are followed as can be.
 var errFull = errors.New("too many sessions are followed")
 
@@ -103,7 +106,7 @@ func (r *Runner) wants(found seen) (*session, error) {
 		s.stamp = found.stamp
 		return nil, nil
 	}
-	if stamp, rests := r.resting[found.id]; found.ended || rests && stamp == found.stamp {
+	if stamp, rests := r.resting[found.id]; found.ended || rests && (stamp == found.stamp || stamp == forGood) {
 		return nil, nil
 	}
 	if len(r.sessions) >= maxSessions {
@@ -143,8 +146,11 @@ func (r *Runner) follow(ctx context.Context, s *session) {
 	defer r.mu.Unlock()
 	delete(r.sessions, s.id)
 	r.options.Observer.AgentSessions(-1)
-	if errors.Is(err, errRests) || errors.Is(err, errForbidden) {
+	switch {
+	case errors.Is(err, errRests), errors.Is(err, errForbidden):
 		r.resting[s.id] = s.stamp
+	case errors.Is(err, errFlooded):
+		r.resting[s.id] = forGood
 	}
 }
 

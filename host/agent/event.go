@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +35,8 @@ type event struct {
 	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
+	// tooLong says that Input was longer than maxInput, and is left out.
+	tooLong bool
 	// Call is the ID of the call that a result is for.
 	Call string `json:"custom_tool_use_id"`
 	// Stop is why the session is idle.
@@ -42,6 +45,9 @@ type event struct {
 		Events []string `json:"event_ids"`
 	} `json:"stop_reason"`
 }
+
+// maxInput is how long the arguments of a call may be, in bytes.
+const maxInput = 4 << 20
 
 // maxName is the longest name of a tool that is looked at, in bytes: the API has 128.
 const maxName = 256
@@ -55,8 +61,13 @@ func parseEvent(raw string) (*event, error) {
 	switch {
 	case e.Type == typeCall && (!identifier.MatchString(e.ID) || e.Name == "" || len(e.Name) > maxName):
 		return nil, fmt.Errorf("an event of type %s has no ID or no name of a tool", typeCall)
-	case e.Type == typeResult && e.Call == "":
+	case e.Type == typeResult && !identifier.MatchString(e.Call):
 		return nil, fmt.Errorf("an event of type %s says not what it is for", typeResult)
+	case e.Thread != "" && !identifier.MatchString(e.Thread):
+		return nil, errors.New("an event names a thread in a form that IDs do not have")
+	}
+	if e.tooLong = len(e.Input) > maxInput; e.tooLong {
+		e.Input = nil
 	}
 	return e, nil
 }

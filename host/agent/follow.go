@@ -13,7 +13,8 @@ var errSilent = errors.New("the stream was silent")
 // overlap is how much of what was listed is listed again: events are ordered by the time they were processed at, and some are queued.
 const overlap = time.Hour
 
-// follow follows the session and returns why it does not any more: ctx's error, errEnded, errRests, errRetired or errForbidden.
+// follow follows the session and returns why it does not any more: ctx's error, errEnded, errRests, errRetired,
+// errForbidden or errFlooded.
 func (s *session) follow(ctx context.Context) error {
 	s.logger.Info("a session is followed")
 	once := s.streaming
@@ -33,6 +34,9 @@ func (s *session) follow(ctx context.Context) error {
 			return errEnded
 		case ctx.Err() != nil || errors.Is(err, errRests) || errors.Is(err, errRetired):
 			return err
+		case s.flooded:
+			s.logger.Error("the session is not followed any more: it has more open calls, or more calls in all, than hako keeps")
+			return errFlooded
 		case s.runner.retired() && !s.hasCalls():
 			return errRetired
 		case errors.As(err, &e) && e.Status == http.StatusForbidden && !s.named:
@@ -149,6 +153,9 @@ func (s *session) catchUp(ctx context.Context) error {
 	}
 	if err := s.runner.client.list(ctx, s.id, since, s.handle, s.odd); err != nil {
 		return err
+	}
+	if s.flooded {
+		return errFlooded
 	}
 	s.listed = !s.newest.IsZero()
 	if !s.ended {

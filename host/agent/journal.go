@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hako-run/hako/host/store"
@@ -139,15 +138,16 @@ func (j *journal) adopt(ctx context.Context, session, id, owner string) (e *entr
 	return e, err
 }
 
+// read reads a call. One in a state that is not known, or whose answer cannot be read, may have run: it is one that runs.
 func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	e, text := new(entry), ""
 	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`, session, id).Scan(&e.owner, &e.state, &text)
-	if err != nil || e.state != StateAnswered {
+	if err != nil || e.state == StateTaken || e.state == StateRunning || e.state == StateSent || e.state == StateDropped {
 		return e, err
 	}
 	e.answer = new(answer)
-	if err := json.Unmarshal([]byte(text), e.answer); err != nil {
-		return nil, fmt.Errorf("the journal's answer to the call %s: %w", id, err)
+	if e.state != StateAnswered || json.Unmarshal([]byte(text), e.answer) != nil {
+		e.state, e.answer = StateRunning, nil
 	}
 	return e, nil
 }

@@ -15,6 +15,7 @@ var (
 	errRests     = errors.New("nothing happens in the session")
 	errForbidden = errors.New("the key may not use the session")
 	errRetired   = errors.New("another one follows the session")
+	errFlooded   = errors.New("the session has more open calls, or more calls and threads in all, than hako keeps")
 )
 
 // session is one that is followed. Its events are handled by one goroutine.
@@ -35,6 +36,7 @@ type session struct {
 	idle        bool                 // the agent waits for its user
 	busy        time.Time            // when something happened last, by the clock that is behind: the API's or this machine's
 	ended       bool
+	flooded     bool // there is more than is kept
 
 	mu      sync.Mutex
 	settled map[string]bool  // guarded by mu: calls that need nothing more
@@ -50,6 +52,14 @@ type pending struct {
 	// after is when it may be tried.
 	after time.Time
 }
+
+// Bounds of what is kept of a session: its calls that wait to be made with the bytes of their arguments, and all calls and threads that were
+// ever seen.
+const (
+	maxWaiting      = 1000
+	maxWaitingBytes = 32 << 20
+	maxKnown        = 100_000
+)
 
 func newSession(r *Runner, id string, named bool) *session {
 	return &session{
@@ -75,8 +85,8 @@ func (s *session) end() {
 // handle takes in an event, which may be one that was taken in before.
 func (s *session) handle(e *event) {
 	if e.ProcessedAt != nil && e.ProcessedAt.After(s.newest) {
-		s.newest = *e.ProcessedAt
-		s.busy = earlier(s.newest, time.Now())
+		s.newest = earlier(*e.ProcessedAt, time.Now()) // an event from the future must not hide those before it
+		s.busy = s.newest
 	}
 	switch e.Type {
 	case typeCall:
@@ -103,6 +113,9 @@ func (s *session) handle(e *event) {
 	case typeTerminated, typeDeleted:
 		s.ended = true
 	}
+	if len(s.interrupted)+len(s.threads) > maxKnown {
+		s.flooded = true
+	}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -120,6 +133,14 @@ func (s *session) called(e *event) {
 	if s.settled[e.ID] || s.calls[e.ID] != nil || slices.ContainsFunc(s.waiting, known) {
 		return
 	}
+	size := len(e.Input)
+	for _, p := range s.waiting {
+		size += len(p.event.Input)
+	}
+	if len(s.waiting) >= maxWaiting || size > maxWaitingBytes {
+		s.flooded = true
+		return
+	}
 	s.waiting = append(s.waiting, &pending{event: e, since: time.Now()})
 }
 
@@ -128,6 +149,7 @@ func (s *session) answered(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settled[id] = true
+	s.flooded = s.flooded || len(s.settled) > maxKnown
 	s.waiting = slices.DeleteFunc(s.waiting, func(p *pending) bool { return p.event.ID == id })
 	if c := s.calls[id]; c != nil {
 		c.cancel(errAnswered)
@@ -198,6 +220,8 @@ func (s *session) finished(c *call, settled bool) {
 // left is why the session is not followed any more; nil if it is.
 func (s *session) left() error {
 	switch {
+	case s.flooded:
+		return errFlooded
 	case s.rests():
 		return errRests
 	case s.runner.retired() && !s.hasCalls():

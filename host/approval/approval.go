@@ -232,7 +232,7 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		by, err := d.claim(context.WithoutCancel(ctx), q.ID)
+		by, err := d.claim(context.WithoutCancel(ctx), q.ID, q)
 		if !errors.Is(err, errWaiting) && !away(err) {
 			return by, err
 		}
@@ -320,7 +320,7 @@ func (d *Desk) give(ctx context.Context, q *Question) (by string, err error) {
 	case err != nil:
 		return "", err
 	}
-	return d.claim(lasting, q.ID)
+	return d.claim(lasting, q.ID, q)
 }
 
 // replied takes the answer that a second call brings.
@@ -338,7 +338,7 @@ func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error
 		return "", err
 	}
 	// Somebody else may have answered before: that answer counts.
-	by, err := d.claim(ctx, way.Reply.ID)
+	by, err := d.claim(ctx, way.Reply.ID, q)
 	if errors.Is(err, errWaiting) {
 		err = ErrUnknown
 	}

@@ -98,18 +98,22 @@ func (d *Desk) change(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// claim takes the answer to a question for the one call that it was about. It fails with errWaiting without one.
-func (d *Desk) claim(ctx context.Context, id string) (by string, err error) {
-	var state string
+// claim takes the answer to the question with this ID for asker, the one call that it was about. It fails with errWaiting without one, and
+// with ErrOther if the store has another question under the ID.
+func (d *Desk) claim(ctx context.Context, id string, asker *Question) (by string, err error) {
+	var state, binding string
 	var until int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT state, answered_by, valid_until FROM approval WHERE id = $1`, id).Scan(&state, &by, &until)
+		row := tx.QueryRowContext(ctx, `SELECT state, answered_by, valid_until, binding FROM approval WHERE id = $1`, id)
+		return row.Scan(&state, &by, &until, &binding)
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", ErrUnknown
 	case err != nil:
 		return "", err
+	case binding != asker.binding():
+		return "", ErrOther
 	}
 	switch state {
 	case stateWaiting:
@@ -119,20 +123,20 @@ func (d *Desk) claim(ctx context.Context, id string) (by string, err error) {
 	case stateExpired:
 		return "", ErrExpired
 	case stateYes:
-		return by, d.use(ctx, id, until)
+		return by, d.use(ctx, id, until, asker.Remember)
 	}
 	return "", ErrUnknown
 }
 
-// use uses a yes up, unless it is remembered: until then, in milliseconds.
-func (d *Desk) use(ctx context.Context, id string, until int64) error {
-	q, err := d.Question(ctx, id)
+// use uses a yes up, unless it is remembered for so long: until then, in milliseconds. The row has to agree with itself.
+func (d *Desk) use(ctx context.Context, id string, until int64, remember time.Duration) error {
+	_, err := d.Question(ctx, id)
 	switch {
 	case err != nil:
 		return err
-	case q.Remember > 0 && until <= d.options.Now().UnixMilli():
+	case remember > 0 && until <= d.options.Now().UnixMilli():
 		return ErrExpired
-	case q.Remember > 0:
+	case remember > 0:
 		return nil
 	}
 	return d.change(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, stateUsed, id, stateYes)
@@ -153,11 +157,11 @@ func (d *Desk) remembered(ctx context.Context, q *Question) (by string, ok bool,
 	return by, err == nil, err
 }
 
-// Question returns a question. It fails with ErrUnknown, or with the store's error.
+// Question returns a question. It fails with ErrUnknown, for a row that does not agree with itself, or with the store's error.
 func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
-	var text string
+	s := stored{id: id}
 	err := d.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT question FROM approval WHERE id = $1`, id).Scan(&text)
+		return tx.QueryRowContext(ctx, `SELECT binding, tenant, question FROM approval WHERE id = $1`, id).Scan(&s.binding, &s.tenant, &s.text)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrUnknown
@@ -165,12 +169,9 @@ func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, current := parse(text)
+	q, current, err := s.read()
 	if !current {
-		err = d.end(ctx, id, stateExpired)
-	}
-	if err == nil && q.ID == "" {
-		err = fmt.Errorf("approval %s cannot be read: %w", id, ErrUnknown)
+		err = errors.Join(err, d.end(ctx, id, stateExpired))
 	}
 	return q, err
 }
@@ -186,28 +187,47 @@ func parse(text string) (q *Question, current bool) {
 	return q, err == nil
 }
 
-// Waiting lists the questions that wait for an answer, oldest first; of one tenant, or with tenant nil of all. Errors are the store's.
+// Waiting lists the questions that wait for an answer, oldest first; of one tenant, or with tenant nil of all. A row that does not agree with
+// itself is left out. Errors are the store's.
 func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
-	type row struct{ id, text string }
-	rows, err := store.List(ctx, d.store, func(rows *sql.Rows) (r row, err error) {
-		err = rows.Scan(&r.id, &r.text)
-		return r, err
-	}, `SELECT id, question FROM approval WHERE state = $1 AND expires > $2 ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
+	rows, err := store.List(ctx, d.store, scanStored, `SELECT id, binding, tenant, question FROM approval WHERE state = $1 AND expires > $2
+		ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
 	if err != nil {
 		return nil, err
 	}
 	var list []*Question
 	for _, r := range rows {
-		q, current := parse(r.text)
+		q, current, err := r.read()
 		if !current {
 			if err := d.end(ctx, r.id, stateExpired); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if tenant == nil || *tenant == q.Caller.Tenant {
+		if err == nil && (tenant == nil || *tenant == q.Caller.Tenant) {
 			list = append(list, q)
 		}
 	}
 	return list, nil
+}
+
+// stored is a question as its row has it.
+type stored struct{ id, binding, tenant, text string }
+
+func scanStored(rows *sql.Rows) (s stored, err error) {
+	err = rows.Scan(&s.id, &s.binding, &s.tenant, &s.text)
+	return s, err
+}
+
+// read reads the question, as parse does. It fails for a row that does not agree with itself: its question cannot be read, or is another
+// row's.
+func (s *stored) read() (q *Question, current bool, err error) {
+	q, current = parse(s.text)
+	switch {
+	case q.ID == "":
+		err = fmt.Errorf("approval %s cannot be read: %w", s.id, ErrUnknown)
+	case current && (q.ID != s.id || q.Caller.Tenant != s.tenant || q.binding() != s.binding):
+		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or is another one's: ask again", s.id)
+	}
+	return q, current, err
 }

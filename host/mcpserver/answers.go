@@ -103,7 +103,8 @@ func (h *shared) route(ctx context.Context, session *session, body []byte) ([]by
 
 func (h *shared) routeOne(ctx context.Context, session *session, body []byte) ([]byte, error) {
 	mail := func(body []byte) sessionstore.Mail {
-		return sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: sessionstore.Seal(session.id, body)}
+		sealed := sessionstore.Seal(session.id, sessionstore.MailPlace(sessionstore.Message, ""), body)
+		return sessionstore.Mail{Kind: sessionstore.Message, Session: session.key, Body: sealed}
 	}
 	if envelopeOf(body).Method == methodCancelled {
 		return body, h.store.Send(ctx, mail(body))

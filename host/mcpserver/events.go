@@ -93,7 +93,8 @@ func (e *events) Append(ctx context.Context, sessionID, streamID string, data []
 	// The answer must be there also when whoever has sent the request has gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	event := sessionstore.Event{Number: number, Data: sessionstore.Seal(sessionID, tagged(data, e.store.Replica()))}
+	sealed := sessionstore.Seal(sessionID, sessionstore.EventPlace(streamID, number), tagged(data, e.store.Replica()))
+	event := sessionstore.Event{Number: number, Data: sealed}
 	return e.store.Append(ctx, sessionstore.Key(sessionID), streamID, event, last)
 }
 
@@ -124,7 +125,8 @@ func (e *events) After(ctx context.Context, sessionID, streamID string, index in
 				return
 			}
 			index = event.Number
-			if data, err := sessionstore.Unseal(sessionID, event.Data); !yield(data, err) || err != nil {
+			data, err := sessionstore.Unseal(sessionID, sessionstore.EventPlace(streamID, index), event.Data)
+			if !yield(data, err) || err != nil {
 				return
 			}
 		}

@@ -117,7 +117,7 @@ func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessi
 		if event.Number != t.after+i+1 {
 			return nil, errMissing
 		}
-		data, err := sessionstore.Unseal(t.id, event.Data)
+		data, err := sessionstore.Unseal(t.id, sessionstore.EventPlace(t.stream, event.Number), event.Data)
 		if err != nil {
 			return nil, err
 		}

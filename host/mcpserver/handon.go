@@ -74,9 +74,8 @@ func (h *shared) handOn(w *response, r *http.Request, over *exchange, body []byt
 	if over.identity != nil {
 		request.Issuer = over.identity.issuer
 	}
-	mail := sessionstore.Mail{
-		ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state), Body: sessionstore.Seal(state, withHead(request, body)),
-	}
+	mail := sessionstore.Mail{ID: rand.Text(), Kind: sessionstore.Request, Session: sessionstore.Key(state)}
+	mail.Body = sessionstore.Seal(state, sessionstore.MailPlace(mail.Kind, mail.ID), withHead(request, body))
 	if sent, err := h.store.Ask(ctx, replica, mail); err != nil {
 		h.unreachable(w, err)
 		return true
@@ -219,7 +218,7 @@ func (h *shared) serveHandedOn(mail sessionstore.Mail) {
 }
 
 func (h *shared) serveFor(ctx context.Context, w *handedAnswer, mail sessionstore.Mail) {
-	data, err := sessionstore.Unseal(w.state, mail.Body)
+	data, err := sessionstore.Unseal(w.state, sessionstore.MailPlace(mail.Kind, mail.ID), mail.Body)
 	if err != nil {
 		return
 	}
@@ -310,7 +309,7 @@ func (w *handedAnswer) keep(last bool) error {
 	defer cancel()
 	for len(w.parts) > 0 {
 		ends := last && len(w.parts) == 1
-		part := sessionstore.Event{Number: w.number + 1, Data: sessionstore.Seal(w.state, w.parts[0])}
+		part := sessionstore.Event{Number: w.number + 1, Data: sessionstore.Seal(w.state, sessionstore.EventPlace(w.stream, w.number+1), w.parts[0])}
 		if err := w.store.Append(ctx, w.key, w.stream, part, ends); err != nil || ends {
 			return err
 		}

@@ -359,9 +359,15 @@ func TestStrayMail(t *testing.T) {
 	close(backend.letGo)
 	a, b := f.replicas[0], f.replicas[1]
 	first := talkTo(t, a.Handler(), "greet", "", "")
-	for i, body := range []string{"", "nonsense", sessionstore.Seal("another", withHead(handedOn{}, []byte("{}"))), sessionstore.Seal(first.state, []byte("{")),
-		sessionstore.Seal(first.state, withHead(handedOn{}, []byte("{")))} {
-		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request, Session: sessionstore.Key(first.state), Body: body}
+	seal := func(id string, data []byte) func(string) string {
+		return func(place string) string { return sessionstore.Seal(id, place, data) }
+	}
+	for i, body := range []func(string) string{
+		func(string) string { return "" }, func(string) string { return "nonsense" }, seal("another", withHead(handedOn{}, []byte("{}"))),
+		seal(first.state, []byte("{")), seal(first.state, withHead(handedOn{}, []byte("{"))),
+	} {
+		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request, Session: sessionstore.Key(first.state)}
+		mail.Body = body(sessionstore.MailPlace(mail.Kind, mail.ID))
 		if sent, err := b.options.Sessions.Ask(t.Context(), a.store.Replica(), mail); !sent || err != nil {
 			t.Fatal(sent, err)
 		}

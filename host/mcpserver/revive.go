@@ -145,7 +145,7 @@ func (h *shared) take(mail sessionstore.Mail) {
 	case sessionstore.Changed:
 		h.work.Go(func() { h.changed(session) })
 	case sessionstore.Message:
-		if body, err := sessionstore.Unseal(session.id, mail.Body); err == nil {
+		if body, err := sessionstore.Unseal(session.id, sessionstore.MailPlace(mail.Kind, ""), mail.Body); err == nil {
 			h.work.Go(func() { h.passOn(session, body) })
 		}
 	}

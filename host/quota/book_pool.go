@@ -41,7 +41,7 @@ func (b *Book) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken
 
 func perSecond(r *Rule) float64 { return float64(r.Rate) / 60 }
 
-// bucket is how many calls are left. A clock that went back fills nothing.
+// bucket is how many calls are left: none to as many as the bucket holds, whatever is in the table. A clock that went back fills nothing.
 func bucket(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now time.Time) (left float64, err error) {
 	most := float64(cmp.Or(rule.Burst, rule.Rate))
 	var at int64
@@ -49,8 +49,11 @@ func bucket(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now time.Ti
 	if errors.Is(err, sql.ErrNoRows) {
 		return most, nil
 	}
-	passed := time.Duration(max(0, now.UnixMilli()-at)) * time.Millisecond
-	return math.Min(most, left+passed.Seconds()*perSecond(rule)), err
+	if !(left >= 0) { // not a number, for instance
+		left = 0
+	}
+	passed := math.Max(0, float64(now.UnixMilli())-float64(at)) / 1000
+	return math.Min(most, left+passed*perSecond(rule)), err
 }
 
 // Slots implements Pool.

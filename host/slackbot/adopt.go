@@ -16,6 +16,8 @@ type lost struct {
 	waiting   []*message
 	broken    []broken
 	questions []posted
+	// unread is what is wrong with rows that are left as they are.
+	unread []error
 }
 
 // broken is a turn that its process had begun.
@@ -68,7 +70,7 @@ func (j *journal) adoptFrom(ctx context.Context, found *lost, workspace, owner, 
 	defer release()
 	var left *lost
 	err = j.store.Update(ctx, func(tx *sql.Tx) error {
-		left = new(lost)
+		left = new(lost) // anew where Update runs this again
 		if err := left.read(ctx, tx, workspace, owner); err != nil {
 			return err
 		}
@@ -84,44 +86,54 @@ func (j *journal) adoptFrom(ctx context.Context, found *lost, workspace, owner, 
 	found.waiting = append(found.waiting, left.waiting...)
 	found.broken = append(found.broken, left.broken...)
 	found.questions = append(found.questions, left.questions...)
+	found.unread = append(found.unread, left.unread...)
 	return nil
 }
 
 // read adds the rows of owner.
 func (l *lost) read(ctx context.Context, tx *sql.Tx, workspace, owner string) error {
-	turns, err := store.Select(ctx, tx, scanEntry, `SELECT state, message, answer, cards FROM slack_turn WHERE workspace = $1 AND owner = $2`, workspace, owner)
+	turns, err := store.Select(ctx, tx, scanStoredTurn,
+		`SELECT id, workspace, conversation, state, message, answer, cards FROM slack_turn WHERE workspace = $1 AND owner = $2`, workspace, owner)
 	if err != nil {
 		return err
 	}
-	for _, t := range turns {
-		if t.state == stateWaiting {
+	for _, stored := range turns {
+		t, err := stored.read()
+		switch {
+		case err != nil:
+			l.unread = append(l.unread, err)
+		case stored.state == stateWaiting:
 			l.waiting = append(l.waiting, t.message)
-			continue
+		default:
+			l.broken = append(l.broken, t)
 		}
-		t.ending = t.state == stateEnding
-		l.broken = append(l.broken, t.broken)
 	}
 	l.questions, err = store.Select(ctx, tx, scanPosted, `SELECT id, channel, ts FROM slack_question WHERE workspace = $1 AND owner = $2`, workspace, owner)
 	return err
 }
 
-// entry is a turn in the journal, with its state there.
-type entry struct {
-	broken
-	state string
+// storedTurn is a turn as its row has it.
+type storedTurn struct{ id, workspace, conversation, state, message, answer, cards string }
+
+func scanStoredTurn(rows *sql.Rows) (t storedTurn, err error) {
+	err = rows.Scan(&t.id, &t.workspace, &t.conversation, &t.state, &t.message, &t.answer, &t.cards)
+	return t, err
 }
 
-func scanEntry(rows *sql.Rows) (t entry, err error) {
-	var text, cards string
-	t.message = new(message)
-	err = errors.Join(rows.Scan(&t.state, &text, &t.answer, &cards), json.Unmarshal([]byte(text), t.message))
-	if err == nil && cards != "" {
-		err = json.Unmarshal([]byte(cards), &t.cards)
+// read reads the turn. It fails for a row that does not agree with itself: its message cannot be read, or is another row's.
+func (t *storedTurn) read() (broken, error) {
+	b := broken{message: new(message), answer: t.answer, ending: t.state == stateEnding}
+	err := json.Unmarshal([]byte(t.message), b.message)
+	if err == nil && t.cards != "" {
+		err = json.Unmarshal([]byte(t.cards), &b.cards)
 	}
 	if err != nil {
-		return t, fmt.Errorf("a message of the journal: %w", err)
+		return b, fmt.Errorf("the message %q of the journal: %w", t.id, err)
 	}
-	return t, nil
+	if m := b.message; m.id() != t.id || m.Workspace != t.workspace || m.conversation() != t.conversation {
+		return b, fmt.Errorf("the message %q of the journal was changed, or is another row's", t.id)
+	}
+	return b, nil
 }
 
 func scanPosted(rows *sql.Rows) (p posted, err error) {

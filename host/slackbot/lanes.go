@@ -209,6 +209,9 @@ func (b *Bot) recoverLost(ctx context.Context, w *workspace) {
 		w.logger.Error("what another process left open is not known", "err", err)
 		return
 	}
+	for _, err := range found.unread {
+		w.logger.Error("what another process left open cannot be taken over", "err", err)
+	}
 	for _, m := range found.waiting {
 		b.enqueue(m)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -349,11 +350,31 @@ func (w *workspace) download(ctx context.Context, f attachment) (chat.File, erro
 	if f.Size > maxFile || f.URL == "" {
 		return chat.File{}, fmt.Errorf("file %q: larger than %d bytes, or not in Slack", f.Name, maxFile)
 	}
+	if !w.atSlack(f.URL) {
+		return chat.File{}, fmt.Errorf("file %q: its address is not Slack's, which alone gets the bot's token", f.Name)
+	}
 	out := &limited{left: maxFile}
 	if err := w.account.Load().api.GetFileContext(ctx, f.URL, out); err != nil {
 		return chat.File{}, fmt.Errorf("file %q: %w", f.Name, err)
 	}
 	return chat.File{Name: f.Name, MIMEType: f.Type, Data: out.data}, nil
+}
+
+// slackDomains are where Slack keeps files, of all and of the US government.
+var slackDomains = []string{"slack.com", "slack-gov.com"}
+
+// atSlack reports whether an address is Slack's: one of its domains over HTTPS, or the place of the configured API.
+func (w *workspace) atSlack(address string) bool {
+	at, err := url.Parse(address)
+	if err != nil || at.User != nil {
+		return false
+	}
+	if api, err := url.Parse(w.APIURL); err == nil && api.Host != "" && at.Scheme == api.Scheme && at.Host == api.Host {
+		return true
+	}
+	return at.Scheme == "https" && at.Port() == "" && slices.ContainsFunc(slackDomains, func(domain string) bool {
+		return at.Host == domain || strings.HasSuffix(at.Host, "."+domain)
+	})
 }
 
 // limited keeps what is written, up to a size.

@@ -114,20 +114,37 @@ func (s *Store) Receive(ctx context.Context, take func(Mail), failed func(error)
 	}
 }
 
-// collect takes mail out of the store. It is deleted only when it has been taken: a connection that is lost must not take it along.
+// maxMail is how much mail is read at once, and maxMailBytes how long a body may be: longer than any request, sealed. Mail that is longer was
+// not sent by a replica, and is deleted unread.
+const (
+	maxMail      = 100
+	maxMailBytes = 16 << 20
+)
+
+// collect takes mail out of the store until there is no more.
 func (s *Store) collect(ctx context.Context, taken map[string]bool, take func(Mail)) error {
+	for {
+		if n, err := s.collectSome(ctx, taken, take); err != nil || n < maxMail {
+			return err
+		}
+	}
+}
+
+// collectSome takes up to maxMail. It is deleted only when it has been taken: a connection that is lost must not take it along.
+func (s *Store) collectSome(ctx context.Context, taken map[string]bool, take func(Mail)) (n int, err error) {
 	var mail []Mail
-	err := s.store.View(ctx, func(tx *sql.Tx) (err error) {
-		mail, err = store.Select(ctx, tx, scanMail, "SELECT id, kind, session, body FROM mcp_mail WHERE target = $1 ORDER BY sent", s.Replica())
+	err = s.store.View(ctx, func(tx *sql.Tx) (err error) {
+		mail, err = store.Select(ctx, tx, scanMail, `SELECT id, CASE WHEN length(body) > $1 THEN '' ELSE kind END, session,
+			CASE WHEN length(body) > $1 THEN '' ELSE body END FROM mcp_mail WHERE target = $2 ORDER BY sent LIMIT $3`, maxMailBytes, s.Replica(), maxMail)
 		return err
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ids := make([]string, len(mail))
 	for i, m := range mail {
 		ids[i] = m.ID
-		if !taken[m.ID] {
+		if !taken[m.ID] && m.Kind != "" {
 			taken[m.ID] = true
 			take(m)
 		}
@@ -139,11 +156,11 @@ func (s *Store) collect(ctx context.Context, taken map[string]bool, take func(Ma
 			return err
 		})
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 	clear(taken)
-	return nil
+	return len(mail), nil
 }
 
 func scanMail(rows *sql.Rows) (m Mail, err error) {

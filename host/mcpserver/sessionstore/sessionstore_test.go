@@ -307,20 +307,20 @@ func TestMail(t *testing.T) {
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"", "an answer", strings.Repeat("x", 1<<20)} {
-		sealed := Seal("id", []byte(data))
-		if got, err := Unseal("id", sealed); string(got) != data || err != nil {
+		sealed := Seal("id", "here", []byte(data))
+		if got, err := Unseal("id", "here", sealed); string(got) != data || err != nil {
 			t.Error(len(got), err)
 		}
-		if sealed == Seal("id", []byte(data)) || len(data) > 0 && strings.Contains(sealed, data) {
+		if sealed == Seal("id", "here", []byte(data)) || len(data) > 0 && strings.Contains(sealed, data) {
 			t.Error("it can be told what it is")
 		}
 		for _, bad := range []string{"", "AAAA", "!", sealed[1:], sealed[:len(sealed)-2], "A" + sealed[1:], "B" + sealed[1:]} {
-			if got, err := Unseal("id", bad); bad != sealed && err == nil {
+			if got, err := Unseal("id", "here", bad); bad != sealed && err == nil {
 				t.Errorf("%q was unsealed", got)
 			}
 		}
 		for _, id := range []string{"", "other", Key("id")} {
-			if _, err := Unseal(id, sealed); err == nil {
+			if _, err := Unseal(id, "here", sealed); err == nil {
 				t.Errorf("unsealed with %q", id)
 			}
 		}
