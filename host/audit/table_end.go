@@ -128,12 +128,18 @@ func (e *end) keep(ctx context.Context, tx *sql.Tx) error {
 	if !e.moved {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `WITH head AS (
+	result, err := tx.ExecContext(ctx, `WITH head AS (
 			INSERT INTO audit_head (id, public, seq, hash, mac, unsigned) VALUES (1, $1, $2, $3, $4, $5)
 			ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, mac = excluded.mac, unsigned = excluded.unsigned)
 		INSERT INTO audit_record (seq, time, line) SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bytea[])`,
 		e.key.name(), int64(e.chain.seq), e.chain.hash, e.key.authenticate(e.chain.seq, e.chain.hash), e.unsigned, e.seqs, e.times, e.lines)
-	return err
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != int64(len(e.lines)) {
+		return errors.Join(err, fmt.Errorf("the database has kept %d of %d records: look for triggers and rules of the table audit_record", n, len(e.lines)))
+	}
+	return nil
 }
 
 // count counts what was kept.

@@ -16,3 +16,6 @@ func LookEvery(t interface{ Cleanup(func()) }, d time.Duration) {
 	lostPoll = d
 	t.Cleanup(func() { lostPoll = before })
 }
+
+// AtSlack reports whether an address is Slack's, for a workspace of the usual API.
+func AtSlack(address string) bool { return new(workspace).atSlack(address) }

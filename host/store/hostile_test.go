@@ -1,0 +1,148 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/hako-run/hako/internal/postgrestest"
+)
+
+// beside is a connection of somebody who can do what hako can.
+func beside(t *testing.T, where string) func(statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return func(statement string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHostileDatabase: somebody else in the database keeps no replica from what it is told, and gets no SQL of names run.
+func TestHostileDatabase(t *testing.T) {
+	t.Parallel()
+	for name, flood := range map[string]string{
+		"10,000 announcements of nothing":        `SELECT pg_notify('hako', 'x' || n) FROM generate_series(1, 10000) n`,
+		"10,000 of one topic":                    `SELECT pg_notify('hako', 'topic') FROM generate_series(1, 10000) n`,
+		"1,000 of 7,900 bytes":                   `SELECT pg_notify('hako', n || repeat('x', 7900)) FROM generate_series(1, 1000) n`,
+		"one of nothing":                         `SELECT pg_notify('hako', '')`,
+		"one with control characters":            `SELECT pg_notify('hako', E'\x1b[2J\r\n')`,
+		"one that is SQL":                        `SELECT pg_notify('hako', '''; DROP TABLE note; --')`,
+		"replicas that there are not":            `INSERT INTO replica SELECT 'x' || n, E'host\x1b[2J', 'v', 0, 9223372036854775807 FROM generate_series(1, 10000) n`,
+		"a replica that was never seen":          `INSERT INTO replica VALUES ('x', 'h', 'v', 9223372036854775807, -9223372036854775808)`,
+		"migrations of nobody":                   `INSERT INTO migration SELECT 'x''; DROP TABLE note; --', n, 'x', 0 FROM generate_series(1, 10000) n`,
+		"a table like one of the system's first": `CREATE TABLE pg_locks (x TEXT); CREATE TABLE pg_stat_activity (x TEXT)`,
+		"functions like the system's":            `CREATE FUNCTION now(TEXT) RETURNS TEXT LANGUAGE sql AS 'SELECT ''never'''; CREATE FUNCTION pg_notify(TEXT) RETURNS TEXT LANGUAGE sql AS 'SELECT ''x'''`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			where := postgrestest.Start(t)
+			a, b := open(t, where), open(t, where)
+			if err := a.Migrate(t.Context(), "notes", table); err != nil {
+				t.Fatal(err)
+			}
+			rings := b.Changes(t.Context(), "real")
+			<-rings
+			beside(t, where)(flood)
+			if err := a.UpdateInTurn(t.Context(), "turn", appendNote(t)); err != nil {
+				t.Fatal(err)
+			}
+			err := a.Update(t.Context(), func(tx *sql.Tx) error { return a.Announce(t.Context(), tx, "real") })
+			if err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-rings:
+			case <-time.After(2 * time.Minute):
+				t.Error("the replica is not told")
+			}
+			if err := b.Join(t.Context(), "test"); err != nil {
+				t.Error(err)
+			}
+			if n := count(t, b); n != 1 {
+				t.Errorf("%d notes", n)
+			}
+			if took := time.Since(b.Time()).Abs(); took > time.Hour {
+				t.Errorf("the time is %v off", took)
+			}
+		})
+	}
+	for _, name := range []string{"'; DROP TABLE note; --", "a\x00b", strings.Repeat("x", 5000), "\xff\xfe", "", "$1", `\`} {
+		t.Run(fmt.Sprintf("a name of a lock that is %.30q", name), func(t *testing.T) {
+			t.Parallel()
+			where := postgrestest.Start(t)
+			a, b := open(t, where), open(t, where)
+			if err := a.Migrate(t.Context(), "notes", table); err != nil {
+				t.Fatal(err)
+			}
+			_, release, err := a.Lock(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if _, _, err := b.Lock(short, name); !errors.Is(err, ErrLocked) {
+				t.Errorf("it is taken twice: %v", err)
+			}
+			if _, other, err := b.Lock(t.Context(), name+" other"); err != nil {
+				t.Error(err)
+			} else {
+				other()
+			}
+			release()
+			if err := b.UpdateInTurn(t.Context(), name, appendNote(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for name, change := range map[string]string{
+		"a step that was applied is another": `UPDATE migration SET checksum = 'x' WHERE consumer = 'notes'`,
+		"a step of a newer program":          `INSERT INTO migration VALUES ('notes', 2, 'x', 0)`,
+		"a million steps":                    `INSERT INTO migration SELECT 'notes', n, 'x', 0 FROM generate_series(2, 1000000) n`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			where := postgrestest.Start(t)
+			if err := open(t, where).Migrate(t.Context(), "notes", table); err != nil {
+				t.Fatal(err)
+			}
+			beside(t, where)(change)
+			if err := open(t, where).Migrate(t.Context(), "notes", table); err == nil || !strings.Contains(err.Error(), "notes") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("a lock that is never released", func(t *testing.T) {
+		t.Parallel()
+		where := postgrestest.Start(t)
+		a, b := open(t, where), open(t, where)
+		if err := a.Migrate(t.Context(), "notes", table); err != nil {
+			t.Fatal(err)
+		}
+		beside(t, where)("BEGIN; LOCK TABLE note IN ACCESS EXCLUSIVE MODE")
+		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if err := a.Update(short, appendNote(t)); err == nil {
+			t.Error("it is written all the same")
+		}
+		if _, release, err := b.Lock(t.Context(), "other"); err != nil {
+			t.Error(err)
+		} else {
+			release()
+		}
+	})
+}
