@@ -13,6 +13,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
+
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // ErrChanged says that an agent was changed by somebody else, so that other changes than those of the Plan are needed.
@@ -148,7 +150,7 @@ func reason(body string) string {
 	if json.Unmarshal([]byte(body), &answer) != nil || answer.Error.Message == "" {
 		return "it does not say why"
 	}
-	text := strings.Join(strings.FieldsFunc(answer.Error.Message, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+	text := strings.Join(strings.Fields(visible.Clean(answer.Error.Message)), " ")
 	if runes := []rune(text); len(runes) > maxReason {
 		text = string(runes[:maxReason]) + "…"
 	}

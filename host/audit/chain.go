@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // chain is the end of a chain of records: the last one's number, hash and type. The zero value is the end of an empty one.
@@ -72,7 +73,7 @@ func parseLine(line []byte) (seq uint64, prev string, err error) {
 // parseEntry decodes a record.
 func parseEntry(line []byte) (*Entry, error) {
 	entry := new(Entry)
-	if err := json.Unmarshal(line, entry); err != nil {
+	if err := strictjson.Unmarshal(line, entry); err != nil {
 		return nil, err
 	}
 	return entry, nil

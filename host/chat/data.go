@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -108,14 +108,11 @@ func isText(f File) bool {
 // maxLabel is the longest name in a label, in bytes.
 const maxLabel = 120
 
+var notInLabels = strings.NewReplacer("␦", "_", "\n", "_", "[", "_", "]", "_")
+
 // label is a name from outside, on one line and with nothing that could end the label.
 func label(name string) string {
-	name = strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || c == '[' || c == ']' {
-			return '_'
-		}
-		return c
-	}, strings.ToValidUTF8(name, "_"))
+	name = notInLabels.Replace(visible.Text(name))
 	return strings.ToValidUTF8(name[:min(len(name), maxLabel)], "")
 }
 
@@ -134,14 +131,9 @@ func short(response *abi.Response) string {
 	return ""
 }
 
-// clipped is the start of a line, with nothing in it that moves a cursor.
+// clipped is the start of a line, without hidden characters.
 func clipped(line string) string {
-	shown := []rune(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return -1
-		}
-		return c
-	}, line))
+	shown := []rune(strings.ReplaceAll(visible.Clean(line), "\t", " "))
 	if len(shown) > maxShort {
 		return string(shown[:maxShort-1]) + "…"
 	}

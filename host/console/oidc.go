@@ -199,7 +199,7 @@ func (p *provider) identify(ctx context.Context, code string, f *flow, now time.
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
 	}
 	raw, _ := token.Extra("id_token").(string)
-	if err := issuer.CheckHeader(raw, issuer.TypeJWT); err != nil {
+	if err := issuer.Check(raw, issuer.TypeJWT); err != nil {
 		return nil, fmt.Errorf("%w: %w", errIdentity, err)
 	}
 	verifier := oidc.NewVerifier(p.options.Issuer, p.keys, &oidc.Config{

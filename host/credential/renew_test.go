@@ -159,7 +159,7 @@ func TestFailedRenewals(t *testing.T) {
 		state   string
 		remedy  string
 	}{
-		"revoked":             {answer(401, `{"error":"invalid_grant","error_description":"refresh-0000 is\n used"}`), Revoked, Reconnect, "hako connect freee --tenant acme (the authorization server answered invalid_grant (*** is  used))"},
+		"revoked":             {answer(401, `{"error":"invalid_grant","error_description":"refresh-0000 is\n used"}`), Revoked, Reconnect, "hako connect freee --tenant acme (the authorization server answered invalid_grant (*** is used))"},
 		"lost":                {lost, Lost, Reconnect, "did not arrive"},
 		"no JSON":             {answer(200, "<html>"), Lost, Reconnect, "did not arrive"},
 		"no token":            {answer(200, `{"token_type":"bearer"}`), Lost, Reconnect, "did not arrive"},

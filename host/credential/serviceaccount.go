@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 const (
@@ -178,8 +179,8 @@ func (s *serviceAccount) readKey(ctx context.Context) (*accountKey, error) {
 		return nil, err
 	}
 	key := new(accountKey)
-	if err := json.Unmarshal([]byte(text), key); err != nil {
-		return nil, fmt.Errorf("%v is not the JSON of a key", s.spec.Key)
+	if err := strictjson.Unmarshal([]byte(text), key); err != nil {
+		return nil, fmt.Errorf("%v is not the JSON of a key: %w", s.spec.Key, err)
 	}
 	if key.Type != "service_account" || key.ClientEmail == "" {
 		return nil, fmt.Errorf("%v is not the key of a service account: its type is %.40q", s.spec.Key, key.Type)

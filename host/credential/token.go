@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/internal/strictjson"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 const (
@@ -180,7 +180,7 @@ func (r *tokenReply) check() error {
 	return nil
 }
 
-// clean makes the words of a server fit for a log: short, printable, and without what was sent to it.
+// clean makes the words of a server fit for a log: short, on one line, with hidden characters marked and without what was sent to it.
 func clean(text string, sent url.Values) string {
 	for _, values := range sent {
 		for _, value := range values {
@@ -189,12 +189,7 @@ func clean(text string, sent url.Values) string {
 			}
 		}
 	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	text = strings.Join(strings.Fields(visible.Text(text)), " ")
 	if runes := []rune(text); len(runes) > 200 {
 		text = string(runes[:200]) + "…"
 	}

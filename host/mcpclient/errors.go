@@ -96,6 +96,8 @@ func (s *server) callError(parent, ctx context.Context, method string, err error
 		return newLimitError(s.spec.Name, sandbox.LimitOutput, bytesText(s.bounds.Load().limits.Output))
 	case codeTooMuch:
 		return newLimitError(s.spec.Name, sandbox.LimitOutput, "")
+	case codeTwice:
+		return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s gave an answer that cannot be used: an object in it has a key twice", s.spec.Name)}
 	}
 	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name, clip(oneLine(visible.Clean(wire.Message)), maxLogLine))}
 	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {

@@ -265,3 +265,46 @@ func TestHostileUpstreamTexts(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileKeys: an answer with a key twice in one object reaches nobody, and the error says whose it was.
+func TestHostileKeys(t *testing.T) {
+	t.Parallel()
+	for name, result := range map[string]string{
+		"at the top":            `{"content":[],"content":[{"type":"text","text":"x"}]}`,
+		"isError":               `{"content":[],"isError":true,"isError":false}`,
+		"escaped":               `{"content":[],"c\u006fntent":[]}`,
+		"in a block":            `{"content":[{"type":"text","text":"a","text":"b"}]}`,
+		"in structured content": `{"content":[],"structuredContent":{"a":{"b":1,"b":2}}}`,
+		"in metadata":           `{"content":[],"_meta":{"a":1,"a":2}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var request struct {
+					ID     json.RawMessage
+					Method string
+				}
+				if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&request) != nil {
+					w.WriteHeader(http.StatusMethodNotAllowed)
+					return
+				}
+				if request.ID == nil {
+					w.WriteHeader(http.StatusAccepted)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if request.Method == "tools/call" {
+					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, request.ID, result)
+					return
+				}
+				answerTo(w, request.ID, request.Method, "")
+			}))
+			t.Cleanup(server.Close)
+			r := newRig(t, mcpclient.Spec{Name: "liar", URL: server.URL, ProtocolVersion: "2025-11-25"})
+			const want = "upstream server liar gave an answer that cannot be used: an object in it has a key twice"
+			if got := r.call("liar_x", "{}"); got.Outcome == pipeline.OK || !strings.Contains(fmt.Sprint(got.Response.Content), want) {
+				t.Errorf("%s: %v", got.Outcome, got.Response.Content)
+			}
+		})
+	}
+}

@@ -101,7 +101,7 @@ func (v *oauthVerifier) issuerURLs() []string {
 }
 
 func (v *oauthVerifier) verify(ctx context.Context, token string) (*Identity, error) {
-	if issuer.CheckHeader(token, v.types...) != nil {
+	if issuer.Check(token, v.types...) != nil {
 		return nil, errInvalidToken
 	}
 	name := unverifiedIssuer(token)

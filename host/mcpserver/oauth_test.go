@@ -407,6 +407,15 @@ func TestHostileTokens(t *testing.T) {
 			expect(t, h, signAs(header, nil), http.StatusUnauthorized)
 		})
 	}
+	for name, more := range map[string]string{
+		"sub twice": `"sub":"root"`, "iss twice": `"iss":"` + issuerURL + `"`, "aud twice, escaped": `"a\u0075d":"` + resourceURL + `"`, "below": `"x":{"a":1,"a":2}`,
+	} {
+		t.Run("claims: "+name, func(t *testing.T) {
+			t.Parallel()
+			whole := strings.TrimSuffix(claims(nil), "}") + "," + more + "}"
+			expect(t, h, oidctest.SignIDToken(rsaKeys[0], "first", oidc.RS256, whole), http.StatusUnauthorized)
+		})
+	}
 	for name, change := range map[string]map[string]any{
 		"bound to a certificate (RFC 8705)": {"cnf": map[string]any{"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}},
 		"bound to a key (RFC 9449)":         {"cnf": map[string]any{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/internal/glob"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // globs are deny globs, folded.
@@ -50,14 +51,14 @@ func (g globs) cost(path string) int64 {
 	return int64(len(path)*(8+len(g))) * broker.TextSteps
 }
 
-// fold gives all names that some file system takes for the same one form: it drops case, Unicode composition, and what
-// HFS+ and ext4 ignore. On a file system that tells such names apart, a glob hides them all.
+// fold gives all names that some file system takes for the same one form: it drops case, Unicode composition, and
+// hidden characters, among them those that HFS+ and ext4 ignore. On a file system that tells such names apart, a glob hides them all.
 func fold(s string) string {
-	visible := strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+	seen := strings.Map(func(r rune) rune {
+		if visible.Hidden(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
 		return r
 	}, s)
-	return norm.NFD.String(cases.Fold().String(norm.NFD.String(visible)))
+	return norm.NFD.String(cases.Fold().String(norm.NFD.String(seen)))
 }

@@ -1,17 +1,17 @@
 package httpbroker
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // Limits of ParseRecordings.
@@ -95,14 +95,9 @@ func ParseRecordings(data []byte) (*Recordings, error) {
 	if len(data) > maxRecordings {
 		return nil, fmt.Errorf("recordings: %d bytes, more than the limit of %d", len(data), maxRecordings)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	rec := new(Recordings)
-	if err := d.Decode(rec); err != nil {
+	if err := strictjson.UnmarshalKnown(data, rec); err != nil {
 		return nil, fmt.Errorf("recordings: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("recordings: something follows the JSON object")
 	}
 	if _, err := rec.index(); err != nil {
 		return nil, err

@@ -49,13 +49,15 @@ func TestParseRecordingsRefuses(t *testing.T) {
 	get, ok := `"method":"GET","url":"https://a.test/"`, `"status":200`
 	for name, c := range map[string]struct{ text, want string }{
 		"not JSON":        {"exchanges:", "invalid character"},
-		"empty":           {"", "EOF"},
-		"cut":             {`{"exchanges":[`, "EOF"},
-		"unknown key":     {`{"exchange":[]}`, `unknown field "exchange"`},
-		"unknown inside":  {exchange(get+`,"header":{}`, ok), `unknown field "header"`},
-		"more":            {`{"exchanges":[]} {}`, "follows"},
-		"wrong type":      {`{"exchanges":{}}`, "cannot unmarshal"},
-		"clock":           {`{"clock":"yesterday","exchanges":[]}`, "yesterday"},
+		"empty":           {"", "ends early"},
+		"cut":             {`{"exchanges":[`, "ends early"},
+		"unknown key":     {`{"exchange":[]}`, `unknown key "exchange"`},
+		"unknown inside":  {exchange(get+`,"header":{}`, ok), `the value at "/exchanges/0/request" has the unknown key "header"`},
+		"a key twice":     {`{"exchanges":[],"exchanges":[]}`, `the key "exchanges" twice`},
+		"a header twice":  {exchange(get, ok+`,"headers":{"X":"1","X":"2"}`), `the key "X" twice`},
+		"more":            {`{"exchanges":[]} {}`, "after top-level value"},
+		"wrong type":      {`{"exchanges":{}}`, "must be an array"},
+		"clock":           {`{"clock":"yesterday","exchanges":[]}`, `the value at "/clock"`},
 		"no method":       {exchange(`"url":"https://a.test/"`, ok), "exchange 0: method"},
 		"small method":    {exchange(`"method":"get","url":"https://a.test/"`, ok), "upper case"},
 		"no URL":          {exchange(`"method":"GET"`, ok), "exchange 0"},
@@ -66,11 +68,11 @@ func TestParseRecordingsRefuses(t *testing.T) {
 		"header name":     {exchange(get, ok+`,"headers":{"X Y":"1"}`), "not a valid header name"},
 		"header value":    {exchange(get, ok+`,"headers":{"X":"1\n2"}`), "control characters"},
 		"two bodies":      {exchange(get, ok+`,"body":"x","bodyBase64":"eA=="`), "both"},
-		"base64":          {exchange(get, ok+`,"bodyBase64":"!"`), "base64"},
+		"base64":          {exchange(get, ok+`,"bodyBase64":"!"`), "is not Base64"},
 		"too large":       {`{"note":"` + strings.Repeat("x", maxRecordings) + `"}`, "more than the limit"},
 		"too many":        {`{"exchanges":[{}` + strings.Repeat(",{}", maxExchanges) + `]}`, "10001 exchanges"},
-		"deeply nested":   {strings.Repeat("[", 100_000), "depth"},
-		"nested, unknown": {`{"x":` + strings.Repeat("[", 100_000), "depth"},
+		"deeply nested":   {strings.Repeat("[", 100_000), "must be an object"},
+		"nested, unknown": {`{"x":` + strings.Repeat("[", 100_000), `unknown key "x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseRecordings([]byte(c.text))

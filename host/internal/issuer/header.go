@@ -1,14 +1,13 @@
 package issuer
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // MaxToken is the longest token that is looked at, in bytes.
@@ -21,21 +20,29 @@ const (
 	TypeAccessToken = "at+jwt"
 )
 
-// CheckHeader reports why the token must not count, whoever has signed it: because its type is none of those given (a token
+// Check reports why the token must not count, whoever has signed it: because its header or its claims could be read in two ways, because its type is none of those given (a token
 // without a type has the type TypeJWT), or because its header asks for what is not done here. What the header says of keys
 // (jwk, jku, x5u, x5c) is ignored: keys come from the issuer alone.
-func CheckHeader(token string, types ...string) error {
+func Check(token string, types ...string) error {
 	if len(token) > MaxToken {
 		return fmt.Errorf("the token has more than %d bytes", MaxToken)
 	}
-	encoded, _, _ := strings.Cut(token, ".")
+	encoded, rest, _ := strings.Cut(token, ".")
+	claims, _, _ := strings.Cut(rest, ".")
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil {
 		return errors.New("the token is no JWT")
 	}
 	header, err := members(decoded)
 	if err != nil {
-		return fmt.Errorf("the token's header: %w", err)
+		return fmt.Errorf("the token's header is not usable: %w", err)
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(claims)
+	if err == nil {
+		_, err = members(payload)
+	}
+	if err != nil {
+		return fmt.Errorf("the token's claims are not usable: %w", err)
 	}
 	// Parameters that change what is signed (crit, b64), encryption and tokens in tokens are not for tokens of people.
 	for _, name := range []string{"crit", "b64", "cty", "enc", "zip"} {
@@ -57,33 +64,14 @@ func CheckHeader(token string, types ...string) error {
 	return nil
 }
 
-// members reads a JSON object, in which no key may occur twice.
+// members reads a JSON object.
 func members(data []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("is no JSON object")
+	var found map[string]any
+	if err := strictjson.Unmarshal(data, &found); err != nil {
+		return nil, err
 	}
-	found := map[string]any{}
-	for decoder.More() {
-		t, err := decoder.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
-			return nil, errors.New("is no JSON object")
-		}
-		if _, twice := found[name]; twice {
-			return nil, fmt.Errorf("has %.40q twice", name)
-		}
-		var value any
-		if err := decoder.Decode(&value); err != nil {
-			return nil, errors.New("is no JSON object")
-		}
-		found[name] = value
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, errors.New("is no JSON object")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has something after its object")
+	if found == nil {
+		return nil, errors.New("the value is no object")
 	}
 	return found, nil
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 const (
@@ -217,7 +219,7 @@ func parseKeys(document []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.Unmarshal(document, &set); err != nil {
+	if err := strictjson.Unmarshal(document, &set); err != nil {
 		return nil, fmt.Errorf("the key set is malformed: %w", err)
 	}
 	var keys []jose.JSONWebKey

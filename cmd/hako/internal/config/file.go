@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // maxFile is the largest configuration file, in bytes.
@@ -205,8 +206,8 @@ const maxTenant = 200
 
 func (r reader) tenants(v strictyaml.Value) {
 	v.Map(func(name string, v strictyaml.Value) {
-		if name == "" || len(name) > maxTenant || strings.ContainsFunc(name, unicode.IsControl) {
-			v.Problem("the name of a tenant must be 1 to %d bytes, without control characters", maxTenant)
+		if name == "" || len(name) > maxTenant || !utf8.ValidString(name) || strings.ContainsFunc(name, visible.Hidden) {
+			v.Problem("the name of a tenant must be 1 to %d bytes, without characters that are not visible", maxTenant)
 		}
 		key := "tenants." + name
 		r.note(key, "", v)
