@@ -2,6 +2,7 @@ package slackbot
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -64,7 +65,7 @@ func showJSON(document []byte, mark func(string) string) []byte {
 	in, encoder := jsontext.NewDecoder(bytes.NewReader(document)), jsontext.NewEncoder(&out)
 	for {
 		token, err := in.ReadToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return bytes.TrimSpace(out.Bytes())
 		}
 		if err == nil && token.Kind() == '"' {

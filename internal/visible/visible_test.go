@@ -76,7 +76,7 @@ func TestHostileHidden(t *testing.T) {
 func TestShown(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"天気　ガ가", "é é ẵ", "❤️ ⚠️ 1️⃣ #️⃣", "👩‍💻 🏳️‍🌈 👨‍👩‍👧 👍🏽", "می‌خواهم", "क्‍ष ශ්‍රී", "שָׁלוֹם", "a b\u00a0c", "lines\nand\ttabs\r\n", "؀١", "‼️",
+		"天気　ガ가", "é é ẵ", "❤\ufe0f ⚠\ufe0f 1\ufe0f⃣ #\ufe0f⃣", "👩\u200d💻 🏳\ufe0f\u200d🌈 👨\u200d👩\u200d👧 👍🏽", "می\u200cخواهم", "क्\u200dष ශ්\u200dරී", "שָׁלוֹם", "a b\u00a0c", "lines\nand\ttabs\r\n", "؀١", "‼\ufe0f",
 	} {
 		if got := visible.Escape(text); got != text {
 			t.Errorf("%q became %q", text, got)

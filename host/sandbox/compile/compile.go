@@ -156,7 +156,7 @@ func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Li
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case context.Cause(timed) == errTime:
+	case errors.Is(context.Cause(timed), errTime):
 		return &LimitError{fmt.Sprintf("it took longer than %v", limits.Time)}
 	case child.ProcessState == nil:
 		return fmt.Errorf("start the compiler: %w", err)

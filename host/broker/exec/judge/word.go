@@ -20,12 +20,14 @@ func literal(word *syntax.Word) (fields []string, known bool) {
 // fieldsOf returns the words of a text, if none depends on variables, commands or files.
 func fieldsOf(text string) (fields []string, known bool) {
 	known = true
-	err := syntax.NewParser().Words(strings.NewReader(text), func(word *syntax.Word) bool {
+	for word, err := range syntax.NewParser().WordsSeq(strings.NewReader(text)) {
+		if err != nil {
+			return nil, false
+		}
 		more, ok := literal(word)
 		fields, known = append(fields, more...), known && ok
-		return true
-	})
-	return fields, known && err == nil
+	}
+	return fields, known
 }
 
 func constant(parts []syntax.WordPart, quoted bool) bool {
