@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/internal/fakes"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // talking is a directory with a configuration for the stand-ins, whose models follow the script.
@@ -257,4 +258,34 @@ func TestPrintableChat(t *testing.T) {
 	if o := invokeWith(t, dir, "x", "chat"); o.stdout != `red \u001b[31m alert\u0007`+"\n" {
 		t.Errorf("%q", o.stdout)
 	}
+}
+
+// TestHostileChat: names of tools that a model invents do nothing to the terminal, and links show their addresses.
+func TestHostileChat(t *testing.T) {
+	t.Parallel()
+	for name, trick := range tricks {
+		t.Run("name of a tool: "+name, func(t *testing.T) {
+			t.Parallel()
+			var shown display
+			surface := newChatSurface(&chatSession{app: &app{stdout: newScreen(&shown), stderr: newScreen(&shown)}})
+			for _, colour := range []bool{false, true} {
+				surface.colour = colour
+				surface.ToolStarted("1", trick, trick)
+				surface.ToolEnded("1", "not_found", trick)
+				surface.Notice("", trick)
+			}
+			text := strings.NewReplacer(dim, "", red, "", yellow, "", plain, "").Replace(shown.String())
+			if r, found := visible.First(text, "\n"); found || strings.Contains(text, "\nFORGED") {
+				t.Errorf("%U reaches the terminal, or a line is forged: %q", r, text)
+			}
+		})
+	}
+	t.Run("links", func(t *testing.T) {
+		t.Parallel()
+		dir, _ := talking(t, "steps: [{say: 'See [https://bank.example](https://evil.example).'}]")
+		p := sit(t, dir, "chat")
+		p.types(t, "hello")
+		p.see(t, "[https://bank.example](https://evil.example)") // Markdown is shown as it was written, with its addresses
+		p.leaves(t, exitOK)
+	})
 }
