@@ -145,6 +145,9 @@ func (s *session) invoke(ctx context.Context, export string, input object) (outp
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode the input of %s: %w", export, err)
 		}
+		if err := s.kernel.room(uint64(len(data))); err != nil {
+			return nil, nil, err
+		}
 		s.kernel.input = span{s.kernel.write(data), uint64(len(data))}
 	}
 	results, err := s.guest.Invoke(ctx, export)
@@ -160,6 +163,9 @@ func (s *session) invoke(ctx context.Context, export string, input object) (outp
 	}
 	if int64(len(s.kernel.output.data)) > s.guest.Limits().Output {
 		return nil, nil, s.guest.Passed(sandbox.LimitOutput)
+	}
+	if err := s.guest.HoldAnswer(s.kernel.output.data); err != nil {
+		return nil, nil, err
 	}
 	return append([]byte(nil), s.kernel.output.data...), nil, nil
 }

@@ -16,7 +16,10 @@ type kernel struct {
 	// limit bounds the bytes of all blocks, used counts them.
 	limit, used int64
 	full        error
-	next        uint64
+	// hold charges for bytes before they are there; held are those that it was called for. Nil charges nothing.
+	hold func(n int64) error
+	held int64
+	next uint64
 	// blocks are in the order of their offsets; those given back have no data until they are swept out.
 	blocks []block
 	freed  int
@@ -61,7 +64,7 @@ func (e *accessError) Error() string {
 
 // reset gives all blocks back.
 func (k *kernel) reset() {
-	*k = kernel{limit: k.limit, full: k.full, next: firstOffset}
+	*k = kernel{limit: k.limit, full: k.full, hold: k.hold, held: k.held, next: firstOffset}
 }
 
 // alloc makes a block of n zero bytes and returns its offset; zero for no bytes.
@@ -69,14 +72,28 @@ func (k *kernel) alloc(n uint64) uint64 {
 	if n == 0 {
 		return 0
 	}
-	if n > uint64(k.limit) || k.used+cost(n) > k.limit {
-		panic(k.full)
+	if err := k.room(n); err != nil {
+		panic(err)
 	}
 	offset := k.next
 	k.blocks = append(k.blocks, block{offset, n, make([]byte, padded(n))})
 	k.used += cost(n)
 	k.next += padded(n) + 8 // a gap, so that running over the end is noticed
 	return offset
+}
+
+// room makes sure that there is memory for a block of n bytes.
+func (k *kernel) room(n uint64) error {
+	if n > uint64(k.limit) || k.used+cost(n) > k.limit {
+		return k.full
+	}
+	if more := k.used + cost(n) - k.held; more > 0 && k.hold != nil {
+		if err := k.hold(more); err != nil {
+			return err
+		}
+		k.held += more
+	}
+	return nil
 }
 
 func padded(n uint64) uint64 { return (n + 7) &^ 7 }

@@ -34,7 +34,7 @@ func (a *Adapter) session(ctx context.Context, call *broker.Call) *session {
 	return broker.State(call, a, func() *session {
 		guest := sandbox.GuestOf(ctx)
 		s := &session{adapter: a, call: call, guest: guest, vars: map[string][]byte{},
-			kernel: kernel{limit: guest.Limits().Memory, full: guest.Passed(sandbox.LimitMemory)}}
+			kernel: kernel{limit: guest.Limits().Memory, full: guest.Passed(sandbox.LimitMemory), hold: guest.Hold}}
 		s.kernel.reset()
 		return s
 	})

@@ -3,12 +3,14 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// budget bounds the memory of all guests of an engine: the linear memories of instances, images, and code as it is estimated.
+// budget bounds the memory of all guests of an engine: the linear memories of instances, images, code as it is
+// estimated, and what the host holds of large requests and answers.
 //
 // Memory is taken before it is there, so used never passes limit, not even for a moment.
 type budget struct {
@@ -17,6 +19,9 @@ type budget struct {
 	reclaim func() bool
 
 	used atomic.Int64
+	// undelivered counts the answers that memory is charged for. Those that were dropped are only found by a collection.
+	undelivered atomic.Int64
+	collecting  sync.Mutex
 
 	mu sync.Mutex
 	// freed is closed when memory has been given back. It is nil while nobody waits.
@@ -57,6 +62,9 @@ func (b *budget) wait(ctx context.Context, plugin string, n int64, patience time
 	if n > b.limit {
 		return b.exceeded(plugin)
 	}
+	if b.undelivered.Load() > 0 {
+		go b.collect()
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -71,6 +79,14 @@ func (b *budget) wait(ctx context.Context, plugin string, n int64, patience time
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// collect finds answers that were dropped, unless another goroutine does.
+func (b *budget) collect() {
+	if b.collecting.TryLock() {
+		defer b.collecting.Unlock()
+		runtime.GC()
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,6 +79,86 @@ func TestHostileMemory(t *testing.T) {
 		}
 		floodMemory(t, engine)
 	})
+	for name, arguments := range map[string]string{"answers": `{"n":%d}`, "requests": `{"n":%d,"padding":"` + strings.Repeat("x", 900<<10) + `"}`} {
+		t.Run("large "+name, func(t *testing.T) {
+			t.Parallel()
+			floodAnswers(t, newEngine(t, answersBudget), arguments)
+		})
+	}
+}
+
+const (
+	answersBudget = 192 << 20
+	answerBytes   = 8 << 20
+)
+
+// floodAnswers has eight callers hold large answers, and more come than the budget has memory for.
+func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
+	plugin := load(t, engine, "a", manifest.Limits{QueueWait: time.Millisecond, Rate: 100_000, Output: 64 << 20, Memory: 256 << 20})
+	if err := plugin.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, plugin, "echo", object{"text": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	var done, refused, most atomic.Int64
+	var group sync.WaitGroup
+	enough := func() bool { return done.Load() > 0 && refused.Load() > 0 }
+	for range 8 {
+		group.Go(func() {
+			for n := 0; n < 3 || n < 300 && !enough(); n++ {
+				ctx, delivered := context.WithCancel(t.Context())
+				response, err := plugin.Call(ctx, &catalog.Invocation{
+					Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(arguments, answerBytes))}})
+				used := engine.Used()
+				for before := most.Load(); used > before && !most.CompareAndSwap(before, used); before = most.Load() {
+				}
+				var limit *sandbox.LimitError
+				switch {
+				case err == nil:
+					if used < 3*answerBytes {
+						t.Errorf("%d bytes are in use while an answer of %d waits to be delivered", used, answerBytes)
+					}
+					runtime.KeepAlive(response)
+					done.Add(1)
+				case errors.As(err, &limit) && limit.Limit == sandbox.LimitBudget:
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+				delivered()
+			}
+		})
+	}
+	group.Wait()
+	if !enough() {
+		t.Errorf("%d calls done, %d refused: this test needs both", done.Load(), refused.Load())
+	}
+	if n := most.Load(); n > answersBudget {
+		t.Errorf("%d bytes were in use of %d", n, answersBudget)
+	}
+	if !plugin.Unload() {
+		t.Error("it is not unloaded")
+	}
+	for deadline := time.Now().Add(patience); engine.Used() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("when all has been delivered, %d bytes are in use", engine.Used())
+		}
+	}
+}
+
+// TestDroppedAnswers holds that an answer whose caller has no end is charged for until it is garbage, and that a call which needs the
+// memory looks for such answers.
+func TestDroppedAnswers(t *testing.T) {
+	t.Parallel()
+	engine := newEngine(t, answersBudget)
+	plugin := load(t, engine, "a", manifest.Limits{QueueWait: patience, Rate: 100_000, Output: 64 << 20, Memory: 256 << 20})
+	for range 20 {
+		if _, err := plugin.Call(t.Context(), &catalog.Invocation{
+			Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, answerBytes))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 const floodBudget = 128 << 20

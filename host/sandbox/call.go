@@ -51,6 +51,8 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	c.Tenant, c.Ask, c.request = invocation.Tenant, invocation.Ask, invocation.Request
 	c.progress, c.session = invocation.Progress, session
 	c.log.ctx = ctx
+	c.ctx = ctx
+	defer c.drop()
 	payload, err := c.payload(*c.request)
 	if err != nil {
 		return nil, err
@@ -66,6 +68,9 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 		return nil, c.explain(ctx, timed, err)
 	}
 	response.Replayed = c.Replayed
+	if err := c.deliver(ctx, response); err != nil {
+		return nil, c.explain(ctx, ctx, err)
+	}
 	return response, nil
 }
 
@@ -97,6 +102,9 @@ func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte)
 	if c.answer != nil {
 		return c.answer, nil
 	}
+	if err := c.hold(readingBytes(c.response, c.blobs)); err != nil {
+		return nil, err
+	}
 	return decode(c.Plugin, c.response, c.blobs)
 }
 
@@ -127,6 +135,8 @@ type call struct {
 	response     []byte
 	blobs        [][]byte
 	output       int64
+	// held is what the budget was charged for what the host holds for the call, and owed what is not charged yet: see hold.
+	held, owed int64
 }
 
 func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
@@ -144,9 +154,15 @@ func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 	return c
 }
 
+// requestCopies is how many copies of its arguments there are during a call: the caller's, the payload and one on the way to it.
+const requestCopies = 3
+
 func (c *call) payload(request abi.Request) ([]byte, error) {
 	if int64(len(request.Arguments)) > c.limits.Input {
 		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
+	}
+	if err := c.hold(requestCopies * int64(len(request.Arguments))); err != nil {
+		return nil, err
 	}
 	if c.plugin.spec.Contract != nil {
 		return nil, nil // it takes the request as it is

@@ -44,6 +44,15 @@ func (g *Guest) Passed(limit string) *LimitError {
 	return g.call.limitError(limit, bytesText(bytes), "ask for less at once, or raise limits."+limit)
 }
 
+// Hold charges n bytes that the host is about to hold for the call to the memory budget, until the call has ended. It waits for them. Its
+// error is to be returned, or by a host function panicked with.
+func (g *Guest) Hold(n int64) error { return g.call.hold(n) }
+
+// HoldAnswer is Hold for an answer that is about to be copied and read as JSON.
+func (g *Guest) HoldAnswer(data []byte) error {
+	return g.call.hold(int64(len(data)) + readingBytes(data, nil))
+}
+
 // Exports reports whether the guest exports a function of that name.
 func (g *Guest) Exports(name string) bool {
 	return g.call.instance.module.ExportedFunction(name) != nil

@@ -8,8 +8,10 @@ import (
 
 // Decode, DecodeImage and Written are for tests.
 var (
-	Decode  = decode
-	Written = written
+	Decode       = decode
+	Written      = written
+	ReadingBytes = readingBytes
+	Weigh        = weigh
 )
 
 // DecodeImage reports whether data is an image with this key, of 2 globals and at most 1 MiB.

@@ -134,6 +134,7 @@ func (c *call) respond(p, length uint64) {
 	}
 	c.outputs(length)
 	c.Charge(int64(length) * broker.TextSteps)
+	c.mustHold(int64(length))
 	c.response = c.Bytes("respond", p, length)
 }
 
@@ -145,6 +146,7 @@ func (c *call) attach(p, length uint64) uint64 {
 		panic(fmt.Errorf("it attached more than %d blobs", maxBlobs))
 	}
 	c.outputs(length)
+	c.mustHold(int64(length))
 	c.blobs = append(c.blobs, c.Bytes("blob", p, length))
 	return uint64(len(c.blobs) - 1)
 }

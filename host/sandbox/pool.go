@@ -168,6 +168,7 @@ func (p *Plugin) refill(code *code) {
 	defer cancel()
 	c := p.newCall("", p.spec.Limits)
 	c.ctx, c.patience = ctx, 0
+	defer c.drop()
 	if !p.engine.budget.free(code.startMemory(image)) {
 		return // nothing else is given up for an instance that may not be needed
 	}

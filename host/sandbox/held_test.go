@@ -1,0 +1,45 @@
+package sandbox_test
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// TestHostileAnswerSize holds that answers which take many times their length when they are read are charged for by what they take.
+func TestHostileAnswerSize(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	repeat := func(text string) string { return strings.Repeat(text+",", n-1) + text }
+	for name, document := range map[string]string{
+		"blocks of nothing":        `{"content":[` + repeat(`{"type":"text"}`) + `]}`,
+		"contents of nothing":      `{"contents":[` + repeat(`{"uri":"a"}`) + `]}`,
+		"messages of nothing":      `{"messages":[` + repeat(`{"role":"user","content":{"type":"text"}}`) + `]}`,
+		"empty completions":        `{"completion":{"values":[` + repeat(`""`) + `]}}`,
+		"brackets and quotes":      `{"content":[{"type":"text","text":"` + strings.Repeat(`[{\\\"`, n) + `"}],"contents":[` + repeat(`{"uri":"a"}`) + `]}`,
+		"structured, repeated too": `{"structuredContent":[` + repeat(`0`) + `]}`,
+		"control characters":       `{"content":[{"type":"text","text":"` + strings.Repeat(`\u0001`, n) + `"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			response, err := sandbox.Decode("p", []byte(document), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least := cap(response.Content)*int(unsafe.Sizeof(abi.Content{})) + cap(response.Contents)*int(unsafe.Sizeof(abi.ResourceContents{})) +
+				cap(response.Messages)*int(unsafe.Sizeof(abi.PromptMessage{})) + len(response.StructuredContent)
+			if response.Completion != nil {
+				least += cap(response.Completion.Values) * int(unsafe.Sizeof(""))
+			}
+			if got := sandbox.ReadingBytes([]byte(document), nil); got < int64(least) {
+				t.Errorf("reading it is charged with %d bytes and takes %d", got, least)
+			}
+		})
+	}
+	if got := sandbox.Weigh(&abi.Response{Content: []abi.Content{{Type: abi.Text, Text: strings.Repeat("\x01", n)}}}); got < 6*n {
+		t.Errorf("control characters are charged with %d bytes and take %d in JSON", got, 6*n)
+	}
+}
