@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -20,13 +21,15 @@ const (
 	collectLook = 5 * time.Second
 )
 
-// tendCollector keeps the garbage collector's GOGC at what fits the heap until ctx ends, unless the environment has a say.
+// tendCollector keeps the garbage collector's GOGC at what fits the heap until ctx ends, unless the environment has a say. When a load has
+// ended, it gives the memory back that the load needed: Go would keep most of it for the next.
 func tendCollector(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	inForce := collectMost
 	debug.SetGCPercent(inForce)
+	var load load
 	tick := time.NewTicker(collectLook)
 	defer tick.Stop()
 	for {
@@ -34,22 +37,55 @@ func tendCollector(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if percent := collectPercent(liveHeap()); percent != inForce {
+			if percent := collectPercent(heapBytes("/gc/heap/live:bytes")); percent != inForce {
 				inForce = percent
 				debug.SetGCPercent(percent)
+			}
+			if load.ended(heapBytes("/gc/heap/allocs:bytes")) {
+				runtime.GC() // pools of buffers survive one collection
+				debug.FreeOSMemory()
 			}
 		}
 	}
 }
 
-// liveHeap is what the last collection left, in bytes.
-func liveHeap() uint64 {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	if live[0].Value.Kind() != metrics.KindUint64 {
+// heapBytes reads one of the runtime's metrics in bytes.
+func heapBytes(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
 		return 0
 	}
-	return live[0].Value.Uint64()
+	return sample[0].Value.Uint64()
+}
+
+const (
+	// loadBytes are allocated between two looks under load, and at most restBytes at rest.
+	loadBytes, restBytes = 64 << 20, 8 << 20
+	// restLooks is for how many looks a load must have ended: half a minute.
+	restLooks = 6
+)
+
+// load tells when a load has ended, by what is allocated between looks.
+type load struct {
+	allocated uint64
+	loaded    bool
+	rests     int
+}
+
+// ended is called at each look with what has been allocated so far. It reports true once after each load.
+func (l *load) ended(allocated uint64) bool {
+	more := allocated - l.allocated
+	l.allocated = allocated
+	l.rests++
+	if more > restBytes {
+		l.loaded, l.rests = l.loaded || more >= loadBytes, 0
+	}
+	if !l.loaded || l.rests < restLooks {
+		return false
+	}
+	*l = load{allocated: allocated}
+	return true
 }
 
 // collectPercent is the GOGC for a heap, in steps, so that it rarely changes.

@@ -22,6 +22,7 @@ type budget struct {
 	// undelivered counts the answers that memory is charged for. Those that were dropped are only found by a collection.
 	undelivered atomic.Int64
 	collecting  sync.Mutex
+	collected   time.Time // guarded by collecting
 
 	mu sync.Mutex
 	// freed is closed when memory has been given back. It is nil while nobody waits.
@@ -47,7 +48,7 @@ func (b *budget) free(n int64) bool { return b.used.Load()+n <= b.limit }
 // take takes n bytes, for which it gives up what is idle.
 func (b *budget) take(n int64) bool {
 	for !b.tryTake(n) {
-		if n > b.limit || !b.reclaim() {
+		if n > b.limit || !b.reclaim() && !b.collect() {
 			return false
 		}
 	}
@@ -61,9 +62,6 @@ func (b *budget) wait(ctx context.Context, plugin string, n int64, patience time
 	}
 	if n > b.limit {
 		return b.exceeded(plugin)
-	}
-	if b.undelivered.Load() > 0 {
-		go b.collect()
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -82,13 +80,31 @@ func (b *budget) wait(ctx context.Context, plugin string, n int64, patience time
 	}
 }
 
-// collect finds answers that were dropped, unless another goroutine does.
-func (b *budget) collect() {
-	if b.collecting.TryLock() {
-		defer b.collecting.Unlock()
-		runtime.GC()
+// collect has answers found that were dropped, not often, and reports whether memory has been given back since.
+func (b *budget) collect() bool {
+	if b.undelivered.Load() == 0 {
+		return false
+	}
+	b.collecting.Lock()
+	defer b.collecting.Unlock()
+	if time.Since(b.collected) < collectInterval {
+		return false
+	}
+	freed := b.next()
+	runtime.GC()
+	b.collected = time.Now()
+	select {
+	case <-freed:
+		return true
+	case <-time.After(collectPatience): // cleanups run after the collection
+		return false
 	}
 }
+
+const (
+	collectInterval = 100 * time.Millisecond
+	collectPatience = 10 * time.Millisecond
+)
 
 func (b *budget) next() <-chan struct{} {
 	b.mu.Lock()

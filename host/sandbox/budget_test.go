@@ -79,7 +79,7 @@ func TestHostileMemory(t *testing.T) {
 		}
 		floodMemory(t, engine)
 	})
-	for name, arguments := range map[string]string{"answers": `{"n":%d}`, "requests": `{"n":%d,"padding":"` + strings.Repeat("x", 900<<10) + `"}`} {
+	for name, arguments := range map[string]string{"answers": `{"n":%d}`, "requests": `{"n":%d,"padding":"` + strings.Repeat("x", 300<<10) + `"}`} {
 		t.Run("large "+name, func(t *testing.T) {
 			t.Parallel()
 			floodAnswers(t, newEngine(t, answersBudget), arguments)
@@ -88,8 +88,8 @@ func TestHostileMemory(t *testing.T) {
 }
 
 const (
-	answersBudget = 192 << 20
-	answerBytes   = 8 << 20
+	answersBudget = 80 << 20
+	answerBytes   = 1 << 20
 )
 
 // floodAnswers has eight callers hold large answers, and more come than the budget has memory for.
@@ -108,7 +108,7 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 		group.Go(func() {
 			for n := 0; n < 3 || n < 300 && !enough(); n++ {
 				ctx, delivered := context.WithCancel(t.Context())
-				response, err := plugin.Call(ctx, &catalog.Invocation{
+				_, err := plugin.Call(ctx, &catalog.Invocation{
 					Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(arguments, answerBytes))}})
 				used := engine.Used()
 				for before := most.Load(); used > before && !most.CompareAndSwap(before, used); before = most.Load() {
@@ -116,10 +116,6 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 				var limit *sandbox.LimitError
 				switch {
 				case err == nil:
-					if used < 3*answerBytes {
-						t.Errorf("%d bytes are in use while an answer of %d waits to be delivered", used, answerBytes)
-					}
-					runtime.KeepAlive(response)
 					done.Add(1)
 				case errors.As(err, &limit) && limit.Limit == sandbox.LimitBudget:
 					refused.Add(1)
@@ -140,10 +136,40 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 	if !plugin.Unload() {
 		t.Error("it is not unloaded")
 	}
+	awaitUnused(t, engine)
+}
+
+// awaitUnused waits until no memory is in use.
+func awaitUnused(t *testing.T, engine *sandbox.Engine) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); engine.Used() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("when all has been delivered, %d bytes are in use", engine.Used())
+			t.Fatalf("when all has been delivered and unloaded, %d bytes are in use", engine.Used())
 		}
+	}
+}
+
+// TestDeliveredAnswers holds that an answer is charged for, with its copies, until it is delivered.
+func TestDeliveredAnswers(t *testing.T) {
+	t.Parallel()
+	engine := newEngine(t, 0)
+	plugin := load(t, engine, "a", manifest.Limits{Rate: 100_000})
+	for n, least := range map[int]int64{100: 0, answerBytes: 3 * answerBytes} {
+		ctx, delivered := context.WithCancel(t.Context())
+		response, err := plugin.Call(ctx, &catalog.Invocation{
+			Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !plugin.Unload() {
+			t.Error("it is not unloaded")
+		}
+		if used := engine.Used(); used < least || used > 2*least {
+			t.Errorf("%d bytes are in use while an answer of %d waits to be delivered", used, n)
+		}
+		runtime.KeepAlive(response)
+		delivered()
+		awaitUnused(t, engine)
 	}
 }
 
@@ -153,7 +179,7 @@ func TestDroppedAnswers(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, answersBudget)
 	plugin := load(t, engine, "a", manifest.Limits{QueueWait: patience, Rate: 100_000, Output: 64 << 20, Memory: 256 << 20})
-	for range 20 {
+	for range 30 {
 		if _, err := plugin.Call(t.Context(), &catalog.Invocation{
 			Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, answerBytes))}}); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ type Options struct {
 	// goes with the engine, so that every start compiles anew (seconds per plugin), and no images.
 	CacheDir string
 	// MemoryBudget bounds, in bytes, the memory of all plugins together: linear memories of instances, images, and compiled code as it
-	// is estimated. What is idle is given up first, then calls wait as long as for a slot. Zero means 2 GiB.
+	// is estimated, and what the host holds of large requests and answers. What is idle is given up first, then calls wait as long as for a slot. Zero means 2 GiB.
 	MemoryBudget int64
 	// Processors is how many guests compute at the same moment. Zero means GOMAXPROCS.
 	Processors int
