@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,7 +21,7 @@ type certificate struct {
 	// cert and key are the files.
 	cert, key string
 	loaded    *tls.Certificate
-	stamp     [2]time.Time
+	stamp     [2]fileStamp
 	// broken is why the files are not what is served; nil while they are.
 	broken error
 }
@@ -42,19 +44,63 @@ func newCertificate(cert, key string) (*certificate, error) {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stamp := [2]time.Time{modified(c.cert), modified(c.key)}
+	stamp := [2]fileStamp{stampOf(c.cert), stampOf(c.key)}
 	if c.loaded != nil && stamp == c.stamp {
-		c.broken = nil
+		c.broken = inTime(c.loaded)
 		return c.loaded, nil
 	}
-	loaded, err := tls.LoadX509KeyPair(c.cert, c.key)
+	loaded, err := loadPair(c.cert, c.key)
 	if err != nil && c.loaded == nil {
 		return nil, err
 	}
-	if c.broken = err; err == nil {
-		c.loaded, c.stamp = &loaded, stamp
+	if err == nil {
+		if err = inTime(loaded); err == nil || c.loaded == nil || inTime(c.loaded) != nil {
+			c.loaded, c.stamp = loaded, stamp
+		}
 	}
+	c.broken = err
 	return c.loaded, nil
+}
+
+// maxPEM is the largest file of a certificate or a key, in bytes.
+const maxPEM = 1 << 20
+
+// loadPair reads a certificate and its key. The handshakes of all clients wait for it, so it waits for no pipe and reads no device.
+func loadPair(cert, key string) (*tls.Certificate, error) {
+	certPEM, err := readPEM(cert)
+	if err != nil {
+		return nil, err
+	}
+	keyPEM, err := readPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	return &pair, err
+}
+
+func readPEM(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxPEM {
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, maxPEM)
+	}
+	return os.ReadFile(path)
+}
+
+// inTime returns an error if clients refuse the certificate for its time.
+func inTime(c *tls.Certificate) error {
+	switch now := time.Now(); {
+	case c.Leaf == nil:
+		return nil
+	case now.After(c.Leaf.NotAfter):
+		return fmt.Errorf("the certificate has expired on %s", c.Leaf.NotAfter.UTC().Format(time.DateTime))
+	case now.Before(c.Leaf.NotBefore):
+		return fmt.Errorf("the certificate is not valid before %s", c.Leaf.NotBefore.UTC().Format(time.DateTime))
+	}
+	return nil
 }
 
 // trouble looks at the files and says what is wrong with them, so that an old certificate does not expire unseen. A nil certificate has none.
@@ -73,7 +119,7 @@ func (c *certificate) state() []string {
 	if c.trouble() == nil {
 		return nil
 	}
-	return []string{"the files of the TLS certificate are not usable: the certificate read before stays in use (http.tls)"}
+	return []string{"the TLS certificate is not usable, or its files are not: the one read before stays in use (http.tls)"}
 }
 
 // problems are what somebody who operates the host should look at.
@@ -94,10 +140,18 @@ func (c *certificate) take(other *certificate) {
 	c.cert, c.key, c.loaded, c.stamp, c.broken = other.cert, other.key, other.loaded, other.stamp, other.broken
 }
 
-func modified(path string) time.Time {
+// fileStamp tells whether a file has changed, also where its new content came with the old one's time.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+	target   string // where its links lead: those of a mounted secret change at once, with files that look the same
+}
+
+func stampOf(path string) fileStamp {
 	info, err := os.Stat(path)
 	if err != nil {
-		return time.Time{}
+		return fileStamp{}
 	}
-	return info.ModTime()
+	target, _ := filepath.EvalSymlinks(path)
+	return fileStamp{info.ModTime(), info.Size(), target}
 }

@@ -51,6 +51,18 @@ func (g globs) cost(path string) int64 {
 	return int64(len(path)*(8+len(g))) * broker.TextSteps
 }
 
+// firstCase returns the first of the characters that differ from r in case alone. The folding of x/text leaves some of them apart (Cherokee).
+func firstCase(r rune) rune {
+	if r < 0x80 {
+		return r
+	}
+	first := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		first = min(first, next)
+	}
+	return first
+}
+
 // fold gives all names that some file system takes for the same one form: it drops case, Unicode composition, and
 // hidden characters, among them those that HFS+ and ext4 ignore. On a file system that tells such names apart, a glob hides them all.
 func fold(s string) string {
@@ -58,7 +70,7 @@ func fold(s string) string {
 		if visible.Hidden(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
-		return r
+		return firstCase(r)
 	}, s)
 	return norm.NFD.String(cases.Fold().String(norm.NFD.String(seen)))
 }

@@ -106,6 +106,20 @@ func split(guestPath string) ([]string, error) {
 	return parts, nil
 }
 
+// validWindowsName reports whether one element of a path can be a name on Windows. What Windows would read as another name is none: streams,
+// separators, dropped dots and spaces, and short names ("SECRET~1"), which would slip past deny globs.
+func validWindowsName(name string) bool {
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) || strings.TrimRight(name, ". ") != name {
+		return false
+	}
+	for tail := name; tail != ""; {
+		if _, tail, _ = strings.Cut(tail, "~"); tail != "" && '0' <= tail[0] && tail[0] <= '9' {
+			return false
+		}
+	}
+	return true
+}
+
 // resolve walks to a place, and starts over at each symbolic link with the link's target in the path.
 func (m *Mount) resolve(h *Handles, parts []string, follow bool) (*place, error) {
 	for links := range maxLinks + 1 {

@@ -3,7 +3,6 @@ package file
 import (
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -20,19 +19,8 @@ var beyondWazero = map[syscall.Errno]wasiErrno{
 	windows.ERROR_DISK_FULL:           wasiENOSPC,
 }
 
-// validName reports whether one element of a path can be a name. What Windows would read as another name is none: streams,
-// separators, dropped dots and spaces, and short names ("SECRET~1"), which would slip past deny globs.
-func validName(name string) bool {
-	if strings.ContainsAny(name, `\:*?"<>|`) || strings.TrimRight(name, ". ") != name {
-		return false
-	}
-	for tail := name; tail != ""; {
-		if _, tail, _ = strings.Cut(tail, "~"); tail != "" && '0' <= tail[0] && tail[0] <= '9' {
-			return false
-		}
-	}
-	return true
-}
+// validName reports whether one element of a path can be a name.
+func validName(name string) bool { return validWindowsName(name) }
 
 // hardLinks counts the names of an open file.
 func hardLinks(f *os.File, _ fs.FileInfo) (uint64, error) {
