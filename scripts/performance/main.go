@@ -33,6 +33,7 @@ var goals = []goal{
 	{"fuel_recursion_ratio", "a recursion with fuel / without", 1.35, false},
 	{"fuel_gojson_ratio", "a Go guest that decodes JSON, with fuel / without", 1.12, false},
 	{"deadline_overshoot_ms", "how late the worst hostile guest is stopped: loops, recursion, floods of host calls, of memory, of bulk operations", 50, false},
+	{"neighbour_p95_ratio", "one caller's small calls beside 200 spinning calls of another plugin / alone, 95th percentile over MCP HTTP", 3, false},
 	{"file_1mib_ratio", "1 MiB through `file_read` / the same tool registered natively", 3, false},
 	{"start_50_plugins_ms", "start with 50 plugins of 3 MB and a warm cache, until `tools/list` is answered", 150, false},
 	{"idle_plugin_mib", "memory of a plugin that nobody calls", 1, false},

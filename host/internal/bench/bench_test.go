@@ -70,6 +70,7 @@ func TestBench(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { r.chat(t) })
 	t.Run("slack", func(t *testing.T) { r.slack(t) })
 	t.Run("start", func(t *testing.T) { r.start(t) })
+	t.Run("neighbour", func(t *testing.T) { r.neighbour(t) })
 	t.Run("sessions", func(t *testing.T) { r.sessions(t) })
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -135,7 +136,13 @@ limits: {rate: 1000000}
 // echoPlugin is the guest probe with a manifest that offers its tool echo.
 func echoPlugin(t testing.TB, name, tool string) []byte {
 	t.Helper()
-	text := strings.NewReplacer("NAME", name, "TOOL", tool).Replace(echoManifest)
+	return pluginOf(t, echoManifest, name, tool)
+}
+
+// pluginOf is the guest probe with a manifest made of a text like echoManifest.
+func pluginOf(t testing.TB, text, name, tool string) []byte {
+	t.Helper()
+	text = strings.NewReplacer("NAME", name, "TOOL", tool).Replace(text)
 	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"), map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
