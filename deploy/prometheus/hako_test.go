@@ -112,6 +112,7 @@ type subject struct {
 	fakes        *fakes.Fakes
 	dir, program string
 	mcp, metrics string // URLs
+	vendors      string // the address of the fakes
 	agents       string // where "hako agent run" shows its metrics
 }
 
@@ -141,7 +142,9 @@ func serveHako(t *testing.T) *subject {
 	s.write("workspace/note.txt", "a note\n")
 	s.model()
 	t.Setenv("HAKO_CACHE", cache)
-	s.run("plugin", "approve", "shell", "--mount", "workspace="+filepath.Join(s.dir, "workspace"), "--program", "echo", "--yes")
+	s.vendors = vendors.Listener.Addr().String()
+	s.run("plugin", "approve", "shell", "--mount", "workspace="+filepath.Join(s.dir, "workspace"), "--program", "echo", "--program", "curl",
+		"--connect", s.vendors, "--yes")
 	p := start(t, s.dir, s.program, "serve", "--http", mcp, "--log-level", "warn")
 	s.mcp, s.metrics = "http://"+mcp+"/mcp", "http://"+metrics+"/metrics"
 	awaitOK(t, p, "http://"+metrics+"/readyz")

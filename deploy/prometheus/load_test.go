@@ -41,6 +41,7 @@ func (s *subject) callTools() {
 	s.call("read_google_sheet", `{"spreadsheet_id":"`+fakes.Spreadsheet+`","range":"Sheet1"}`)
 	s.call("list_agents", `{}`)
 	s.call("shell_exec", `{"command":"echo","args":["hello"]}`)
+	s.call("shell_exec", `{"command":"curl","args":["-s","http://`+s.vendors+`/"]}`)
 	s.call("file_read", `{"path":"note.txt"}`)
 	s.call("inner_file_list", `{}`)
 	s.ask("prompts/get", "task_start", map[string]any{"name": "task_start", "arguments": map[string]string{"task_id": "none"}})
