@@ -37,8 +37,9 @@ type Limits struct {
 	Code, BaseCode int64
 }
 
-// DefaultLimits are some ten times what plugins of the Go compiler take, and enough for CPython (1.4 GiB, 8 s).
-var DefaultLimits = Limits{Memory: 2 << 30, CPU: time.Minute, Time: 2 * time.Minute, Code: 16, BaseCode: 4 << 20}
+// DefaultLimits are some ten times what plugins of the Go compiler take, and enough for CPython (1.4 GiB, 8 s). The time is for a child that
+// does nothing: on a busy machine a minute of processor time takes several.
+var DefaultLimits = Limits{Memory: 2 << 30, CPU: time.Minute, Time: 10 * time.Minute, Code: 16, BaseCode: 4 << 20}
 
 // LimitError says that the compiler did not come to an end within its limits, or failed in a way that it would again. The module is not to
 // be compiled a second time.
