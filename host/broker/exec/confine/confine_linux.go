@@ -112,12 +112,13 @@ func mapSelf() error {
 	return nil
 }
 
-// attributes are those of a process in namespaces of its own, in which it may make further ones. It calls mapSelf first.
+// attributes are those of a process in namespaces of its own, in which it may make further ones and give up rights for good. It calls
+// mapSelf first.
 func attributes(flags uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setpgid:     true,
 		Cloneflags:  flags,
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP},
 	}
 }
 
@@ -189,7 +190,10 @@ func isolate(command *exec.Cmd, o *order) error {
 	command.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
-		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // root alone could get it back
+		// Root alone could get it back. The kernel may know fewer capabilities than this program.
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+			return os.NewSyscallError("prctl", err)
+		}
 	}
 	// Root's programs also get what is inheritable.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
