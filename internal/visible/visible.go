@@ -45,12 +45,15 @@ const unknown = -1
 
 // walker goes through a text. The zero value is at its beginning.
 type walker struct {
-	last  rune // the last character that is not hidden
+	last  rune // the last character, 0 if that is hidden
 	marks int  // how many combining marks came one after the other
 }
 
 // hides reports whether r, which stands before next, is hidden where it stands.
 func (w *walker) hides(r, next rune) bool {
+	if next == utf8.RuneError || next >= 0 && Hidden(next) {
+		next = 0 // it does not stay, so nothing joins it
+	}
 	hidden := Hidden(r) && !w.joins(r, next)
 	if unicode.In(r, unicode.Mn, unicode.Me) {
 		w.marks++
@@ -58,8 +61,9 @@ func (w *walker) hides(r, next rune) bool {
 	} else if !hidden {
 		w.marks = 0
 	}
-	if !hidden {
-		w.last = r
+	w.last = r
+	if hidden {
+		w.last = 0 // what takes its place joins nothing
 	}
 	return hidden
 }
@@ -117,6 +121,7 @@ func (w *walker) replace(b *strings.Builder, text, keep string, more bool, other
 		}
 		switch {
 		case r == utf8.RuneError && size == 1:
+			w.last = 0
 			b.WriteString(other(part, r))
 		case r < ' ' && strings.ContainsRune(keep, r), r == '\r' && next == '\n' && strings.Contains(keep, "\n"):
 			w.last, w.marks = r, 0

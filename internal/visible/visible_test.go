@@ -92,7 +92,7 @@ func TestHostileJoiners(t *testing.T) {
 		"joiner at the end":                {"👩\u200d", `👩\u200d`},
 		"joiner between symbol and letter": {"👩\u200da", `👩\u200da`},
 		"non-joiner between letters":       {"ad\u200cmin", `ad\u200cmin`},
-		"joiners in a row":                 {"م\u200c\u200cم", `م\u200c` + "\u200cم"},
+		"joiners in a row":                 {"م\u200c\u200cم", `م\u200c\u200cم`},
 		"selector after a letter":          {"a\ufe0fb", `a\ufe0fb`},
 		"selectors in a row":               {"❤\ufe0f\ufe0f", "❤\ufe0f" + `\ufe0f`},
 		"text style":                       {"❤\ufe0e", `❤\ufe0e`},
