@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
@@ -84,7 +85,7 @@ func toolsFor(v *view, tenant string) []tool {
 		}
 		list = append(list, tool{
 			Name: t.Name, Title: t.Spec.Title.In(locale), Description: t.Spec.Description.In(locale),
-			InputSchema: t.Spec.InputSchema, OutputSchema: t.Spec.OutputSchema, Plugin: t.Source.Name,
+			InputSchema: toolschema.Listed(t.Spec.InputSchema), OutputSchema: t.Spec.OutputSchema, Plugin: t.Source.Name,
 		})
 	}
 	return list

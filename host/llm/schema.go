@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 const (
@@ -48,7 +50,7 @@ func adapt(schema json.RawMessage, d dialect) (*parameters, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	if err := flatten(root); err != nil {
+	if err := toolschema.Flatten(root); err != nil {
 		return nil, err
 	}
 	p := &parameters{schema: root}
@@ -138,7 +140,7 @@ func (c *cleaner) cleanReference(schema map[string]any) {
 	if ref != "" && !strings.HasPrefix(ref, "#") {
 		c.err = errors.New("its schema refers to another document")
 	}
-	if lookup(c.root, ref) == nil {
+	if toolschema.Lookup(c.root, ref) == nil {
 		delete(schema, "$ref")
 	}
 }
@@ -164,12 +166,9 @@ func modernize(schema map[string]any) {
 	}
 }
 
-// types are those that JSON has.
-var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
-
 // cleanValues checks keywords whose values providers check.
 func (c *cleaner) cleanValues(schema map[string]any) {
-	if kinds := typesOf(schema); len(kinds) == 0 {
+	if kinds := toolschema.TypesOf(schema); len(kinds) == 0 {
 		delete(schema, "type")
 	} else if slices.Contains(kinds, "array") && schema["items"] == nil {
 		schema["items"] = map[string]any{} // OpenAI refuses an array without
@@ -182,23 +181,6 @@ func (c *cleaner) cleanValues(schema map[string]any) {
 	if !ok || !c.dialect.patterns && !(strings.HasPrefix(pattern, "^") && strings.HasSuffix(pattern, "$")) {
 		delete(schema, "pattern")
 	}
-}
-
-// typesOf are the types that a schema allows, or none if it does not say.
-func typesOf(schema map[string]any) []string {
-	list, ok := schema["type"].([]any)
-	if !ok {
-		list = []any{schema["type"]}
-	}
-	var kinds []string
-	for _, kind := range list {
-		name, _ := kind.(string)
-		if !slices.Contains(types, name) {
-			return nil
-		}
-		kinds = append(kinds, name)
-	}
-	return kinds
 }
 
 // keepStrings keeps a list of strings, and takes anything else out.
@@ -257,29 +239,4 @@ func (c *cleaner) cleanBranch(member any, depth int) any {
 		}
 	}
 	return map[string]any{}
-}
-
-// lookup follows a reference into root: "#" or a JSON pointer (RFC 6901) after it. It returns nil if nothing is there.
-func lookup(root map[string]any, ref string) map[string]any {
-	path, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
-	}
-	var at any = root
-	for i, token := range strings.Split(path, "/") {
-		if i == 0 {
-			if token != "" {
-				return nil // an anchor
-			}
-			continue
-		}
-		switch node := at.(type) {
-		case map[string]any:
-			at = node[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
-		default:
-			return nil
-		}
-	}
-	schema, _ := at.(map[string]any)
-	return schema
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // keywords are those of JSON Schema 2020-12, by what their value holds.
@@ -46,6 +47,11 @@ func (r *review) schema(path string, data json.RawMessage, input bool) {
 
 // arguments reviews what models read in order to fill in a tool's arguments.
 func (r *review) arguments(path string, doc map[string]any) {
+	for _, keyword := range toolschema.Composed(doc) {
+		r.warn(path, "%s at the top is refused by Anthropic and OpenAI, so clients are shown the schema without it: say in the description what it "+
+			"asks for, and refuse in the tool what does not fit", keyword)
+	}
+	r.enums(path, doc)
 	properties, _ := doc["properties"].(map[string]any)
 	if len(properties) > 0 && doc["additionalProperties"] == nil && doc["unevaluatedProperties"] == nil {
 		r.warn(path, "additionalProperties is missing: with false, a misspelt name is an error and not ignored")
@@ -54,6 +60,23 @@ func (r *review) arguments(path string, doc map[string]any) {
 		p, ok := properties[name].(map[string]any)
 		if ok && p["description"] == nil && p["$ref"] == nil {
 			r.warn(strictyaml.Key(path+".properties", name), "description is missing: models choose values by it")
+		}
+	}
+}
+
+// enums looks for lists of values without a type, which Gemini refuses.
+func (r *review) enums(path string, value any) {
+	switch value := value.(type) {
+	case []any:
+		for i, item := range value {
+			r.enums(strictyaml.Index(path, i), item)
+		}
+	case map[string]any:
+		if _, list := value["enum"].([]any); list && value["type"] == nil {
+			r.warn(path, "an enum without a type is refused by Gemini: add the type of its values")
+		}
+		for _, key := range keys(value) {
+			r.enums(strictyaml.Key(path, key), value[key])
 		}
 	}
 }

@@ -72,6 +72,8 @@ func TestCheck(t *testing.T) {
 			want: "warning: permissions.sql: asked for but not used: the module does not import hako:sql/1"},
 		{name: "credential for subdomains", old: `"https://notes.example.com/v1/"`, new: `"https://*.example.com/v1/", credential: notes`,
 			want: "warning: permissions.http[0].url: sends the operator's credential to any subdomain"},
+		{name: "alternatives at the top", old: "      required: [name]\n", new: "      anyOf: [{required: [name]}]\n", want: "warning: tools[0].inputSchema: anyOf at the top is refused"},
+		{name: "an enum without a type", old: "{name: {type: string,", new: "{name: {enum: [a],", want: "warning: tools[0].inputSchema.properties.name: an enum without a type"},
 		{name: "any host", old: "notes.example.com/v1/", new: "*", want: "warning: permissions.http[0].url: asks for every host there is"},
 		{name: "top-level domain", old: "notes.example.com", new: "*.com", want: `warning: permissions.http[0].url: asks for every host under the top-level domain "com"`},
 		{name: "not encrypted", old: "https://notes", new: "http://notes", want: "warning: permissions.http[0].url: is not encrypted"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // mirror keeps what the SDK's server lists equal to the catalog. The SDK tells the clients of changes.
@@ -165,10 +166,11 @@ func (m *mirror) tool(t *catalog.Tool) *mcp.Tool {
 		Name:        t.Name,
 		Title:       m.text(t.Spec.Title),
 		Description: m.text(t.Spec.Description),
-		InputSchema: t.Spec.InputSchema,
+		InputSchema: toolschema.Listed(t.Spec.InputSchema),
 		Annotations: annotations(t.Spec.Annotations),
 		Icons:       icons(t.Spec.Icons),
 	}
+	tool.Annotations.Title = tool.Title // for clients of before 2025-06-18, which know no other
 	if t.Spec.OutputSchema != nil {
 		tool.OutputSchema = t.Spec.OutputSchema
 	}

@@ -78,7 +78,7 @@ func TestOffersTheCatalog(t *testing.T) {
 				"properties": map[string]any{"name": map[string]any{"type": "string", "maxLength": 5.0}},
 			},
 			OutputSchema: map[string]any{"type": "object", "properties": map[string]any{"greeting": map[string]any{"type": "string"}}},
-			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: yes()},
+			Annotations:  &mcp.ToolAnnotations{Title: "Greet", ReadOnlyHint: true, OpenWorldHint: yes()},
 			Icons:        []mcp.Icon{{Source: "https://example.com/i.png", MIMEType: "image/png", Sizes: []string{"48x48"}}},
 		}
 		if len(tools.Tools) != 1 || !reflect.DeepEqual(tools.Tools[0], want) {
@@ -127,6 +127,30 @@ func TestListsInTheLanguage(t *testing.T) {
 	if err != nil || tools.Tools[0].Title != "あいさつ" || tools.Tools[0].Description != "あいさつします。" {
 		t.Errorf("tools: %+v, %v", tools, err)
 	}
+}
+
+// TestSchemasAreListedFlat holds that clients are shown no composition at the top of a schema, and that calls are checked against it all
+// the same.
+func TestSchemasAreListedFlat(t *testing.T) {
+	t.Parallel()
+	find := tool("find")
+	find.InputSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"text":{"type":"string"}},"anyOf":[{"required":["name"]},{"required":["text"]}]}`)
+	everyDoor(t, func(t *testing.T, door door, version string) {
+		s := newServer(t, offerAll(t, serveEverything, &manifest.Manifest{Name: "test", Tools: []manifest.Tool{find}}), nil, nil)
+		client := door.connect(t, s, version, nil)
+		tools, err := client.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		word := map[string]any{"type": "string"}
+		if want := map[string]any{"type": "object", "properties": map[string]any{"name": word, "text": word}}; !reflect.DeepEqual(tools.Tools[0].InputSchema, want) {
+			t.Errorf("listed with %v, want %v", tools.Tools[0].InputSchema, want)
+		}
+		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find", Arguments: map[string]any{}})
+		if err != nil || !result.IsError || !strings.Contains(textOf(t, result), "anyOf") && !strings.Contains(textOf(t, result), "name") {
+			t.Errorf("called with nothing: %+v, %v", result, err)
+		}
+	})
 }
 
 func TestPages(t *testing.T) {

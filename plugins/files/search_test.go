@@ -50,6 +50,7 @@ func TestSearch(t *testing.T) {
 	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2}); len(got.Matches) != 2 || !got.Truncated {
 		t.Errorf("with a limit: %+v", got)
 	}
+	refused(t, "file_search", args{}, "nothing to search for")
 	refused(t, "file_search", args{"name": "[a"}, "malformed")
 	refused(t, "file_search", args{"name": "*", "path": "a.md"}, "not a directory")
 	refused(t, "file_search", args{"name": "*", "path": "/etc"}, "host")

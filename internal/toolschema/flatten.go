@@ -1,10 +1,11 @@
-package llm
+// Package toolschema makes input schemas of tools such that clients and providers of models take them.
+package toolschema
 
 import (
 	"errors"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 const (
@@ -17,14 +18,29 @@ const (
 // errNotObject is for schemas of something else than arguments.
 var errNotObject = errors.New("its schema does not describe an object")
 
-// flatten makes the top of a schema an object with properties: providers allow neither references nor compositions there.
-func flatten(root map[string]any) error {
+// compositions are the keywords that no provider takes at the top of a schema.
+var compositions = []string{"$ref", "allOf", "anyOf", "const", "dependentSchemas", "else", "enum", "if", "not", "oneOf", "then"}
+
+// Composed returns the keywords at the top of a schema that Flatten takes away.
+func Composed(root map[string]any) []string {
+	var found []string
+	for _, keyword := range compositions {
+		if _, ok := root[keyword]; ok {
+			found = append(found, keyword)
+		}
+	}
+	return found
+}
+
+// Flatten makes the top of a schema an object with properties: providers allow neither references nor compositions there. The schema
+// becomes wider where its meaning cannot be kept.
+func Flatten(root map[string]any) error {
 	steps := maxSteps
 	top := shape{root: root, steps: &steps}
 	if !top.add(root, 0) {
 		return errNotObject
 	}
-	for _, keyword := range []string{"$ref", "allOf", "anyOf", "const", "dependentSchemas", "else", "enum", "if", "not", "oneOf", "then"} {
+	for _, keyword := range compositions {
 		delete(root, keyword)
 	}
 	root["type"] = "object"
@@ -50,7 +66,7 @@ type shape struct {
 
 // add takes in schema as one that applies besides the others. It reports false if schema allows no object.
 func (s *shape) add(schema map[string]any, depth int) bool {
-	if kinds := typesOf(schema); len(kinds) > 0 && !slices.Contains(kinds, "object") {
+	if kinds := TypesOf(schema); len(kinds) > 0 && !slices.Contains(kinds, "object") {
 		return false
 	}
 	if *s.steps--; depth > maxHops || *s.steps < 0 {
@@ -61,7 +77,7 @@ func (s *shape) add(schema map[string]any, depth int) bool {
 	s.required = append(s.required, elements[string](schema["required"])...)
 	ok := true
 	if ref, _ := schema["$ref"].(string); ref != "" {
-		ok = s.add(lookup(s.root, ref), depth+1)
+		ok = s.add(Lookup(s.root, ref), depth+1)
 	}
 	for _, branch := range elements[map[string]any](schema["allOf"]) {
 		ok = s.add(branch, depth+1) && ok
@@ -142,37 +158,47 @@ func either(a, b any) any {
 	return map[string]any{"anyOf": append(slices.Clone(list), b)}
 }
 
-// renameKeys gives the properties names that are identifiers.
-func (p *parameters) renameKeys() {
-	properties := p.schema["properties"].(map[string]any)
-	safe := identifiers(slices.Sorted(maps.Keys(properties)), "_.-", 64)
-	renamed := map[string]any{}
-	for name, schema := range properties {
-		renamed[safe[name]] = schema
-		if safe[name] == name {
-			continue
-		}
-		if p.keys == nil {
-			p.keys = map[string]string{}
-		}
-		p.keys[safe[name]] = name
-		describe(schema, name)
+// types are those that JSON has.
+var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// TypesOf are the types that a schema allows, or none if it does not say.
+func TypesOf(schema map[string]any) []string {
+	list, ok := schema["type"].([]any)
+	if !ok {
+		list = []any{schema["type"]}
 	}
-	p.schema["properties"] = renamed
-	required := elements[string](p.schema["required"])
-	for i, name := range required {
-		if s, ok := safe[name]; ok {
-			required[i] = s
+	var kinds []string
+	for _, kind := range list {
+		name, _ := kind.(string)
+		if !slices.Contains(types, name) {
+			return nil
 		}
+		kinds = append(kinds, name)
 	}
-	if len(required) > 0 {
-		p.schema["required"] = list(required)
-	}
+	return kinds
 }
 
-// describe tells the model the name that it does not see.
-func describe(schema any, name string) {
-	if object, ok := schema.(map[string]any); ok && object["title"] == nil {
-		object["title"] = name
+// Lookup follows a reference into root: "#" or a JSON pointer (RFC 6901) after it. It returns nil if nothing is there.
+func Lookup(root map[string]any, ref string) map[string]any {
+	path, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil
 	}
+	var at any = root
+	for i, token := range strings.Split(path, "/") {
+		if i == 0 {
+			if token != "" {
+				return nil // an anchor
+			}
+			continue
+		}
+		switch node := at.(type) {
+		case map[string]any:
+			at = node[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+		default:
+			return nil
+		}
+	}
+	schema, _ := at.(map[string]any)
+	return schema
 }
