@@ -22,6 +22,7 @@ var wrapped = map[string][]string{
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
 	"github.com/prometheus/client_golang":    {"host/metrics"},
 	"go.opentelemetry.io/otel":               {"host/trace"},
+	"google.golang.org/grpc":                 {"host/trace"},
 	"github.com/extism/go-sdk":               {"host/extism"},
 	"github.com/jackc/pgx":                   {"host/store", "internal/postgrestest"},
 	"github.com/riverqueue/river":            {"host/background"},

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
@@ -25,20 +27,22 @@ const flushTime = 3 * time.Second
 type observation struct {
 	numbers *metrics.Metrics
 	tracer  *trace.Tracer // nil: no traces
-	off     bool          // nothing is counted
+	proxy   atomic.Pointer[url.URL]
+	off     bool // nothing is counted
 	logger  *slog.Logger
 }
 
 // observe makes what the configuration and the variables of OpenTelemetry want; the caller closes it.
 func observe(ctx context.Context, c *config.Config, logger *slog.Logger) (*observation, error) {
 	o := &observation{numbers: metrics.New(thisBuild().Version), off: c.MetricsDisabled, logger: logger}
+	o.proxy.Store(c.ProxyURL())
 	if !wantsTraces(c, os.Getenv) {
 		return o, nil
 	}
 	name, _ := os.Hostname() // it may be empty
 	var err error
 	o.tracer, err = trace.New(ctx, trace.Options{
-		Endpoint: c.Traces.Endpoint, Protocol: c.Traces.Protocol, Ratio: c.Traces.Ratio,
+		Endpoint: c.Traces.Endpoint, Protocol: c.Traces.Protocol, Ratio: c.Traces.Ratio, Proxy: o.proxy.Load,
 		Version: thisBuild().Version, Instance: fmt.Sprintf("%s-%d", name, os.Getpid()), Logger: logger,
 	})
 	if err != nil {

@@ -107,12 +107,8 @@ func (a *app) pluginFrom(ctx context.Context, c *config.Config, from string) ([]
 func fetchPlugin(ctx context.Context, proxy, from *url.URL, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := outbound.NewTransport(proxy)
 	defer transport.CloseIdleConnections()
-	transport.Proxy = nil
-	if proxy != nil {
-		outbound.UseProxy(transport, http.ProxyURL(proxy))
-	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
 	if err != nil {
 		return nil, err

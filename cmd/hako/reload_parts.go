@@ -13,8 +13,9 @@ import (
 )
 
 // liveKeys are those that each part takes up, with all below them. Every other key needs a restart.
-var liveKeys = struct{ log, credentials, plugins, upstreams, approvals, door, tls, slack, console, agent []string }{
+var liveKeys = struct{ log, traces, credentials, plugins, upstreams, approvals, door, tls, slack, console, agent []string }{
 	log:         []string{"log.level"},
+	traces:      []string{"outbound.proxy"},
 	credentials: []string{"credentials", "tenants", "outbound.proxy"},
 	plugins: []string{
 		"plugins", "shipped", "consents", "updates", "plugin", "tenants", "limits", "ceilings", "maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
@@ -22,9 +23,9 @@ var liveKeys = struct{ log, credentials, plugins, upstreams, approvals, door, tl
 	},
 	upstreams: []string{"upstreams", "upstreamsEnabled", "limits", "outbound.proxy"},
 	approvals: []string{"approvals"},
-	door:      []string{"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins", "http.hosts", "http.trustedProxies"},
+	door:      []string{"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins", "http.hosts", "http.trustedProxies", "outbound.proxy"},
 	tls:       []string{"http.tls"},
-	console:   []string{"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies"},
+	console:   []string{"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies", "outbound.proxy"},
 	agent:     []string{"agent", "tenants", "locale", "outbound.proxy"},
 	slack:     []string{"slack", "llm", "chat", "locale", "outbound.proxy"},
 }
@@ -43,6 +44,12 @@ func quiet(put func()) func() []string {
 func logPart(level *slog.LevelVar) part {
 	return part{liveKeys.log, func(_ context.Context, next *config.Config) (func() []string, error) {
 		return quiet(func() { level.Set(logLevels[next.LogLevel]) }), nil
+	}}
+}
+
+func tracesPart(o *observation) part {
+	return part{liveKeys.traces, func(_ context.Context, next *config.Config) (func() []string, error) {
+		return quiet(func() { o.proxy.Store(next.ProxyURL()) }), nil
 	}}
 }
 

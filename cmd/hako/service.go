@@ -169,7 +169,7 @@ func (s *service) openHTTP(ctx context.Context) (err error) {
 // parts are what of the service takes up another configuration, in the order in which it does.
 func (s *service) parts() []part {
 	list := []part{
-		logPart(s.level), credentialsPart(s.credentials), pluginsPart(s.host, s.logger), upstreamsPart(s.upstreams), approvalsPart(s.government),
+		logPart(s.level), tracesPart(s.watched), credentialsPart(s.credentials), pluginsPart(s.host, s.logger), upstreamsPart(s.upstreams), approvalsPart(s.government),
 		doorPart(s.door),
 	}
 	if s.cert != nil {

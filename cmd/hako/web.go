@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/mcpserver"
 )
 
@@ -209,7 +210,9 @@ func listenError(key, address string, err error) error {
 
 // isHako reports whether a hako answers at the address.
 func isHako(address string) bool {
-	client := &http.Client{Timeout: 500 * time.Millisecond}
+	transport := outbound.NewTransport(nil)
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 500 * time.Millisecond}
 	response, err := client.Get("http://" + address + "/healthz")
 	if err != nil {
 		return false

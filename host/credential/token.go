@@ -30,13 +30,9 @@ const (
 func newClient(proxy func() *url.URL) *http.Client {
 	var once http.Protocols
 	once.SetHTTP1(true)
-	transport := &http.Transport{DisableKeepAlives: true, Protocols: &once, MaxResponseHeaderBytes: maxReply}
-	outbound.UseProxy(transport, func(r *http.Request) (*url.URL, error) {
-		if isLoopback(r.URL.Hostname()) {
-			return nil, nil // of this machine, not the proxy's
-		}
-		return proxy(), nil
-	})
+	transport := outbound.NewTransport(nil)
+	transport.DisableKeepAlives, transport.Protocols, transport.MaxResponseHeaderBytes = true, &once, maxReply
+	outbound.UseProxy(transport, outbound.Through(proxy))
 	return &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -35,21 +35,10 @@ var (
 // NewTransport returns what reaches a provider's API, through proxy if it is not nil, but for this machine's own addresses. The
 // environment's proxy plays no part.
 func NewTransport(proxy *url.URL) *http.Transport {
-	t := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
-		TLSHandshakeTimeout: dialTime,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     90 * time.Second,
-	}
-	if proxy != nil {
-		outbound.UseProxy(t, func(r *http.Request) (*url.URL, error) {
-			if isLoopback(r.URL.Hostname()) {
-				return nil, nil // of this machine, not the proxy's
-			}
-			return proxy, nil
-		})
-	}
+	t := outbound.NewTransport(proxy)
+	t.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
+	t.TLSHandshakeTimeout = dialTime
+	t.MaxIdleConnsPerHost = 16
 	return t
 }
 

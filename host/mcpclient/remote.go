@@ -87,11 +87,8 @@ func newRemote(ctx context.Context, spec *Spec, env environment, options *Option
 	if err != nil {
 		return nil, "", err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig, transport.Proxy = config, nil
-	if options.Proxy != nil && !isLoopback(endpoint.Hostname()) {
-		outbound.UseProxy(transport, http.ProxyURL(options.Proxy))
-	}
+	transport := outbound.NewTransport(options.Proxy)
+	transport.TLSClientConfig, transport.ForceAttemptHTTP2 = config, false
 	r.base = transport
 	return r, filled, nil
 }

@@ -39,11 +39,7 @@ type client struct {
 }
 
 func (b *Bot) client(refused func()) *client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = nil
-	if b.options.Proxy != nil {
-		outbound.UseProxy(transport, http.ProxyURL(b.options.Proxy))
-	}
+	transport := outbound.NewTransport(b.options.Proxy)
 	transport.MaxIdleConnsPerHost = 32
 	return &client{
 		http: &http.Client{Transport: transport, Timeout: requestTime}, observer: b.options.Observer, refused: refused, until: map[string]time.Time{},

@@ -3,13 +3,15 @@ package slackbot
 import (
 	"context"
 	"encoding/json"
-	"net/http"
+	"net/url"
 
 	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/slackevents"
 	"github.com/slack-go/slack/socketmode"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hako-run/hako/host/broker/outbound"
 )
 
 // handlers is how many envelopes of one connection are handled at once. Each waits for the store, which takes many together.
@@ -18,10 +20,8 @@ const handlers = 256
 // socket takes what comes over Socket Mode until the connection fails for good, or ctx ends. The library opens connections anew where
 // Slack wants that.
 func (w *workspace) socket(ctx context.Context, api *slack.Client) error {
-	dialer := &websocket.Dialer{Proxy: nil, HandshakeTimeout: requestTime}
-	if proxy := w.bot.options.Proxy; proxy != nil {
-		dialer.Proxy = http.ProxyURL(proxy)
-	}
+	proxy := outbound.Through(func() *url.URL { return w.bot.options.Proxy })
+	dialer := &websocket.Dialer{Proxy: proxy, HandshakeTimeout: requestTime}
 	client := socketmode.New(api, socketmode.OptionDialer(dialer))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

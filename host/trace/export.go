@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -14,6 +16,10 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/hako-run/hako/host/broker/outbound"
 )
 
 // scope is the name of what makes the spans.
@@ -36,6 +42,9 @@ type Options struct {
 	// Ratio is the share of the traces begun here that is kept, above 0 and at most 1. Traces begun elsewhere are kept if they are
 	// there. Zero means what the variables say, else all.
 	Ratio float64
+	// Proxy returns the proxy that spans are sent through, at each connection; it may return nil. Nil means none. Addresses of this machine are
+	// reached without it, and the environment's proxies play no part.
+	Proxy func() *url.URL
 	// Version is the program's, Instance tells this process from others.
 	Version, Instance string
 	// Logger receives what goes wrong with sending. Nil discards it.
@@ -48,6 +57,9 @@ type Options struct {
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Proxy == nil {
+		o.Proxy = func() *url.URL { return nil }
 	}
 	client, err := o.client()
 	if err != nil {
@@ -91,13 +103,13 @@ func (o *Options) client() (otlptrace.Client, error) {
 	}
 	switch protocol := o.protocol(); protocol {
 	case HTTP:
-		var options []otlptracehttp.Option
+		options := []otlptracehttp.Option{otlptracehttp.WithProxy(outbound.Through(o.Proxy))}
 		if o.Endpoint != "" {
 			options = append(options, otlptracehttp.WithEndpointURL(withPath(o.Endpoint)))
 		}
 		return otlptracehttp.NewClient(options...), nil
 	case GRPC:
-		var options []otlptracegrpc.Option
+		options := []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(o.dial), grpc.WithResolvers(unresolved{}))}
 		if o.Endpoint != "" {
 			options = append(options, otlptracegrpc.WithEndpointURL(o.Endpoint))
 		}
@@ -106,6 +118,28 @@ func (o *Options) client() (otlptrace.Client, error) {
 		return nil, fmt.Errorf("the protocol of traces is %q: use %s or %s", protocol, HTTP, GRPC)
 	}
 }
+
+// dial connects to a receiver that speaks gRPC. The address is a host and port, or "unix://" and a path.
+func (o *Options) dial(ctx context.Context, address string) (net.Conn, error) {
+	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+	return outbound.Connect(ctx, o.Proxy, address)
+}
+
+// unresolved takes the place of gRPC's resolver for "dns", its default: it leaves names to dial, because a proxy may know some that are not known
+// here.
+type unresolved struct{}
+
+func (unresolved) Scheme() string { return "dns" }
+
+func (unresolved) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	return unresolved{}, conn.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: target.Endpoint()}}})
+}
+
+func (unresolved) ResolveNow(resolver.ResolveNowOptions) {}
+
+func (unresolved) Close() {}
 
 // checkEndpoint holds the endpoint to being a URL, which the exporters only log.
 func (o *Options) checkEndpoint() error {

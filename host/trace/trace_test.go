@@ -5,9 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -146,6 +149,71 @@ func TestOptions(t *testing.T) {
 	} {
 		if _, err := trace.New(t.Context(), o); err == nil || strings.Contains(err.Error(), "secret@") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestProxy: spans go through the proxy that is configured, and never through the environment's.
+func TestProxy(t *testing.T) {
+	asked := make(chan string, 100)
+	proxy := func(name string) *url.URL {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked <- name
+			w.WriteHeader(http.StatusBadRequest)
+		}))
+		t.Cleanup(s.Close)
+		u, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	environment, configured := proxy("the environment's"), proxy("the configured one")
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"} {
+		t.Setenv(name, environment.String())
+	}
+	t.Setenv("NO_PROXY", "")
+	for _, protocol := range []string{trace.HTTP, trace.GRPC} {
+		for name, c := range map[string]struct {
+			proxy *url.URL
+			to    string
+			want  string
+		}{
+			"no proxy":                      {nil, "http://collector.invalid:4318", ""},
+			"no proxy, over TLS":            {nil, "https://collector.invalid:4318", ""},
+			"a proxy":                       {configured, "http://collector.invalid:4318", "the configured one"},
+			"a proxy, over TLS":             {configured, "https://collector.invalid:4318", "the configured one"},
+			"a proxy, but for this machine": {configured, "http://127.0.0.1:1", ""},
+		} {
+			t.Run(protocol+" with "+name, func(t *testing.T) {
+				tracer, err := trace.New(t.Context(), trace.Options{Endpoint: c.to, Protocol: protocol, Proxy: func() *url.URL { return c.proxy }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, span := tracer.Start(t.Context(), "tools/call", trace.Server, trace.Remote{})
+				span.End()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.want == "" { // it is tried again and again
+					time.AfterFunc(100*time.Millisecond, cancel)
+				}
+				closed := make(chan struct{})
+				go func() { _ = tracer.Close(ctx); close(closed) }()
+				var got []string
+				select {
+				case who := <-asked:
+					got = append(got, who)
+					cancel()
+					<-closed
+				case <-closed:
+				}
+				for len(asked) > 0 {
+					got = append(got, <-asked)
+				}
+				if got = slices.Compact(got); strings.Join(got, " and ") != c.want {
+					t.Errorf("asked: %q", got)
+				}
+			})
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"time"
 
 	"golang.org/x/net/proxy"
 )
@@ -26,6 +28,51 @@ func UseProxy(t *http.Transport, choose func(*http.Request) (*url.URL, error)) {
 	t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
 		return checkTunnel(response.StatusCode)
 	}
+}
+
+// NewTransport returns a transport for requests that hako itself makes, through proxy if it is not nil. See Through.
+func NewTransport(proxy *url.URL) *http.Transport {
+	t := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: Timeout}).DialContext,
+		TLSHandshakeTimeout: Timeout,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        100,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	UseProxy(t, Through(func() *url.URL { return proxy }))
+	return t
+}
+
+// Through chooses the proxy that configured returns, which may be nil, and none for addresses of this machine. The environment's proxies
+// play no part.
+func Through(configured func() *url.URL) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		if isLoopback(r.URL.Hostname()) {
+			return nil, nil
+		}
+		return configured(), nil
+	}
+}
+
+// Connect connects to address for hako itself, through the proxy that Through would choose.
+func Connect(ctx context.Context, configured func() *url.URL, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	d := &Dialer{Proxy: configured()}
+	if d.Proxy == nil || isLoopback(host) {
+		return d.DialAny(ctx, "tcp", address)
+	}
+	return d.dialProxy(ctx, address)
+}
+
+// isLoopback reports a host that is this machine by its literal form.
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == localhost || err == nil && a.Unmap().IsLoopback()
 }
 
 // checkTunnel returns an error unless a proxy's answer with that status opens a tunnel.

@@ -64,7 +64,7 @@ type Options struct {
 	URL string
 	// Location returns where the key set is. It is called before each fetch.
 	Location func(context.Context) (string, error)
-	// Client fetches the key set. Nil means http.DefaultClient. No redirect is followed.
+	// Client fetches the key set; see NewClient. No redirect is followed.
 	Client *http.Client
 	// Now is the server's clock. Nil means time.Now.
 	Now func() time.Time
@@ -104,12 +104,12 @@ func NewKeys(options Options) *Keys {
 }
 
 // WithoutRedirects returns a copy of client that returns redirects as they are: what it sends, and whom it trusts, is for the
-// configured address alone. Nil means http.DefaultClient.
+// configured address alone. A client without a transport gets that of NewClient without a proxy.
 func WithoutRedirects(client *http.Client) *http.Client {
-	if client == nil {
-		client = http.DefaultClient
-	}
 	other := *client
+	if other.Transport == nil {
+		other.Transport = NewClient(nil).Transport
+	}
 	other.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &other
 }
@@ -301,11 +301,7 @@ func Discover(ctx context.Context, client *http.Client, issuer string, isSecure 
 type boundedTransport struct{ inner http.RoundTripper }
 
 func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	inner := b.inner
-	if inner == nil {
-		inner = http.DefaultTransport
-	}
-	response, err := inner.RoundTrip(r)
+	response, err := b.inner.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
