@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/internal/processors"
 )
 
 const (
@@ -77,7 +78,7 @@ seconds is given up; a second signal ends it at once.`,
 				return err
 			}
 			go tendCollector(cmd.Context())
-			spareProcessor()
+			processors.Spare()
 			flags.http = !flags.stdio || cmd.Flags().Changed("http")
 			return a.serve(cmd.Context(), c, flags)
 		},

@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/processors"
 )
 
 //go:embed default.yaml
@@ -80,7 +81,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		MaxPluginSize: c.MaxPluginSize,
 		MountQuota:    c.MountQuota,
 		MemoryBudget:  c.MemoryBudget,
-		Processors:    guestProcessors(),
+		Processors:    processors.Guests(),
 		Mock:          c.Mock,
 		Locale:        c.Locale,
 		Environ:       os.Environ(),

@@ -21,6 +21,10 @@ import (
 // A guest in a host function may wait there for a network or a disk. It keeps its slot, so that a short function costs nothing, until
 // somebody needs it: then the slot is taken away, and the guest queues when it comes back.
 //
+// The slots leave threads of the Go runtime for the host's own work (see Options.Processors), but the operating system has no processor
+// to spare for those while guests compute on all of them: Linux lets a thread that wakes up wait for milliseconds, and a request wakes
+// several. So a guest that computes for long also yields its processor every yieldQuanta quanta.
+//
 // While nobody waits, a call costs two atomic operations, a host function two more, and a quantum one load. Slots change hands only in
 // host functions and between quanta, where a guest holds no lock of the host's.
 type scheduler struct {
@@ -47,6 +51,9 @@ const (
 	credit = 10 * time.Millisecond
 	// takebackInterval is how often slots are taken back from guests in host functions while somebody waits.
 	takebackInterval = time.Millisecond
+	// yieldQuanta is after how many quanta a guest yields its processor to other threads: after some 100 us in most guests. Short calls
+	// end before.
+	yieldQuanta = 4
 	// maxIdleShares is how many callers without a call a plugin remembers.
 	maxIdleShares = 64
 )
@@ -80,6 +87,8 @@ type turn struct {
 
 	state atomic.Int32
 	slot  int
+	// quanta counts those since the last yieldThread.
+	quanta int
 	// share is the call's. It has a parent from the moment on that somebody waits.
 	share share
 	// since is when the slot was given to it or its use was counted last, and began when it was given.
@@ -116,6 +125,10 @@ func (t *turn) queue(ctx context.Context) error {
 
 // yield hands the slot over if somebody waits who has had less, and waits for the next. It is called after each quantum.
 func (t *turn) yield(ctx context.Context) error {
+	if t.quanta++; t.quanta == yieldQuanta {
+		t.quanta = 0
+		yieldThread()
+	}
 	if s := t.scheduler; s.waiting.Load() == 0 || !s.handOver(t) {
 		return nil
 	}

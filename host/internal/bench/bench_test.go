@@ -27,6 +27,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/processors"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -34,6 +35,12 @@ var (
 	out      = flag.String("hako.out", "", "write the results to this file; without it nothing is measured")
 	duration = flag.Duration("hako.duration", 2*time.Second, "how long each load lasts")
 )
+
+// likeServe sets the Go runtime as hako serve does.
+func likeServe() {
+	debug.SetGCPercent(400)
+	processors.Spare()
+}
 
 // result is one line of the results.
 type result struct {
@@ -53,7 +60,7 @@ func TestBench(t *testing.T) {
 	if *out == "" {
 		t.Skip("make bench runs this")
 	}
-	debug.SetGCPercent(400) // as hako serve does
+	likeServe()
 	var r results
 	t.Run("http", func(t *testing.T) { r.http(t) })
 	t.Run("metrics", func(t *testing.T) { r.metrics(t) })
@@ -174,7 +181,7 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 	t.Helper()
 	options := &host.Options{
 		CacheDir: guesttest.CacheDir(t), ShippedMounts: map[string]string{"workspace": dir},
-		Limits: manifest.Limits{Rate: 100_000_000, Queue: 10_000, Concurrency: 64},
+		Limits: manifest.Limits{Rate: 100_000_000, Queue: 10_000, Concurrency: 64}, Processors: processors.Guests(),
 	}
 	for i, wasm := range plugins {
 		options.Shipped = append(options.Shipped, host.Shipped{File: fmt.Sprintf("%d.wasm", i), Wasm: wasm})

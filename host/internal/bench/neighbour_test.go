@@ -56,6 +56,7 @@ func TestNeighbour(t *testing.T) {
 	if testing.Short() || !testing.Verbose() {
 		t.Skip("it measures: run it with -v")
 	}
+	likeServe()
 	var r results
 	r.neighbour(t)
 }
