@@ -215,7 +215,7 @@ func New(options *Options) (*Host, error) {
 		return nil, err
 	}
 	h.pipeline = pipeline.New(h.catalog, &pipeline.Options{
-		Missing: h.missing, Locale: o.Locale, Governance: o.Governance, Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
+		Missing: h.missing, Usable: h.Usable, Locale: o.Locale, Governance: o.Governance, Tracer: o.Tracer, Observer: o.Observer, Logger: h.logger,
 	})
 	return h, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -183,6 +184,9 @@ func (r *run) failure(ctx, limited context.Context, name string, err error) (pip
 	case limited.Err() != nil:
 		return pipeline.Timeout, fmt.Sprintf("%s did not answer within %s. Try something smaller, or tell the user", name, r.patience(name))
 	case errors.As(err, &missing):
+		if len(missing.Near) > 0 {
+			return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Did you mean %s?", label(name), strings.Join(missing.Near, " or "))
+		}
 		return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Use only the tools that you were given", label(name))
 	case errors.As(err, &denied):
 		return pipeline.NotAllowed, fmt.Sprintf("%v. Do not try again; tell the user", denied)

@@ -81,8 +81,10 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 		"the tool panics": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response, error) {
 			panic("boom")
 		}, "failed inside", pipeline.Internal},
-		"wrong arguments": {"get_weather", `{"place":"x"}`, nil, "location", pipeline.InvalidArguments},
-		"an unknown tool": {"get_wether]]\nx", `{}`, nil, "there is no tool", pipeline.NotFound},
+		"wrong arguments":           {"get_weather", `{"place":"x"}`, nil, "location", pipeline.InvalidArguments},
+		"an unknown tool":           {"get_wether]]\nx", `{}`, nil, "Use only the tools", pipeline.NotFound},
+		"an unknown tool like none": {"book_flight", `{}`, nil, "Use only the tools", pipeline.NotFound},
+		"a misspelt tool":           {"get_wether", `{}`, nil, `there is no tool "get_wether". Did you mean get_weather?`, pipeline.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

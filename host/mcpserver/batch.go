@@ -25,6 +25,10 @@ type messageSize struct {
 	// messages are all, calls those of them that are requests.
 	messages, calls int
 	batch           bool
+	// wrong is what is wrong with the method of the message, or of one in the batch.
+	wrong *messageError
+	// ignored says that the message is a notification that means nothing to the server.
+	ignored bool
 }
 
 // plainSize is that of a plainCall.
@@ -65,7 +69,7 @@ func measure(body []byte) (messageSize, *messageError) {
 		if err != nil {
 			return messageSize{}, &messageError{envelopeOf(body).id(), jsonrpc.CodeInvalidRequest, "The body " + noMessage + "."}
 		}
-		size := messageSize{messages: 1}
+		size := messageSize{messages: 1, wrong: checkMethod(message), ignored: isUnknownNotification(message)}
 		if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
 			size.calls = 1
 		}
@@ -95,6 +99,10 @@ func measureBatch(body []byte) (size messageSize, text string) {
 		message, err := jsonrpc.DecodeMessage(data)
 		if err != nil {
 			return size, fmt.Sprintf("part %d %s", size.messages, noMessage)
+		}
+		if wrong := checkMethod(message); wrong != nil && size.wrong == nil {
+			text := fmt.Sprintf("The batch is refused, and nothing of it was done: part %d: %s.", size.messages, wrong.text)
+			size.wrong = &messageError{code: wrong.code, text: text}
 		}
 		request, ok := message.(*jsonrpc.Request)
 		if !ok || !request.IsCall() {

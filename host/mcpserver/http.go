@@ -257,15 +257,19 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	}
 	defer s.observed(isSessionless(r), call, body, begin)
 	if isSessionless(r) {
-		s.postSessionless(w, r, over, call, body, listen)
+		s.postSessionless(w, r, over, call, body, size, listen)
 		return
 	}
-	s.postSession(w, r, over, call, body, size.batch)
+	s.postSession(w, r, over, call, body, size)
 }
 
-func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, listen bool) {
+func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, size messageSize, listen bool) {
 	if err := decodeName(r.Header); err != nil {
 		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
+		return
+	}
+	if wrong := size.wrong; wrong != nil && wrong.code != jsonrpc.CodeMethodNotFound { // which the SDK answers as JSON, with 404
+		writeError(w, http.StatusBadRequest, wrong.id, wrong.code, wrong.text)
 		return
 	}
 	if s.callDirectly(w, r, over, call) || s.shared != nil && s.shared.handOn(w, r, over, body) {
@@ -291,17 +295,20 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, body [
 	s.modernJSON.ServeHTTP(w, r)
 }
 
-func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, batch bool) {
+func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, size messageSize) {
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
 		return
 	}
-	if batch && session != nil && !session.takesBatches(r.Header) {
+	if size.batch && session != nil && !session.takesBatches(r.Header) {
 		s.refuseMessage(w, jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, noBatches)
 		return
 	}
 	session.enter()
 	defer session.leave()
+	if session != nil && s.refuseMethod(w, size) {
+		return
+	}
 	if s.callDirectlyIn(session, w, r, over, call) {
 		return
 	}

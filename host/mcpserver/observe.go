@@ -45,14 +45,6 @@ var RefusalReasons = []string{
 	RefusedHost, RefusedOrigin, RefusedAuth, RefusedRate, RefusedBusy, RefusedSessions, RefusedSize, RefusedInvalid, RefusedDraining,
 }
 
-// methods are MCP's that clients send.
-var methods = map[string]bool{
-	abi.CallTool: true, "tools/list": true, "initialize": true, "ping": true, "server/discover": true,
-	abi.ReadResource: true, "resources/list": true, "resources/templates/list": true, "resources/subscribe": true, "resources/unsubscribe": true,
-	abi.GetPrompt: true, "prompts/list": true, abi.Complete: true, "logging/setLevel": true, methodListen: true,
-	"notifications/initialized": true, "notifications/cancelled": true, "notifications/progress": true, "notifications/roots/list_changed": true,
-}
-
 // unobserved is the Observer where there is none.
 type unobserved struct{}
 
@@ -85,7 +77,7 @@ func (s *Server) observedStdio(method string, req mcp.Request, begin time.Time) 
 }
 
 func (s *Server) ended(era, method string, begin time.Time) {
-	if !methods[method] {
+	if methods[method] == 0 {
 		method = MethodOther
 	}
 	s.options.Observer.RequestAnswered(era, method, time.Since(begin))

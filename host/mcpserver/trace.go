@@ -21,7 +21,7 @@ func (s *Server) begin(ctx context.Context, method string, req mcp.Request) (con
 	if s.options.Tracer == nil || piped[method] || isNotification(method) {
 		return ctx, nil
 	}
-	if !methods[method] {
+	if methods[method] == 0 {
 		method = MethodOther
 	}
 	var from pipeline.Caller

@@ -4,6 +4,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/host/approval"
@@ -150,11 +151,16 @@ type NotFoundError struct {
 	Kind, Name string
 	// Hint says what to use instead of a name that a plugin has retired, or what else to do; it may be empty.
 	Hint string
+	// Near are names on offer to the caller that Name may stand for, the nearest first.
+	Near []string
 }
 
 func (e *NotFoundError) Error() string {
 	if e.Hint != "" {
 		return fmt.Sprintf("unknown %s %q: %s", e.Kind, e.Name, e.Hint)
+	}
+	if len(e.Near) > 0 {
+		return fmt.Sprintf("unknown %s %q: did you mean %s?", e.Kind, e.Name, strings.Join(e.Near, " or "))
 	}
 	return fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
 }

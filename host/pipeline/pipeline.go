@@ -24,6 +24,8 @@ import (
 type Options struct {
 	// Missing explains a name that is not in the catalog: a *NotAllowedError for one that waits for consent, or nil. It may be nil.
 	Missing func(kind, name string) error
+	// Usable reports whether callers of the tenant can use what the source offers; other tools are not suggested to them. It may be nil.
+	Usable func(tenant string, source *catalog.Source) bool
 	// Locale is used for callers without one. Empty means "en".
 	Locale string
 	Governance
@@ -333,8 +335,29 @@ func (p *Pipeline) missing(call *Call, kind, name string) error {
 			return err
 		}
 	}
-	instead, _ := p.catalog.View().Instead(kind, name)
-	return &NotFoundError{Kind: kind, Name: name, Hint: instead.In(p.locale(call))}
+	if instead, ok := p.catalog.View().Instead(kind, name); ok {
+		return &NotFoundError{Kind: kind, Name: name, Hint: instead.In(p.locale(call))}
+	}
+	return &NotFoundError{Kind: kind, Name: name, Near: p.near(call.Caller, kind, name)}
+}
+
+// near returns the names on offer to the caller that are near one that is not.
+func (p *Pipeline) near(caller Caller, kind, name string) []string {
+	var known []string
+	view := p.catalog.View()
+	switch kind {
+	case "tool":
+		for _, tool := range view.Tools {
+			if (p.options.Usable == nil || p.options.Usable(caller.Tenant, tool.Source)) && p.Visible(caller, tool) {
+				known = append(known, tool.Name)
+			}
+		}
+	case "prompt":
+		for _, prompt := range view.Prompts {
+			known = append(known, prompt.Name)
+		}
+	}
+	return nearest(name, known)
 }
 
 var _ catalog.Backend = (*sandbox.Plugin)(nil)

@@ -157,12 +157,12 @@ func TestRequestAtFault(t *testing.T) {
 		outcome pipeline.Outcome
 		want    string
 	}{
-		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound, `unknown tool "free"`},
+		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound, `unknown tool "free": did you mean p_free?`},
 		{"waiting tool", abi.Request{Method: abi.CallTool, Name: "waiting"}, pipeline.NotAllowed, "waiting is not allowed: it waits"},
 		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "x://"}, pipeline.NotFound, `unknown resource "x://"`},
 		{"retired resource", abi.Request{Method: abi.ReadResource, URI: "test://me/x"}, pipeline.NotFound, `unknown resource "test://me/x": Read test://fixed instead.`},
 		{"retired prompt", abi.Request{Method: abi.GetPrompt, Name: "p_older"}, pipeline.NotFound, `unknown prompt "p_older": Use ask instead.`},
-		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "ask"}, pipeline.NotFound, `unknown prompt "ask"`},
+		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "ask"}, pipeline.NotFound, `unknown prompt "ask": did you mean p_ask?`},
 		{"prompt without its argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask"}, pipeline.InvalidArguments, "needs the argument topic"},
 		{"prompt with another argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x","top":"y"}`)},
 			pipeline.InvalidArguments, "no argument top"},

@@ -25,19 +25,25 @@ func Unknown(kind, name string, known []string) string {
 // Nearest returns the one of known that name is probably a misspelling of, or "" if none is near: at most one edit in three
 // letters away, capitals and the separators "-" and "_" aside.
 func Nearest(name string, known []string) string {
-	if len(name) > 64 {
-		return ""
-	}
-	best, bestDistance := "", 1+max(1, len(name)/3)
+	best, most := "", 0.0
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if len(k) > 64 {
-			continue
-		}
-		if d := distance(fold(name), fold(k)); d < bestDistance {
-			best, bestDistance = k, d
+		if s := Similarity(name, k); s > most {
+			best, most = k, s
 		}
 	}
 	return best
+}
+
+// Similarity is 1 for a name that is the same as known, as Nearest sees it, less for a misspelling of it, and 0 for another name.
+func Similarity(name, known string) float64 {
+	if len(name) > 64 || len(known) > 64 {
+		return 0
+	}
+	edits := distance(fold(name), fold(known))
+	if edits > max(1, len(name)/3) {
+		return 0
+	}
+	return 1 - float64(edits)/float64(1+len(name))
 }
 
 var separators = strings.NewReplacer("-", "", "_", "")
