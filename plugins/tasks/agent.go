@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+
+	"github.com/hako-run/hako/pdk/pdksql"
 )
 
 type agent struct {
@@ -13,12 +15,11 @@ type agent struct {
 	CreatedAt string `json:"created_at"`
 }
 
-const selectAgent = `SELECT id AS agent_id, name, role, expertise, created_at,
-	(SELECT count(*) FROM tasks WHERE assignee_id = agents.id AND status NOT IN ('done', 'cancelled')) AS open_tasks
-	FROM agents `
+const agentColumns = `id AS agent_id, name, role, expertise, created_at,
+	(SELECT count(*) FROM tasks WHERE assignee_id = agents.id AND status NOT IN ('done', 'cancelled')) AS open_tasks`
 
 func agentByID(ctx context.Context, id string) (*agent, error) {
-	return one[agent](ctx, agents, selectAgent+"WHERE id = ?", id)
+	return one[agent](ctx, agents, "SELECT "+agentColumns+" FROM agents WHERE id = ?", id)
 }
 
 type agentArgs struct {
@@ -30,13 +31,15 @@ func getAgentProfile(ctx context.Context, in agentArgs) (*agent, error) {
 }
 
 type agentPage struct {
-	Agents     []agent `json:"agents"`
-	NextCursor string  `json:"next_cursor,omitempty"`
+	extent
+	Agents []agent `json:"agents"`
 }
 
 func listAgents(ctx context.Context, in paging) (out agentPage, err error) {
-	out.Agents, out.NextCursor, err = page(ctx, agents, in, 50, func(a *agent) string { return a.ID },
-		selectAgent+"WHERE "+agents.after()+" ORDER BY seq LIMIT ?2")
+	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) (err error) {
+		out.Agents, out.extent, err = list[agent](ctx, in, agentColumns, "agents", "seq")
+		return err
+	})
 	return out, err
 }
 

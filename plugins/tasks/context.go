@@ -1,33 +1,30 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// notes are where the work on a task stands.
+// notes are where the work on a task stands. Nil means that nothing was said, an empty text that it was cleared.
 type notes struct {
-	Progress  string `json:"progress,omitempty"`
-	Findings  string `json:"findings,omitempty"`
-	Blockers  string `json:"blockers,omitempty"`
-	NextSteps string `json:"next_steps,omitempty"`
+	Progress  *string `json:"progress,omitempty"`
+	Findings  *string `json:"findings,omitempty"`
+	Blockers  *string `json:"blockers,omitempty"`
+	NextSteps *string `json:"next_steps,omitempty"`
 }
+
+func (n *notes) texts() []*string { return []*string{n.Progress, n.Findings, n.Blockers, n.NextSteps} }
 
 // record is what was saved at one time.
 type record struct {
 	ID string `json:"context_id"`
 	notes
-	SavedAt string `json:"saved_at"`
 }
 
 type saveArgs struct {
-	TaskID    string  `json:"task_id"`
-	Progress  *string `json:"progress"`
-	Findings  *string `json:"findings"`
-	Blockers  *string `json:"blockers"`
-	NextSteps *string `json:"next_steps"`
+	TaskID string `json:"task_id"`
+	notes
 }
 
 type savedContext struct {
@@ -64,46 +61,39 @@ func saveContext(ctx context.Context, in saveArgs) (*savedContext, error) {
 // current is a task's notes as they stand.
 type current struct {
 	notes
-	Records int    `json:"records"`
-	SavedAt string `json:"saved_at,omitempty"`
+	SavedAt string `json:"saved_at"`
 }
 
 // currentContext puts a task's notes together: of each the latest that was saved.
 func currentContext(ctx context.Context, taskID string) (*current, error) {
 	latest := func(column string) string {
-		return "ifnull((SELECT " + column + " FROM contexts WHERE task_id = tasks.id AND " + column +
-			" IS NOT NULL ORDER BY seq DESC LIMIT 1), '') AS " + column + ", "
+		return "(SELECT " + column + " FROM contexts WHERE task_id = tasks.id AND " + column + " IS NOT NULL ORDER BY seq DESC LIMIT 1)"
 	}
-	return one[current](ctx, tasks, "SELECT "+latest("progress")+latest("findings")+latest("blockers")+latest("next_steps")+
-		latest("saved_at")+"(SELECT count(*) FROM contexts WHERE task_id = tasks.id) AS records FROM tasks WHERE id = ?", taskID)
+	return one[current](ctx, tasks, "SELECT "+latest("progress")+" AS progress, "+latest("findings")+" AS findings, "+
+		latest("blockers")+" AS blockers, "+latest("next_steps")+" AS next_steps, ifnull("+latest("saved_at")+", '') AS saved_at "+
+		"FROM tasks WHERE id = ?", taskID)
 }
-
-// recordColumns leave out what a record says nothing about.
-const recordColumns = `id AS context_id, ifnull(progress, '') AS progress, ifnull(findings, '') AS findings,
-	ifnull(blockers, '') AS blockers, ifnull(next_steps, '') AS next_steps, saved_at`
 
 type contextArgs struct {
 	paging
 	TaskID         string `json:"task_id"`
 	IncludeHistory bool   `json:"include_history"`
+	MaxCharacters  int    `json:"max_characters"`
 }
 
+// taskContext is where the work on a task stands, and with history how it got there: TotalCount counts the entries of the history.
 type taskContext struct {
-	TaskID     string    `json:"task_id"`
-	Context    notes     `json:"context"`
-	Records    int       `json:"records"`
-	SavedAt    string    `json:"saved_at,omitempty"`
-	History    []record  `json:"history,omitempty"`
-	NextCursor string    `json:"next_cursor,omitempty"`
-	Handoffs   []handoff `json:"handoffs,omitempty"`
+	TaskID string `json:"task_id"`
+	extent
+	SavedAt        string   `json:"saved_at,omitempty"`
+	Context        notes    `json:"context"`
+	PendingHandoff *handoff `json:"pending_handoff,omitempty"`
+	History        []entry  `json:"history,omitempty"`
 }
 
 func contextByTask(ctx context.Context, taskID string) (*taskContext, error) {
 	return getTaskContext(ctx, contextArgs{TaskID: taskID})
 }
-
-// standardHistory is how many records of the history are returned where the caller does not say.
-const standardHistory = 10
 
 func getTaskContext(ctx context.Context, in contextArgs) (out *taskContext, err error) {
 	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) error {
@@ -113,21 +103,30 @@ func getTaskContext(ctx context.Context, in contextArgs) (out *taskContext, err 
 	return out, err
 }
 
+// readContext reads in the transaction of ctx. The budget goes to the notes, then to the pending hand-off, then to the history.
 func readContext(ctx context.Context, in contextArgs) (*taskContext, error) {
 	stand, err := currentContext(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	out := &taskContext{TaskID: in.TaskID, Context: stand.notes, Records: stand.Records, SavedAt: stand.SavedAt}
+	b := newBudget(ctx, in.MaxCharacters)
+	b.clip(stand.texts()...)
+	out := &taskContext{TaskID: in.TaskID, Context: stand.notes, SavedAt: stand.SavedAt}
 	if !in.IncludeHistory {
-		return out, nil
+		total, err := pdksql.Select[int](ctx, "SELECT count(*) FROM ("+timeline+")", in.TaskID)
+		if err == nil {
+			out.extent = extent{TotalCount: total[0], Notes: []string{}}
+		}
+		return out, err
 	}
-	out.History, out.NextCursor, err = page(ctx, contexts, in.paging, standardHistory, func(r *record) string { return r.ID },
-		"SELECT "+recordColumns+" FROM contexts WHERE task_id = ?3 AND "+contexts.before()+" ORDER BY seq DESC LIMIT ?2", in.TaskID)
+	waiting, err := pdksql.Select[handoff](ctx, selectHandoff+"WHERE task_id = ? AND state = 'pending'", in.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	out.Handoffs, err = pdksql.Select[handoff](ctx, selectHandoff+"WHERE task_id = ? ORDER BY handoffs.seq DESC LIMIT ?",
-		in.TaskID, cmp.Or(in.Limit, standardHistory))
+	if len(waiting) > 0 {
+		out.PendingHandoff = &waiting[0]
+		b.charge(true, out.PendingHandoff.texts()...)
+	}
+	out.History, out.extent, err = readHistory(ctx, in, b)
 	return out, err
 }

@@ -121,18 +121,14 @@ func (w worker) moves(t *testing.T) int64 {
 func checkRecords(t *testing.T, call caller, agents int) {
 	t.Helper()
 	seen := map[string]int{}
-	for cursor := ""; ; {
-		in := args{"task_id": "task_ui", "include_history": true, "limit": 20}
-		if cursor != "" {
-			in["cursor"] = cursor
+	for next := new(int); next != nil; {
+		page := ask[taskContext](t, call, "get_task_context", args{"task_id": "task_ui", "include_history": true, "limit": 20, "offset": *next})
+		for _, e := range page.History {
+			if e.Context != nil {
+				seen[*e.Context.Progress]++
+			}
 		}
-		page := ask[taskContext](t, call, "get_task_context", in)
-		for _, r := range page.History {
-			seen[r.Progress]++
-		}
-		if cursor = page.NextCursor; cursor == "" {
-			break
-		}
+		next = page.NextOffset
 	}
 	for i := range agents {
 		for round := range rounds {

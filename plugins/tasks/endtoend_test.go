@@ -162,7 +162,7 @@ func TestWorkflows(t *testing.T) {
 			if got.Task.AssigneeID != "agt_bob" {
 				t.Errorf("the task is %+v", got.Task)
 			}
-			if known := ask[taskContext](t, bob.call, "get_task_context", args{"task_id": "task_ui"}).Context; known.Progress != "認証機能実装完了" {
+			if known := ask[taskContext](t, bob.call, "get_task_context", args{"task_id": "task_ui"}).Context; known.Progress == nil || *known.Progress != "認証機能実装完了" {
 				t.Errorf("agt_bob knows %+v", known)
 			}
 			if finished := ask[statusChange](t, bob.call, "update_task_status", args{"task_id": "task_ui", "status": done}); finished.Task.Status != done {
@@ -213,7 +213,7 @@ func TestOffer(t *testing.T) {
 	must(t, err)
 	prompts, err := c.ListPrompts(t.Context(), nil)
 	must(t, err)
-	if len(tools.Tools) != 13+3 || len(templates.ResourceTemplates) != 5 || len(prompts.Prompts) != 3 {
+	if len(tools.Tools) != 19+3 || len(templates.ResourceTemplates) != 5 || len(prompts.Prompts) != 3 {
 		t.Errorf("%d tools, %d templates, %d prompts", len(tools.Tools), len(templates.ResourceTemplates), len(prompts.Prompts))
 	}
 	for name, instead := range map[string]string{

@@ -19,8 +19,11 @@ var (
 	contexts = kind{"ctx", "contexts", "record", "記録", `get_task_context(task_id="…", include_history=true)`}
 )
 
-// unknown is the refusal of an id that no record has.
-func (k kind) unknown(id string) error {
+// unknown is the refusal of an id that no record has, or has any more.
+func (k kind) unknown(ctx context.Context, id string) error {
+	if err := gone(ctx, id); err != nil {
+		return err
+	}
 	for _, other := range []kind{agents, projects, tasks, handoffs, contexts} {
 		if other != k && strings.HasPrefix(id, other.prefix+"_") {
 			return refuse("%[1]q begins like the ids of %[4]ss, and those of %[6]ss begin with %[2]s_: %[3]s shows which there are",
@@ -37,16 +40,11 @@ func (k kind) check(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
 	}
-	found, err := k.has(ctx, id)
-	if err == nil && !found {
-		err = k.unknown(id)
+	rows, err := pdksql.Query(ctx, "SELECT 1 FROM "+k.table+" WHERE id = ?", id)
+	if err == nil && len(rows.Values) == 0 {
+		err = k.unknown(ctx, id)
 	}
 	return err
-}
-
-func (k kind) has(ctx context.Context, id string) (bool, error) {
-	rows, err := pdksql.Query(ctx, "SELECT 1 FROM "+k.table+" WHERE id = ?", id)
-	return err == nil && len(rows.Values) > 0, err
 }
 
 // one returns the record that query finds for the id, its first argument.
@@ -56,7 +54,7 @@ func one[T any](ctx context.Context, k kind, query, id string) (*T, error) {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, k.unknown(id)
+		return nil, k.unknown(ctx, id)
 	}
 	return &rows[0], nil
 }

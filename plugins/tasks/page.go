@@ -7,40 +7,54 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// paging says which part of a list is asked for: limit entries after the record whose id is the cursor.
+// standardPage is how many entries a list has where the caller does not say.
+const standardPage = 50
+
+// paging says which part of a list is asked for.
 type paging struct {
-	Limit  int    `json:"limit"`
-	Cursor string `json:"cursor"`
+	Limit  int `json:"limit"`
+	Offset int `json:"offset"`
 }
 
-// after is the condition that a record comes after the cursor, ?1; without one all do.
-func (k kind) after() string {
-	return k.table + ".seq > CASE ?1 WHEN '' THEN 0 ELSE (SELECT seq FROM " + k.table + " WHERE id = ?1) END"
+// extent comes before the entries of a list: how many there are in all, where the rest begins, and what to know about them.
+type extent struct {
+	TotalCount int      `json:"total_count"`
+	NextOffset *int     `json:"next_offset"`
+	Notes      []string `json:"notes"`
 }
 
-// before is after for lists that start with the newest.
-func (k kind) before() string {
-	return k.table + ".seq < CASE ?1 WHEN '' THEN 9223372036854775807 ELSE (SELECT seq FROM " + k.table + " WHERE id = ?1) END"
+// end sets where the rest of a list begins after the first n entries of the part that p asks for.
+func (e *extent) end(p paging, n int) {
+	e.NextOffset = nil
+	if next := p.Offset + n; n > 0 && next < e.TotalCount {
+		e.NextOffset = &next
+	}
 }
 
-// page reads a part of a list of k's records. The query sees the cursor as ?1 and the limit as ?2, its own arguments from ?3 on. The
-// second result is the cursor of the next part, empty if there is none; id gives a record's.
-func page[T any](ctx context.Context, k kind, p paging, standard int, id func(*T) string, query string, args ...any) ([]T, string, error) {
-	limit := cmp.Or(p.Limit, standard)
-	rows, err := pdksql.Select[T](ctx, query, append([]any{p.Cursor, limit + 1}, args...)...)
+// list reads a part of a list in the transaction of ctx. from is the rest of the statement after FROM up to its conditions; args are the
+// values of its parameters.
+func list[T any](ctx context.Context, p paging, columns, from, order string, args ...any) ([]T, extent, error) {
+	e := extent{Notes: []string{}}
+	total, err := pdksql.Select[int](ctx, "SELECT count(*) FROM "+from, args...)
 	if err != nil {
-		return nil, "", err
+		return nil, e, err
 	}
-	if len(rows) > limit {
-		return rows[:limit], id(&rows[limit-1]), nil
+	e.TotalCount = total[0]
+	items, err := pdksql.Select[T](ctx, "SELECT "+columns+" FROM "+from+" ORDER BY "+order+" LIMIT ? OFFSET ?",
+		append(args, cmp.Or(p.Limit, standardPage), p.Offset)...)
+	e.end(p, len(items))
+	e.checkOffset(ctx, p)
+	return items, e, err
+}
+
+// checkOffset adds a note where the part begins behind the last entry.
+func (e *extent) checkOffset(ctx context.Context, p paging) {
+	if p.Offset > 0 && p.Offset >= e.TotalCount {
+		e.note(ctx, "offset %d is past the end: there are %d entries", "offset %d は末尾を超えています（全 %d 件）", p.Offset, e.TotalCount)
 	}
-	if len(rows) > 0 || p.Cursor == "" {
-		return append([]T{}, rows...), "", nil
-	}
-	found, err := k.has(ctx, p.Cursor)
-	if err == nil && !found {
-		err = refuse("%q is no cursor: pass next_cursor of the page before, or none to start at the first",
-			"%q は有効なカーソルではありません。前のページの next_cursor を渡すか、省略して最初から取得してください", p.Cursor)
-	}
-	return []T{}, "", err
+}
+
+// note adds a note in the caller's language; both formats get the same arguments.
+func (e *extent) note(ctx context.Context, en, ja string, args ...any) {
+	e.Notes = append(e.Notes, languageOf(ctx).sprintf(en, ja, args...))
 }

@@ -20,12 +20,14 @@ type projectDetail struct {
 	TaskCounts map[string]int `json:"task_counts"`
 }
 
-const selectProject = `SELECT id AS project_id, name, description, created_at,
-	(SELECT count(*) FROM tasks WHERE project_id = projects.id AND status NOT IN ('done', 'cancelled')) AS open_tasks
-	FROM projects `
+// projectColumns are those of a list; descriptions are in details alone.
+const projectColumns = `id AS project_id, name, created_at,
+	(SELECT count(*) FROM tasks WHERE project_id = projects.id AND status NOT IN ('done', 'cancelled')) AS open_tasks`
+
+const selectProject = "SELECT description, " + projectColumns + " FROM projects WHERE id = ?"
 
 func projectByID(ctx context.Context, id string) (*projectDetail, error) {
-	p, err := one[project](ctx, projects, selectProject+"WHERE id = ?", id)
+	p, err := one[project](ctx, projects, selectProject, id)
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +52,15 @@ func getProject(ctx context.Context, in projectArgs) (*projectDetail, error) {
 }
 
 type projectPage struct {
-	Projects   []project `json:"projects"`
-	NextCursor string    `json:"next_cursor,omitempty"`
+	extent
+	Projects []project `json:"projects"`
 }
 
 func listProjects(ctx context.Context, in paging) (out projectPage, err error) {
-	out.Projects, out.NextCursor, err = page(ctx, projects, in, 50, func(p *project) string { return p.ID },
-		selectProject+"WHERE "+projects.after()+" ORDER BY seq LIMIT ?2")
+	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) (err error) {
+		out.Projects, out.extent, err = list[project](ctx, in, projectColumns, "projects", "seq")
+		return err
+	})
 	return out, err
 }
 
@@ -73,5 +77,5 @@ func createProject(ctx context.Context, in newProject) (*project, error) {
 		return nil, err
 	}
 	changed(ctx, "project://"+id)
-	return one[project](ctx, projects, selectProject+"WHERE id = ?", id)
+	return one[project](ctx, projects, selectProject, id)
 }

@@ -3,13 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// taskStart is the prompt that an agent starts or continues a task with.
+// taskStart is the prompt that an agent starts or continues a task with. It says where the agent should not, and what comes first.
 func taskStart(ctx context.Context, d *document, arguments map[string]string) error {
-	t, err := taskByID(ctx, arguments["task_id"])
+	t, err := taskDetailByID(ctx, arguments["task_id"])
 	if err != nil {
 		return err
 	}
@@ -35,23 +36,62 @@ func taskStart(ctx context.Context, d *document, arguments map[string]string) er
 	d.quote("What is to be done", "作業内容", cmp.Or(t.Description, t.Title))
 	d.record(stand)
 	d.heading("Instructions", "手順")
-	if latest := stand.Handoffs; len(latest) > 0 && latest[0].open(a.ID) {
-		d.say("- Take the pending hand-off over: accept_handoff(handoff_id=%q, agent_id=%q)",
-			"- 受領待ちのハンドオフを受領する: accept_handoff(handoff_id=%q, agent_id=%q)", latest[0].ID, a.ID)
+	if d.mayWork(t, stand.PendingHandoff, a.ID) {
+		d.steps(t, a.ID)
 	}
-	d.steps(t, a.ID)
 	return nil
 }
 
+// mayWork adds what the agent has to do before it can work on the task, and reports whether it can at all.
+func (d *document) mayWork(t *taskDetail, h *handoff, agentID string) bool {
+	switch {
+	case closed(t.Status):
+		d.say("- Do not start: the task is %s. If work is left, open it again first: update_task_status(task_id=%q, status=%q, agent_id=%q)",
+			"- 開始しないでください。このタスクは %s です。作業が残っている場合は、先に再開してください: update_task_status(task_id=%q, status=%q, agent_id=%q)",
+			t.Status, t.ID, next[t.Status][0], agentID)
+		return false
+	case h != nil && h.open(agentID):
+		d.say("- First take the pending hand-off over: accept_handoff(handoff_id=%q, agent_id=%q)",
+			"- まず受領待ちのハンドオフを受領する: accept_handoff(handoff_id=%q, agent_id=%q)", h.ID, agentID)
+	case h != nil && h.FromAgentID == agentID:
+		d.say("- Do not go on: you have handed the task over, and it waits for %s. To go on yourself, take that back first: withdraw_handoff(handoff_id=%q, agent_id=%q)",
+			"- 作業を続けないでください。このタスクは自分で引き継ぎを作成済みで、受領待ちです（宛先: %s）。自分で続ける場合は、先に取り消してください: withdraw_handoff(handoff_id=%q, agent_id=%q)",
+			d.orAnybody(h.ToAgentID), h.ID, agentID)
+		return false
+	case t.AssigneeID == "":
+		d.say("- Claim it first, since it is assigned to nobody: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
+			"- 担当者がいないので、まず担当する: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)", t.ID, agentID, t.Version)
+	case t.AssigneeID != agentID:
+		d.say("- Do not start: the task is assigned to %[1]s. Ask that agent to hand it over to %[2]s with create_handoff, or see next_task(agent_id=%[2]q) for another",
+			"- 開始しないでください。このタスクの担当は %[1]s です。%[1]s に create_handoff で %[2]s に引き継ぐよう依頼するか、next_task(agent_id=%[2]q) で別のタスクを確認してください",
+			t.AssigneeID, agentID)
+		return false
+	}
+	if len(t.WaitsFor) > 0 {
+		d.say("- Wait until %s is done: next_task(agent_id=%q) says what to do meanwhile",
+			"- %s が完了するまで待つ。その間にできることは next_task(agent_id=%q) で確認できます", waitingIDs(t.WaitsFor), agentID)
+	}
+	return true
+}
+
+func waitingIDs(list []blocker) string {
+	ids := make([]string, len(list))
+	for i, b := range list {
+		ids[i] = b.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
 // steps says how to work on a task with the tools.
-func (d *document) steps(t *task, agentID string) {
+func (d *document) steps(t *taskDetail, agentID string) {
 	if t.Status != inProgress {
-		d.say("- Before you begin: update_task_status(task_id=%q, status=\"in_progress\")",
-			"- 作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\")", t.ID)
+		d.say("- Before you begin: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)",
+			"- 作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)", t.ID, agentID)
 	}
 	d.say("- While you work, record where it stands: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")",
 		"- 作業中は状況を記録する: save_context(task_id=%q, progress=\"…\", findings=\"…\", blockers=\"…\", next_steps=\"…\")", t.ID)
-	d.say("- When it is done: update_task_status(task_id=%q, status=\"done\")", "- 完了したら: update_task_status(task_id=%q, status=\"done\")", t.ID)
+	d.say("- When it is done: update_task_status(task_id=%q, status=\"done\", agent_id=%q)",
+		"- 完了したら: update_task_status(task_id=%q, status=\"done\", agent_id=%q)", t.ID, agentID)
 	d.say("- To hand it over instead: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\"); list_agents() shows to whom",
 		"- 引き継ぐ場合: create_handoff(task_id=%q, from_agent_id=%q, summary=\"…\")。引き継げる相手は list_agents() で確認できます", t.ID, agentID)
 }
@@ -61,12 +101,16 @@ const maxCandidates = 20
 
 // handoffTemplate is the prompt that an agent writes a hand-off with.
 func handoffTemplate(ctx context.Context, d *document, arguments map[string]string) error {
-	t, err := taskByID(ctx, arguments["task_id"])
+	t, err := taskDetailByID(ctx, arguments["task_id"])
 	if err != nil {
 		return err
 	}
 	from, err := agentByID(ctx, arguments["from_agent_id"])
 	if err != nil {
+		return err
+	}
+	handOver := newHandoff{TaskID: t.ID, FromAgentID: from.ID}
+	if err := handOver.check(ctx, &t.task); err != nil {
 		return err
 	}
 	d.say("# Hand over: %s", "# ハンドオフの作成: %s", t.Title)
@@ -89,7 +133,7 @@ func handoffTemplate(ctx context.Context, d *document, arguments map[string]stri
 
 // candidates adds the agents that could take over.
 func (d *document) candidates(ctx context.Context, fromAgentID string) error {
-	others, err := pdksql.Select[agent](ctx, selectAgent+"WHERE id <> ? ORDER BY seq LIMIT ?", fromAgentID, maxCandidates)
+	others, err := pdksql.Select[agent](ctx, "SELECT "+agentColumns+" FROM agents WHERE id <> ? ORDER BY seq LIMIT ?", fromAgentID, maxCandidates)
 	if err != nil || len(others) == 0 {
 		return err
 	}
@@ -102,7 +146,7 @@ func (d *document) candidates(ctx context.Context, fromAgentID string) error {
 
 // contextSummary is the prompt that asks for a summary.
 func contextSummary(ctx context.Context, d *document, arguments map[string]string) error {
-	t, err := taskByID(ctx, arguments["task_id"])
+	t, err := taskDetailByID(ctx, arguments["task_id"])
 	if err != nil {
 		return err
 	}
@@ -113,7 +157,7 @@ func contextSummary(ctx context.Context, d *document, arguments map[string]strin
 }
 
 // everything adds a task and all that is on record about it.
-func (d *document) everything(ctx context.Context, t *task) error {
+func (d *document) everything(ctx context.Context, t *taskDetail) error {
 	stand, err := onRecord(ctx, t.ID)
 	if err != nil {
 		return err

@@ -34,9 +34,13 @@ func changed(ctx context.Context, uris ...string) {
 	}
 }
 
-// taskChanged announces a task with what is counted by it: its project, and the agents that had it and have it.
+// taskChanged announces a task with what is counted by it: its project, the agents that had it and have it, and its hand-off where that ended.
 func taskChanged(ctx context.Context, states ...*task) {
-	changed(ctx, "task://"+states[0].ID, "project://"+states[0].ProjectID)
+	first, last := states[0], states[len(states)-1]
+	changed(ctx, "task://"+first.ID, "project://"+first.ProjectID)
+	if first.PendingHandoffID != last.PendingHandoffID {
+		changed(ctx, "handoff://"+first.ID)
+	}
 	seen := map[string]bool{"": true}
 	for _, t := range states {
 		if !seen[t.AssigneeID] {

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/pdk/pdksql"
@@ -15,25 +15,38 @@ type task struct {
 	Title       string `json:"title"`
 	Description string `json:"description,omitempty"`
 	Status      string `json:"status"`
+	Priority    string `json:"priority"`
 	AssigneeID  string `json:"assignee_id,omitempty"`
-	// Version counts the states that the task has had: combinations of status and assignee.
+	BlockedBy   idList `json:"blocked_by,omitempty"`
+	// OpenBlockers counts those of BlockedBy that are not finished.
+	OpenBlockers int `json:"open_blockers,omitempty"`
+	// Version counts the states that the task has had.
 	Version          int    `json:"version"`
 	PendingHandoffID string `json:"pending_handoff_id,omitempty"`
 	CreatedAt        string `json:"created_at"`
 	UpdatedAt        string `json:"updated_at"`
 }
 
-// taskDetail is a task with what its status can change to.
+// taskDetail is a task with what its status can change to, and with the unfinished tasks that it waits for.
 type taskDetail struct {
 	task
-	NextStatuses []string `json:"next_statuses"`
+	WaitsFor     []blocker `json:"waits_for,omitempty"`
+	NextStatuses []string  `json:"next_statuses"`
 }
 
-func (t *task) detail() *taskDetail { return &taskDetail{*t, next[t.Status]} }
+// detail adds what the database knows about a task in the transaction of ctx, or outside of one.
+func (t *task) detail(ctx context.Context) (*taskDetail, error) {
+	waiting, err := waitsFor(ctx, t.ID)
+	out := &taskDetail{*t, waiting, next[t.Status]}
+	out.OpenBlockers = len(waiting)
+	return out, err
+}
 
 // taskColumns are those of a list; descriptions are in details alone.
-const taskColumns = `id AS task_id, project_id, title, status, ifnull(assignee_id, '') AS assignee_id, version, created_at, updated_at,
-	ifnull((SELECT id FROM handoffs WHERE task_id = tasks.id AND state = 'pending'), '') AS pending_handoff_id`
+const taskColumns = `id AS task_id, project_id, title, status, priority, ifnull(assignee_id, '') AS assignee_id, version, created_at, updated_at,
+	ifnull((SELECT id FROM handoffs WHERE task_id = tasks.id AND state = 'pending'), '') AS pending_handoff_id,
+	ifnull((SELECT group_concat(blocker_id, ' ') FROM (SELECT blocker_id FROM blockers WHERE task_id = tasks.id ORDER BY blocker_id)), '') AS blocked_by,
+	(SELECT count(*)` + openBlockers + `) AS open_blockers`
 
 func taskByID(ctx context.Context, id string) (*task, error) {
 	return one[task](ctx, tasks, "SELECT description, "+taskColumns+" FROM tasks WHERE id = ?", id)
@@ -44,7 +57,7 @@ func taskDetailByID(ctx context.Context, id string) (*taskDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.detail(), nil
+	return t.detail(ctx)
 }
 
 type taskArgs struct {
@@ -62,31 +75,35 @@ type taskFilter struct {
 	AssigneeID string `json:"assignee_id"`
 }
 
-// where returns the conditions that are asked for and their values, numbered as page wants them. One statement with optional
-// conditions would use no index.
-func (f *taskFilter) where() (conditions string, values []any) {
+// from returns the tasks that are asked for, as list wants them. One statement with optional conditions would use no index.
+func (f *taskFilter) from() (from string, values []any) {
+	var conditions []string
 	for _, c := range []struct{ column, value string }{{"project_id", f.ProjectID}, {"status", f.Status}, {"assignee_id", f.AssigneeID}} {
 		if c.value != "" {
 			values = append(values, c.value)
-			conditions += fmt.Sprintf(" AND %s = ?%d", c.column, len(values)+2)
+			conditions = append(conditions, c.column+" = ?")
 		}
 	}
-	return conditions, values
+	if len(conditions) == 0 {
+		return "tasks", nil
+	}
+	return "tasks WHERE " + strings.Join(conditions, " AND "), values
 }
 
 type taskPage struct {
-	Tasks      []task `json:"tasks"`
-	NextCursor string `json:"next_cursor,omitempty"`
+	extent
+	Tasks []task `json:"tasks"`
 }
 
 func listTasks(ctx context.Context, in taskFilter) (out taskPage, err error) {
-	where, values := in.where()
-	out.Tasks, out.NextCursor, err = page(ctx, tasks, in.paging, 50, func(t *task) string { return t.ID },
-		"SELECT "+taskColumns+" FROM tasks WHERE "+tasks.after()+where+" ORDER BY seq LIMIT ?2", values...)
-	if err != nil || len(out.Tasks) > 0 {
-		return out, err
-	}
-	return out, assignable(ctx, in.ProjectID, in.AssigneeID)
+	from, values := in.from()
+	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) (err error) {
+		if out.Tasks, out.extent, err = list[task](ctx, in.paging, taskColumns, from, "seq", values...); err != nil || out.TotalCount > 0 {
+			return err
+		}
+		return assignable(ctx, in.ProjectID, in.AssigneeID)
+	})
+	return out, err
 }
 
 type newTask struct {
@@ -95,27 +112,43 @@ type newTask struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
 	Status      string `json:"status"`
+	Priority    string `json:"priority"`
 	AssigneeID  string `json:"assignee_id"`
+	BlockedBy   idList `json:"blocked_by"`
 }
 
-func createTask(ctx context.Context, in newTask) (*taskDetail, error) {
+func createTask(ctx context.Context, in newTask) (out *taskDetail, err error) {
+	err = pdksql.Transaction(ctx, func(ctx context.Context) error {
+		id, err := in.add(ctx)
+		if err != nil {
+			return err
+		}
+		out, err = taskDetailByID(ctx, id)
+		return err
+	})
+	if err == nil {
+		taskChanged(ctx, &out.task)
+	}
+	return out, err
+}
+
+func (in *newTask) add(ctx context.Context) (id string, err error) {
 	if err := assignable(ctx, in.ProjectID, in.AssigneeID); err != nil {
-		return nil, err
+		return "", err
+	}
+	if err := gone(ctx, in.ID); err != nil {
+		return "", err
 	}
 	at := now()
-	id, err := tasks.add(ctx, in.ID, `INSERT INTO tasks
-		(id, project_id, title, description, status, assignee_id, version, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, nullif(?, ''), 1, ?, ?)`,
-		in.ProjectID, in.Title, in.Description, cmp.Or(in.Status, todo), in.AssigneeID, at, at)
+	id, err = tasks.add(ctx, in.ID, `INSERT INTO tasks
+		(id, project_id, title, description, status, priority, assignee_id, version, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, nullif(?, ''), 1, ?, ?)`,
+		in.ProjectID, in.Title, in.Description, cmp.Or(in.Status, todo), cmp.Or(in.Priority, medium), in.AssigneeID, at, at)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	created, err := taskByID(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	taskChanged(ctx, created)
-	return created.detail(), nil
+	created := task{ID: id, BlockedBy: in.BlockedBy}
+	return id, created.setBlockers(ctx)
 }
 
 // assignable refuses a project or an agent that is not known.
@@ -126,45 +159,10 @@ func assignable(ctx context.Context, projectID, agentID string) error {
 	return agents.check(ctx, agentID)
 }
 
-// changeTask changes a task in the transaction of ctx: change sees it as it is and may set status and assignee. A version that is not
-// zero must be the task's.
-func changeTask(ctx context.Context, id string, version int, change func(context.Context, *task) error) (before, after *task, err error) {
-	if before, err = taskByID(ctx, id); err != nil {
-		return nil, nil, err
-	}
-	if version != 0 && version != before.Version {
-		return nil, nil, refuse(
-			"task %[1]s has changed: it is at version %[2]d now, not %[3]d. Look at it with get_task(task_id=%[1]q) and decide again",
-			"タスク %[1]s は変更されています（現在のバージョンは %[2]d、指定は %[3]d）。get_task(task_id=%[1]q) で確認し、判断し直してください",
-			id, before.Version, version)
-	}
-	copied := *before
-	after = &copied
-	if err := change(ctx, after); err != nil || *after == *before {
-		return before, after, err
-	}
-	after.Version, after.UpdatedAt = before.Version+1, now()
-	_, err = pdksql.Exec(ctx, "UPDATE tasks SET status = ?, assignee_id = nullif(?, ''), version = ?, updated_at = ? WHERE id = ?",
-		after.Status, after.AssigneeID, after.Version, after.UpdatedAt, id)
-	return before, after, err
-}
-
-// editTask runs changeTask in a transaction of its own, and announces what has changed.
-func editTask(ctx context.Context, id string, version int, change func(context.Context, *task) error) (before, after *task, err error) {
-	err = pdksql.Transaction(ctx, func(ctx context.Context) error {
-		before, after, err = changeTask(ctx, id, version, change)
-		return err
-	})
-	if err == nil && before.Version != after.Version {
-		taskChanged(ctx, before, after)
-	}
-	return before, after, err
-}
-
 type statusArgs struct {
-	TaskID  string `json:"task_id"`
-	Status  string `json:"status"`
-	Version int    `json:"version"`
+	TaskID string `json:"task_id"`
+	Status string `json:"status"`
+	edit
 }
 
 type statusChange struct {
@@ -174,7 +172,7 @@ type statusChange struct {
 }
 
 func updateTaskStatus(ctx context.Context, in statusArgs) (*statusChange, error) {
-	before, after, err := editTask(ctx, in.TaskID, in.Version, func(_ context.Context, t *task) error {
+	before, after, err := editTask(ctx, in.TaskID, in.edit, func(_ context.Context, t *task) error {
 		if t.Status == in.Status {
 			return nil
 		}
@@ -185,13 +183,52 @@ func updateTaskStatus(ctx context.Context, in statusArgs) (*statusChange, error)
 	if err != nil {
 		return nil, err
 	}
-	return &statusChange{before.Version != after.Version, before.Status, after.detail()}, nil
+	return &statusChange{before.Version != after.Version, before.Status, after}, nil
+}
+
+type updateArgs struct {
+	TaskID      string  `json:"task_id"`
+	Title       *string `json:"title"`
+	Description *string `json:"description"`
+	Priority    *string `json:"priority"`
+	BlockedBy   *idList `json:"blocked_by"`
+	edit
+}
+
+type taskUpdate struct {
+	Changed bool        `json:"changed"`
+	Task    *taskDetail `json:"task"`
+}
+
+func updateTask(ctx context.Context, in updateArgs) (*taskUpdate, error) {
+	if in.Title == nil && in.Description == nil && in.Priority == nil && in.BlockedBy == nil {
+		return nil, refuse("there is nothing to change: give at least one of title, description, priority and blocked_by",
+			"変更する内容がありません。title、description、priority、blocked_by のうち少なくとも 1 つを指定してください")
+	}
+	before, after, err := editTask(ctx, in.TaskID, in.edit, func(_ context.Context, t *task) error {
+		set(&t.Title, in.Title)
+		set(&t.Description, in.Description)
+		set(&t.Priority, in.Priority)
+		set(&t.BlockedBy, in.BlockedBy)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &taskUpdate{before.Version != after.Version, after}, nil
+}
+
+// set gives field the value, if there is one.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 type assignArgs struct {
 	TaskID     string `json:"task_id"`
 	AssigneeID string `json:"assignee_id"`
-	Version    int    `json:"version"`
+	edit
 }
 
 type assignment struct {
@@ -200,15 +237,16 @@ type assignment struct {
 	Task               *taskDetail `json:"task"`
 }
 
+// assignTask assigns a task to an agent, and unassigns it where none is named.
 func assignTask(ctx context.Context, in assignArgs) (*assignment, error) {
-	before, after, err := editTask(ctx, in.TaskID, in.Version, func(ctx context.Context, t *task) error {
+	before, after, err := editTask(ctx, in.TaskID, in.edit, func(ctx context.Context, t *task) error {
 		t.AssigneeID = in.AssigneeID
 		return agents.check(ctx, in.AssigneeID)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &assignment{before.Version != after.Version, before.AssigneeID, after.detail()}, nil
+	return &assignment{before.Version != after.Version, before.AssigneeID, after}, nil
 }
 
 // now is the time as records have it: RFC 3339 in UTC.

@@ -179,7 +179,7 @@ func (l *load) titles(ctx context.Context, project string) (map[string]int, erro
 		}
 		var list struct {
 			Tasks []struct{ Title string } `json:"tasks"`
-			Next  string                   `json:"next_cursor"`
+			Next  int                      `json:"next_offset"`
 		}
 		if err := json.Unmarshal([]byte(got.text), &list); err != nil {
 			return nil, fmt.Errorf("list_tasks: %w: %s", err, got.text[:min(len(got.text), 300)])
@@ -187,9 +187,9 @@ func (l *load) titles(ctx context.Context, project string) (map[string]int, erro
 		for _, task := range list.Tasks {
 			found[task.Title]++
 		}
-		if list.Next == "" {
+		if list.Next == 0 {
 			return found, nil
 		}
-		arguments["cursor"] = list.Next
+		arguments["offset"] = list.Next
 	}
 }
