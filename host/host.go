@@ -238,7 +238,13 @@ func (h *Host) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
 
 // Visible reports whether the caller may ever call the tool, or ask to, and its tenant can use it. Doors list no others.
 func (h *Host) Visible(caller pipeline.Caller, tool *catalog.Tool) bool {
-	return h.Usable(caller.Tenant, tool.Source) && h.pipeline.Visible(caller, tool)
+	return h.Offered(caller.Tenant, tool) && h.pipeline.Visible(caller, tool)
+}
+
+// Offered reports whether callers of the tenant can use the tool: they have what its source needs, and its configuration for them is one
+// with which the tool is on offer.
+func (h *Host) Offered(tenant string, tool *catalog.Tool) bool {
+	return h.Usable(tenant, tool.Source) && tool.Spec.OfferedUnder(tool.Source.ConfigFor(tenant))
 }
 
 // Usable reports whether callers of the tenant have what the source needs: if it asks for credentials, their own or a shared one. Any one

@@ -84,7 +84,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 		State:  cmp.Or(settings.State, p.manifest.Permissions.State),
 		Clock:  h.clock(p),
 	}
-	client, err := h.client(s, p, grants)
+	client, err := h.client(s, p, grants, spec.Limits.Requests)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +126,13 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	return s, nil
 }
 
-// client makes what sends the plugin's HTTP requests; nil if it asks for none.
-func (h *Host) client(s *service, p *pluginFile, grants grant.Grants) (*httpbroker.Broker, error) {
+// client makes what sends the plugin's HTTP requests, at most perCall of them in one call; nil if it asks for none.
+func (h *Host) client(s *service, p *pluginFile, grants grant.Grants, perCall int) (*httpbroker.Broker, error) {
 	if len(p.manifest.Permissions.HTTP) == 0 {
 		return nil, nil
 	}
 	options := &httpbroker.Options{Logger: h.logger, Proxy: h.options().Proxy, Rules: h.options().Settings[s.name].HTTP}
+	options.Limits.PerCall = perCall
 	if err := checkRules(s.name, options.Rules, p.manifest.Permissions.HTTP); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,26 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// TestToolsOfATenant holds that a tool is listed where the tenant's configuration has a value that the tool's "when" names.
+func TestToolsOfATenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *host.Options) {
+		o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: plugin(t, "greeter", "    description: Greets.\n", "    description: Greets.\n    when: {word: [Ahoy]}\n")}}
+		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
+		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}}}
+	})
+	w.load()
+	tool, ok := w.Catalog().View().Tool("greet")
+	if !ok {
+		t.Fatal("there is no such tool")
+	}
+	for tenant, want := range map[string]bool{"": false, "acme": true, "other": false} {
+		if got := w.Visible(pipeline.Caller{Door: pipeline.DoorTerminal, Tenant: tenant}, tool); got != want {
+			t.Errorf("tenant %q sees the tool: %v, want %v", tenant, got, want)
+		}
+	}
+}
+
 func TestTenantConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	tied := plugin(t, "greeter", "#permissions", `  server: {type: url}

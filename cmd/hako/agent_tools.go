@@ -58,7 +58,7 @@ func agentTools(v *view, p *policy.Policy) (list []*catalog.Tool) {
 			Tool: tool.Name, Plugin: tool.Source.Name, Annotations: tool.Hints(), Door: pipeline.DoorAgent,
 			Tenant: v.config.Agent.Tenant, User: v.config.Agent.User,
 		})
-		if visible && v.host.Usable(v.config.Agent.Tenant, tool.Source) {
+		if visible && v.host.Offered(v.config.Agent.Tenant, tool) {
 			list = append(list, tool)
 		}
 	}

@@ -175,7 +175,7 @@ type windowed interface {
 func toolsOf(h *host.Host) func(pipeline.Caller) []*catalog.Tool {
 	return func(caller pipeline.Caller) (list []*catalog.Tool) {
 		for _, tool := range h.Catalog().View().Tools {
-			if h.Visible(caller, tool) && h.Usable(caller.Tenant, tool.Source) {
+			if h.Visible(caller, tool) {
 				list = append(list, tool)
 			}
 		}

@@ -80,7 +80,7 @@ func toolsFor(v *view, tenant string) []tool {
 	locale := v.config.Locale
 	list := []tool{}
 	for _, t := range v.host.Catalog().View().Tools {
-		if !v.host.Usable(tenant, t.Source) {
+		if !v.host.Offered(tenant, t) {
 			continue
 		}
 		list = append(list, tool{

@@ -11,4 +11,13 @@ type Credential struct {
 	Account string
 	// Public are facts about the credential that the guest may know, such as the company that it is for.
 	Public map[string]string
+	// Renewal is a fact that the guest learns when a server refuses the credential, for the operator to be told: RenewCommand with the
+	// command that renews it, or RenewSetting with the setting that says where it comes from.
+	Renewal map[string]string
 }
+
+// Names of what Credential.Renewal has.
+const (
+	RenewCommand = "renew_command"
+	RenewSetting = "renew_setting"
+)

@@ -107,6 +107,7 @@ func (r *record) usable(now time.Time) bool { return r.Expires.IsZero() || now.B
 func (c *connection) header(r *record) *broker.Credential {
 	h := header(c.spec, r.AccessToken, r.Connection)
 	h.Public = r.Public
+	h.Renewal = map[string]string{broker.RenewCommand: "hako connect " + c.id.arguments()}
 	return h
 }
 

@@ -32,7 +32,9 @@ func (s *static) credential(ctx context.Context) (*broker.Credential, error) {
 	if err != nil {
 		return nil, unusablef(err, "the credential %s cannot be read: see hako connect status", s.id)
 	}
-	return header(s.spec, token, accountOf(token)), nil
+	h := header(s.spec, token, accountOf(token))
+	h.Renewal = map[string]string{broker.RenewSetting: s.id.setting() + ".token"}
+	return h, nil
 }
 
 func (s *static) read(ctx context.Context) (string, error) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/broker"
+
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -152,22 +154,22 @@ func TestTenants(t *testing.T) {
 			"other": {"kot": printing("others-own-token")},
 		},
 	})
-	for _, test := range []struct{ tenant, name, want string }{
-		{"acme", "kot", "Bearer acmes-own-token"},
-		{"other", "kot", "Bearer others-own-token"},
-		{"", "kot", ""},
-		{"third", "kot", ""},
-		{"acme", "shared", "Bearer acmes-shared-token"},
-		{"other", "shared", "Bearer everybodys-token"},
-		{"", "shared", "Bearer everybodys-token"},
-		{"acme", "none", ""},
+	for _, test := range []struct{ tenant, name, want, setting string }{
+		{"acme", "kot", "Bearer acmes-own-token", "tenants.acme.credentials.kot.token"},
+		{"other", "kot", "Bearer others-own-token", "tenants.other.credentials.kot.token"},
+		{"", "kot", "", ""},
+		{"third", "kot", "", ""},
+		{"acme", "shared", "Bearer acmes-shared-token", "tenants.acme.credentials.shared.token"},
+		{"other", "shared", "Bearer everybodys-token", "credentials.shared.token"},
+		{"", "shared", "Bearer everybodys-token", "credentials.shared.token"},
+		{"acme", "none", "", ""},
 	} {
 		c, err := b.Credential(t.Context(), test.tenant, test.name)
 		if test.want == "" {
 			if err == nil || !strings.Contains(err.Error(), "is not configured: set credentials."+test.name) {
 				t.Errorf("%v: got %v, %v", test, c, err)
 			}
-		} else if err != nil || c.Value != test.want {
+		} else if err != nil || c.Value != test.want || c.Renewal[broker.RenewSetting] != test.setting {
 			t.Errorf("%v: got %v, %v", test, c, err)
 		}
 	}

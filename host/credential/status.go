@@ -98,5 +98,13 @@ func (i id) arguments() string {
 	return i.name + " --tenant " + i.tenant
 }
 
+// setting is where the configuration says what the credential is.
+func (i id) setting() string {
+	if i.tenant == "" {
+		return "credentials." + i.name
+	}
+	return "tenants." + i.tenant + ".credentials." + i.name
+}
+
 // plainWord is what a shell takes as it stands.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9._@:-]+$`)

@@ -22,6 +22,7 @@ var limitNames = map[string]manifest.Text{
 	"queueWait":   both("the time that a call waits", "呼び出しの待ち時間"),
 	"rate":        both("calls a minute", "1 分あたりの呼び出しの数"),
 	"openFiles":   both("open files of a call", "呼び出し 1 回で開くファイルの数"),
+	"requests":    both("HTTP requests of a call", "呼び出し 1 回の HTTP リクエストの数"),
 }
 
 // claimNames are what the hints of tools claim, in words.

@@ -33,7 +33,7 @@ func greedy(t *testing.T, limits, tool string) *manifest.Manifest {
 func TestHostileManifestLimits(t *testing.T) {
 	t.Parallel()
 	const harmless = "annotations: {destructiveHint: false}"
-	const everyLimit = "time: 1h, cpu: 20000, memory: 1GiB, input: 9MiB, output: 9MiB, log: 1MiB, concurrency: 99, queue: 999, queueWait: 1m, rate: 9999, openFiles: 99"
+	const everyLimit = "time: 1h, cpu: 20000, memory: 1GiB, input: 9MiB, output: 9MiB, log: 1MiB, concurrency: 99, queue: 999, queueWait: 1m, rate: 9999, openFiles: 99, requests: 999"
 	for name, test := range map[string]struct {
 		limits, tool       string // of the approved version
 		newLimits, newTool string
@@ -50,6 +50,7 @@ func TestHostileManifestLimits(t *testing.T) {
 		"a longer wait":                {newLimits: "queueWait: 1h", want: "the time that a call waits"},
 		"a higher rate":                {newLimits: "rate: 1000000", want: "calls a minute"},
 		"more files":                   {newLimits: "openFiles: 1024", want: "open files"},
+		"more requests":                {newLimits: "requests: 1000", want: "HTTP requests of a call: 1000 instead of 100"},
 		"for one tool":                 {newTool: "limits: {output: 200MiB, time: 1h}", want: "1h0m0s instead of 30s, the result of a call: 200MiB"},
 		"one step beyond the approved": {limits: "memory: 128MiB", newLimits: "memory: 129MiB", want: "129MiB instead of 128MiB"},
 		"from plugin to tool":          {limits: "time: 1m", newTool: "limits: {time: 1m}"},

@@ -15,10 +15,11 @@ var DefaultCeilings = Limits{
 	QueueWait:   5 * time.Minute,
 	Rate:        1_000_000,
 	OpenFiles:   512,
+	Requests:    10_000,
 }
 
 // LimitKeys are the keys of Limits, as manifests and the configuration have them.
-var LimitKeys = []string{"time", "cpu", "memory", "input", "output", "log", "concurrency", "queue", "queueWait", "rate", "openFiles"}
+var LimitKeys = []string{"time", "cpu", "memory", "input", "output", "log", "concurrency", "queue", "queueWait", "rate", "openFiles", "requests"}
 
 // combine returns the limits that f makes of each of l and o.
 func (l Limits) combine(o Limits, f func(a, b int64) int64) Limits {
@@ -28,6 +29,7 @@ func (l Limits) combine(o Limits, f func(a, b int64) int64) Limits {
 		Time: duration(l.Time, o.Time), CPU: count(l.CPU, o.CPU), Memory: f(l.Memory, o.Memory), Input: f(l.Input, o.Input),
 		Output: f(l.Output, o.Output), Log: f(l.Log, o.Log), Concurrency: count(l.Concurrency, o.Concurrency), Queue: count(l.Queue, o.Queue),
 		QueueWait: duration(l.QueueWait, o.QueueWait), Rate: count(l.Rate, o.Rate), OpenFiles: count(l.OpenFiles, o.OpenFiles),
+		Requests: count(l.Requests, o.Requests),
 	}
 }
 

@@ -7,6 +7,7 @@ package manifest
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/hako-run/hako/pdk/locale"
@@ -53,8 +54,27 @@ type Tool struct {
 	// Limits override the plugin's for this tool. Of these, Memory, Concurrency, Queue and QueueWait are the plugin's alone and
 	// must be zero here.
 	Limits Limits
+	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold. Empty means always.
+	When map[string][]string
 
 	input, output *Schema
+}
+
+// OfferedUnder reports whether the tool is on offer with this configuration, which Configure made.
+func (t *Tool) OfferedUnder(config []byte) bool {
+	if len(t.When) == 0 {
+		return true
+	}
+	var values map[string]any
+	if json.Unmarshal(config, &values) != nil {
+		return false
+	}
+	for key, allowed := range t.When {
+		if value, ok := values[key].(string); !ok || !slices.Contains(allowed, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // Input is InputSchema compiled. It is nil before Manifest.Validate, which Parse calls.
@@ -246,6 +266,8 @@ type Limits struct {
 	Rate int
 	// OpenFiles is how many files one call may hold open.
 	OpenFiles int
+	// Requests is how many HTTP requests one call may make.
+	Requests int
 }
 
 // DefaultLimits apply where neither the operator nor the manifest says otherwise.
@@ -261,6 +283,7 @@ var DefaultLimits = Limits{
 	QueueWait:   10 * time.Second,
 	Rate:        6000,
 	OpenFiles:   64,
+	Requests:    100,
 }
 
 // Or returns l with every zero field taken from wider.
@@ -277,5 +300,6 @@ func (l Limits) Or(wider Limits) Limits {
 		QueueWait:   cmp.Or(l.QueueWait, wider.QueueWait),
 		Rate:        cmp.Or(l.Rate, wider.Rate),
 		OpenFiles:   cmp.Or(l.OpenFiles, wider.OpenFiles),
+		Requests:    cmp.Or(l.Requests, wider.Requests),
 	}
 }

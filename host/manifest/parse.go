@@ -90,6 +90,14 @@ func readTool(v strictyaml.Value, t *Tool) {
 		"annotations":  t.Annotations.read,
 		"icons":        strictyaml.List(&t.Icons, readIcon),
 		"limits":       t.Limits.Read,
+		"when": func(v strictyaml.Value) {
+			t.When = map[string][]string{}
+			v.Map(func(key string, v strictyaml.Value) {
+				var values []string
+				strictyaml.Strings(&values)(v)
+				t.When[key] = values
+			})
+		},
 	})
 }
 
@@ -295,5 +303,6 @@ func (l *Limits) Read(v strictyaml.Value) {
 		"queueWait":   strictyaml.Duration(&l.QueueWait),
 		"rate":        strictyaml.Count(&l.Rate),
 		"openFiles":   strictyaml.Count(&l.OpenFiles),
+		"requests":    strictyaml.Count(&l.Requests),
 	})
 }

@@ -57,7 +57,7 @@ func (v *validation) manifest(m *Manifest) {
 	v.match("version", m.Version, version, `a semantic version such as "1.0.0"`)
 	v.text("description", m.Description, maxDescription)
 	v.optional("license", m.License, license, `an SPDX expression such as "Apache-2.0"`)
-	v.tools(m.Tools)
+	v.tools(m.Tools, m.Config)
 	v.resources(m.Resources)
 	v.resourceTemplates(m.ResourceTemplates)
 	v.prompts(m.Prompts)
@@ -113,7 +113,7 @@ func offered(m *Manifest) int {
 	return len(m.Tools) + len(m.Resources) + len(m.ResourceTemplates) + len(m.Prompts)
 }
 
-func (v *validation) tools(tools []Tool) {
+func (v *validation) tools(tools []Tool, config map[string]ConfigKey) {
 	items(v, "tools", tools, func(t Tool) (string, string) { return ".name", t.Name })
 	for i := range tools {
 		path, t := strictyaml.Index("tools", i), &tools[i]
@@ -127,6 +127,26 @@ func (v *validation) tools(tools []Tool) {
 		v.annotations(path+".annotations", t.Annotations)
 		v.icons(path+".icons", t.Icons)
 		v.toolLimits(path+".limits", t.Limits)
+		v.when(path+".when", t.When, config)
+	}
+}
+
+// when checks that a tool depends on configuration keys that there are, and on values that they can have.
+func (v *validation) when(path string, when map[string][]string, config map[string]ConfigKey) {
+	for _, key := range keys(when) {
+		at, k := strictyaml.Key(path, key), config[key]
+		if k.Type != "string" {
+			v.Add(at, "must be a key of config with the type string")
+			continue
+		}
+		for i, value := range when[key] {
+			if !k.allows(value) {
+				v.Add(strictyaml.Index(at, i), "must be one of %s", list(k.Enum))
+			}
+		}
+		if len(when[key]) == 0 {
+			v.Add(at, "must name a value")
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ func (v *validation) limits(path string, l Limits) {
 	between(v, path+".queue", l.Queue, 1, 100_000)
 	between(v, path+".rate", l.Rate, 1, 1_000_000)
 	between(v, path+".openFiles", l.OpenFiles, 1, 1024)
+	between(v, path+".requests", l.Requests, 1, 100_000)
 }
 
 // toolLimits checks the limits of one tool.
@@ -26,6 +27,7 @@ func (v *validation) toolLimits(path string, l Limits) {
 	v.limits(path, l)
 	for key, stated := range map[string]bool{
 		"memory": l.Memory != 0, "concurrency": l.Concurrency != 0, "queue": l.Queue != 0, "queueWait": l.QueueWait != 0,
+		"requests": l.Requests != 0,
 	} {
 		if stated {
 			v.Add(path+"."+key, "belongs to the whole plugin: move it to the manifest's limits")

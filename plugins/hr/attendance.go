@@ -1,18 +1,31 @@
 package main
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+)
 
-// attendance is one employee's days of one month.
+// attendance is one person's days of one month.
 type attendance struct {
-	Vendor       string       `json:"vendor"`
-	CompanyID    string       `json:"company_id,omitempty"`
-	EmployeeID   string       `json:"employee_id"`
-	Month        string       `json:"month"`
-	Period       period       `json:"period"`
-	Records      []record     `json:"records"`
-	TotalRecords int          `json:"total_records"`
-	Unreadable   []unreadable `json:"unreadable"`
-	Notes        []string     `json:"notes"`
+	EmployeeID string `json:"employee_id"`
+	*identity
+	Period period `json:"period"`
+	worth
+	TotalRecords int      `json:"total_records"`
+	Records      []record `json:"records"`
+}
+
+// attendanceAnswer is the structured content of list_attendance for one employee_id.
+type attendanceAnswer struct {
+	header
+	*attendance
+}
+
+// attendancePage is that for several people.
+type attendancePage struct {
+	page
+	Employees []attendance `json:"employees"`
 }
 
 // record is one day.
@@ -41,12 +54,7 @@ type record struct {
 	Notes             []string `json:"notes,omitempty"`
 
 	lateNightWork int // all work between 22:00 and 05:00, for sums
-}
-
-// unreadable is a day that the vendor refuses to give.
-type unreadable struct {
-	Date   date   `json:"date"`
-	Reason string `json:"reason"`
+	faults        []dayFault
 }
 
 // Kinds of days.
@@ -56,36 +64,40 @@ const (
 	holiday = "holiday"
 )
 
-// monthQuery are the arguments of list_attendance and calculate_overtime; the manifest says what they mean.
-type monthQuery struct {
-	CompanyID  string `json:"company_id,omitempty"`
-	EmployeeID string `json:"employee_id"`
-	Month      string `json:"month"`
-}
-
-// check selects the company and reads the month.
-func (q monthQuery) check(s *session) (month, error) {
-	if err := s.chooseCompany(q.CompanyID); err != nil {
-		return month{}, err
-	}
-	return parseMonth(s.lang, q.Month)
-}
-
 func listAttendance(ctx context.Context, s *session, in monthQuery) (any, error) {
 	lister, ok := s.vendor.(attendanceLister)
 	if !ok {
 		return nil, s.unsupported("list_attendance")
 	}
-	m, err := in.check(s)
+	who, m, err := in.people(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	out, err := lister.attendance(ctx, in.EmployeeID, m)
+	shown, next := pageOf(who.people, in.Offset, cmp.Or(in.Limit, defaultAttendanceLimit))
+	results, err := lister.attendance(ctx, idsOf(shown), m)
 	if err != nil {
 		return nil, err
 	}
-	out.Vendor, out.EmployeeID, out.Month, out.TotalRecords = s.Vendor, in.EmployeeID, m.String(), len(out.Records)
-	out.Records, out.Unreadable, out.Notes = orEmpty(out.Records), orEmpty(out.Unreadable), orEmpty(out.Notes)
+	for i := range results {
+		a := &results[i].value
+		a.EmployeeID, a.identity, a.TotalRecords = shown[i].id, shown[i].identity, len(a.Records)
+		s.judge(&a.worth, a.Records, m, who.one)
+	}
+	head := s.header(m)
+	if who.one {
+		if results[0].err != nil {
+			return nil, results[0].err
+		}
+		return &attendanceAnswer{head, &results[0].value}, nil
+	}
+	out := &attendancePage{page: s.page(head, who, next)}
+	for i, r := range results {
+		if out.add(shown[i], r.err) {
+			out.Employees = append(out.Employees, r.value)
+			out.IsFinal = out.IsFinal && r.value.IsFinal
+		}
+	}
+	out.Employees = orEmpty(out.Employees)
 	return out, nil
 }
 
@@ -95,4 +107,11 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// daysIn returns the records of the days in a period, each day once, in order.
+func daysIn(records []record, in period) []record {
+	days := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return !in.contains(r.Date) })
+	slices.SortStableFunc(days, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
+	return slices.CompactFunc(days, func(a, b record) bool { return a.Date == b.Date })
 }

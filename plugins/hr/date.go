@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 var jst = time.FixedZone("JST", 9*60*60)
@@ -85,6 +86,12 @@ func (m month) days() period {
 	return period{dateOf(first), dateOf(first.AddDate(0, 1, -1))}
 }
 
+// closing is the closing day in the month, which is its last day where the month is too short for it.
+func (m month) closing(day int) date {
+	days := m.days()
+	return min(days.Start.add(day-1), days.End)
+}
+
 // clock shows a time as HH:MM of the day d, the hours counting on past midnight ("25:30" is half past one the next morning), as
 // freee and KING OF TIME do. ok is false if the time lies before the day or more than two days after its start.
 func clock(d date, t time.Time) (text string, ok bool) {
@@ -95,12 +102,17 @@ func clock(d date, t time.Time) (text string, ok bool) {
 	return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60), true
 }
 
-// clip shortens a text that is shown but was written by others.
+// clip keeps a text that is shown but was written by others to one line of a bearable length.
 func clip(s string) string {
 	const limit = 100
-	runes := []rune(strings.ToValidUTF8(s, "\uFFFD"))
+	runes := []rune(strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), isBlank), " "))
 	if len(runes) > limit {
 		return string(runes[:limit]) + "…"
 	}
 	return string(runes)
+}
+
+// isBlank reports spaces and characters that do not show, such as ends of lines and those that turn the direction of writing.
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }

@@ -21,8 +21,11 @@ type employee struct {
 	StatusRaw  *string `json:"status_raw"`
 	HireDate   *date   `json:"hire_date"`
 	RetireDate *date   `json:"retire_date"`
+	// IsSecondary says that the department that was asked for is not the person's main one.
+	IsSecondary bool `json:"is_secondary_member,omitempty"`
 
-	departments []string // every one that the person belongs to, for the filter
+	main        []string // the names of the main department, those above it included
+	departments []string // the names of every department that the person belongs to, for the filter
 }
 
 // Kinds of employment.
@@ -39,16 +42,29 @@ const unknown = "unknown"
 
 // Statuses.
 const (
-	active  = "active"
-	onLeave = "on_leave"
-	retired = "retired"
+	active   = "active"
+	onLeave  = "on_leave"
+	retired  = "retired"
+	upcoming = "upcoming" // hired, and not at work yet
 )
+
+// setStatus says what the dates say: the last day of work is still one of work. Vendors list people before their first day.
+func (e *employee) setStatus(today date) {
+	switch {
+	case e.RetireDate != nil && *e.RetireDate < today:
+		e.Status = retired
+	case e.HireDate != nil && *e.HireDate > today:
+		e.Status = upcoming
+	}
+}
 
 // roster is what a vendor knows of its company's people.
 type roster struct {
 	company string // the id of the company, where the vendor has one
 	people  []employee
 	notes   []string
+	// about returns notes on some of the people, those that an answer shows. It may be nil.
+	about func(shown []employee) []string
 }
 
 // employeesQuery are the arguments of list_employees; the manifest says what they mean.
@@ -66,10 +82,10 @@ type employeesAnswer struct {
 	Vendor     string     `json:"vendor"`
 	CompanyID  string     `json:"company_id,omitempty"`
 	AsOf       date       `json:"as_of"`
-	Employees  []employee `json:"employees"`
 	TotalCount int        `json:"total_count"`
 	NextOffset *int       `json:"next_offset"`
 	Notes      []string   `json:"notes"`
+	Employees  []employee `json:"employees"`
 }
 
 func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, error) {
@@ -88,12 +104,16 @@ func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, err
 	if err != nil {
 		return nil, err
 	}
-	out := &employeesAnswer{Vendor: s.Vendor, CompanyID: all.company, AsOf: dateOf(s.now), Notes: orEmpty(all.notes)}
 	matching := in.filter(all.people)
+	shown, next := pageOf(matching, in.Offset, cmp.Or(in.Limit, defaultLimit))
+	out := &employeesAnswer{Vendor: s.Vendor, CompanyID: all.company, AsOf: dateOf(s.now), TotalCount: len(matching), NextOffset: next,
+		Notes: orEmpty(all.notes), Employees: orEmpty(shown)}
+	if all.about != nil {
+		out.Notes = append(out.Notes, all.about(shown)...)
+	}
 	if len(matching) == 0 && in.Department != "" {
 		out.Notes = append(out.Notes, s.noDepartment(in.Department, all.people))
 	}
-	out.page(in, matching)
 	return out, nil
 }
 
@@ -101,13 +121,20 @@ func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, err
 func (q employeesQuery) filter(people []employee) []employee {
 	matching := slices.DeleteFunc(slices.Clone(people), func(e employee) bool {
 		return q.Status != "" && e.Status != q.Status ||
-			q.Department != "" && !slices.ContainsFunc(e.departments, func(name string) bool { return fold(name) == fold(q.Department) }) ||
+			q.Department != "" && !hasName(e.departments, q.Department) ||
 			q.Name != "" && !strings.Contains(fold(e.Name), fold(q.Name))
 	})
+	for i := range matching {
+		matching[i].IsSecondary = q.Department != "" && !hasName(matching[i].main, q.Department)
+	}
 	slices.SortStableFunc(matching, func(a, b employee) int {
 		return cmp.Or(compareCodes(a.Code, b.Code), cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 	})
 	return matching
+}
+
+func hasName(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return fold(other) == fold(name) })
 }
 
 // fold makes names comparable: without spaces, and in one case.
@@ -130,18 +157,6 @@ func compareCodes(a, b *string) int {
 
 // sortedKeys lists the members of a set.
 func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
-
-// page fills in the part of the matching people that the query asks for; without a limit that is all of them.
-func (a *employeesAnswer) page(q employeesQuery, matching []employee) {
-	a.TotalCount = len(matching)
-	from := min(q.Offset, len(matching))
-	to := len(matching)
-	if q.Limit > 0 && q.Limit < to-from {
-		to = from + q.Limit
-		a.NextOffset = &to
-	}
-	a.Employees = orEmpty(matching[from:to])
-}
 
 // maxNames bounds the names that a note lists.
 const maxNames = 50

@@ -26,8 +26,8 @@ const (
 	statusTooMany      = 429
 )
 
-// client reads from a vendor's API. The host adds the credential, refreshes it, and repeats what may be repeated, so a failure that
-// arrives here is final.
+// client reads from a vendor's API. The host adds the credential, refreshes it, and repeats what may be repeated within the call's time,
+// so a failure that arrives here ends the call.
 type client struct {
 	lang language
 	now  time.Time // in Japan
@@ -35,8 +35,8 @@ type client struct {
 	base string
 	// maxBody bounds one answer, in bytes.
 	maxBody int64
-	// explain turns an answer other than 200 into an error with a remedy.
-	explain func(*pdk.HTTPResponse) error
+	// explain completes the error of an answer other than 200, above all with a text that has a remedy.
+	explain func(*pdk.HTTPResponse, *vendorError)
 }
 
 func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.HTTPResponse, error) {
@@ -53,7 +53,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.H
 		return nil, c.lang.errorf("%sから %s を読めません: %w", "could not read %[2]s from %[1]s: %[3]w", c.name, path, err)
 	}
 	if response.Status != statusOK {
-		return nil, c.explain(response)
+		return nil, c.refusal(response)
 	}
 	return response, nil
 }
@@ -61,6 +61,37 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.H
 // newClient returns the client of a vendor whose API is at a URL. The vendor sets explain.
 func (s *session) newClient(name, url string) client {
 	return client{lang: s.lang, now: s.now, name: name, base: strings.TrimRight(url, "/"), maxBody: maxBody}
+}
+
+// refusal is the error of an answer other than 200.
+func (c *client) refusal(r *pdk.HTTPResponse) error {
+	e := &vendorError{status: r.Status, renewal: r.Credential, retryable: r.Status == statusTooMany || r.Status >= 500}
+	if e.retryable {
+		e.wait = retryAfter(r.Header["Retry-After"], c.now)
+	}
+	c.explain(r, e)
+	return e
+}
+
+// renew says how the operator renews a credential that the vendor refuses.
+func (c *client) renew(e *vendorError, credential string) string {
+	if command := e.renewal["renew_command"]; command != "" {
+		return c.lang.sprintf("管理者が次のコマンドを実行してください: %s", "The operator runs: %s", command)
+	}
+	if setting := e.renewal["renew_setting"]; setting != "" {
+		return c.lang.sprintf("管理者が新しいトークンを発行し、hako.yaml の %s が指す場所に置いてください。",
+			"The operator issues a new token and puts it where %s in hako.yaml says.", setting)
+	}
+	return c.lang.sprintf("管理者が認証情報 %s を更新してください（状態は hako connect status で分かります）。",
+		"The operator has to renew the credential %s (hako connect status shows its state).", credential)
+}
+
+// waiting says how long to wait, in the words of otherwise where the vendor does not.
+func (c *client) waiting(e *vendorError, otherwise string) string {
+	if e.wait <= 0 {
+		return otherwise
+	}
+	return c.lang.sprintf("%d秒後にやり直してください。", "Try again in %d seconds.", e.seconds())
 }
 
 // document starts reading an answer.

@@ -16,6 +16,9 @@ type freee struct {
 	withEmployment bool   // read kinds of employment
 	company        string // the id of the company; empty until it is asked for or resolved
 	user           *freeeUser
+	// offsets say in which pay months the calendar month was found for the last person: the same ones are asked first for the next.
+	offsets []int
+	people  map[string]*freeePerson // by id, once they were read to find one; without departments
 }
 
 var (
@@ -42,6 +45,8 @@ func (f *freee) selectCompany(id string) error {
 	f.company = id
 	return nil
 }
+
+func (f *freee) selectedCompany() string { return f.company }
 
 // freeeUser is who the credential belongs to (GET users/me).
 type freeeUser struct {

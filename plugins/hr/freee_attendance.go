@@ -2,28 +2,54 @@ package main
 
 import (
 	"context"
+	"errors"
 )
 
 // attendance returns the days of a calendar month, out of the one or two pay months that have them.
-func (f *freee) attendance(ctx context.Context, employee string, m month) (*attendance, error) {
-	months, err := f.worked(ctx, employee, m)
-	if err != nil {
-		return nil, err
+func (f *freee) attendance(ctx context.Context, ids []string, m month) ([]result[attendance], error) {
+	return eachMonth(ctx, f, ids, m, func(months []payMonth) (attendance, error) {
+		var a attendance
+		a.Period, a.Notes = f.covered(months, m)
+		for _, p := range months {
+			a.Records = append(a.Records, daysIn(p.days, m.days())...)
+			a.IncompleteDays = append(a.IncompleteDays, p.unreadable...)
+		}
+		return a, nil
+	})
+}
+
+// eachMonth reads the pay months of people and makes of each person's what make does. freee has no list of several people's months.
+func eachMonth[T any](ctx context.Context, f *freee, ids []string, m month, make func([]payMonth) (T, error)) ([]result[T], error) {
+	results := []result[T]{}
+	for _, id := range ids {
+		var r result[T]
+		months, err := f.worked(ctx, id, m)
+		if err == nil {
+			r.value, err = make(months)
+		}
+		if r.err = err; err != nil && !isPersonal(err) {
+			return nil, err
+		}
+		results = append(results, r)
 	}
-	out := &attendance{CompanyID: f.company}
-	out.Period, out.Notes = f.covered(months, m)
-	for _, p := range months {
-		out.Records = append(out.Records, daysIn(p.days, m.days())...)
-		out.Unreadable = append(out.Unreadable, p.unreadable...)
+	return results, nil
+}
+
+// isPersonal reports an error that says nothing about other people: the vendor has no such month, or the month has a fault.
+func isPersonal(err error) bool {
+	var refused *vendorError
+	if errors.As(err, &refused) {
+		return refused.isMissing()
 	}
-	return out, nil
+	var fault *dataError
+	return errors.As(err, &fault)
 }
 
 // worked resolves the company and reads the pay months of an employee's month.
 func (f *freee) worked(ctx context.Context, employee string, m month) ([]payMonth, error) {
 	if !digits(employee) {
-		return nil, f.lang.errorf("employee_id の値 %q は数字ではありません。freeeの従業員IDは整数です。list_employees で調べてください。",
-			"employee_id is %q, and freee's employee ids are integers: list_employees finds them", clip(employee))
+		return nil, &dataError{f.lang.errorf("employee_id の値 %q は数字ではありません。freeeの従業員IDは整数です。list_employees で調べてください。",
+			"employee_id is %q, and freee's employee ids are integers: list_employees finds them", clip(employee))}
 	}
 	if err := f.resolveCompany(ctx); err != nil {
 		return nil, err

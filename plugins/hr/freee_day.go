@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // freeeDays maps day_pattern. The words mislead: national holidays are usually 所定休日, Sundays 法定休日; the raw value is beside them.
 var freeeDays = map[string]string{
@@ -62,32 +65,41 @@ func stretches(o object, name string) (list []stretch) {
 	return list
 }
 
-// sum adds up the closed stretches and reports whether one has no end.
-func sum(list []stretch) (minutes int, open bool) {
+// sum adds up the stretches that have both ends, and notes faults of the others.
+func (r *record) sum(lang language, list []stretch, noStart, noEnd string) (minutes int) {
 	for _, s := range list {
-		if s.from == nil || s.to == nil {
-			open = true
-			continue
+		switch {
+		case s.from == nil:
+			r.addFault(lang, noStart)
+		case s.to == nil:
+			r.addFault(lang, noEnd)
+		case s.to.Before(*s.from):
+			r.addFault(lang, impossibleTime)
+		default:
+			minutes += int(s.to.Sub(*s.from).Minutes())
 		}
-		minutes += int(s.to.Sub(*s.from).Minutes())
 	}
-	return minutes, open
+	return minutes
 }
 
-// setClock fills in clock-in and clock-out, work and breaks. Bodies from before segments existed have one stretch.
+// setClock fills in clock-in and clock-out, work and breaks. Bodies from before segments existed have one stretch. Work that cannot be told
+// is nil.
 func (r *record) setClock(o object) {
 	in, out := o.optionalTime("clock_in_at"), o.optionalTime("clock_out_at")
 	work := stretches(o, "work_record_segments")
-	if !o.has("work_record_segments") && (in != nil || out != nil) {
+	if len(work) == 0 && (in != nil || out != nil) {
 		work = []stretch{{in, out}}
 	}
-	worked, open := sum(work)
-	breaks, _ := sum(stretches(o, "break_records"))
-	r.IsOpen, r.BreakMinutes = open, &breaks
-	if net := worked - breaks; !open {
+	r.IsOpen = slices.ContainsFunc(work, func(s stretch) bool { return s.from != nil && s.to == nil })
+	worked := r.sum(o.lang, work, missingClockIn, missingClockOut)
+	breaks := r.sum(o.lang, stretches(o, "break_records"), missingBreak, missingBreak)
+	net := worked - breaks
+	if net < 0 && len(r.faults) == 0 {
+		r.addFault(o.lang, impossibleTime)
+	}
+	r.BreakMinutes = &breaks
+	if len(r.faults) == 0 {
 		r.WorkMinutes = &net
-	} else {
-		r.Notes = append(r.Notes, o.lang.pick("退勤が記録されていません", "an end of work is not recorded"))
 	}
 	r.ClockIn, r.ClockOut = r.clock(o, in), r.clock(o, out)
 }

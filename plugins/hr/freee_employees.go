@@ -8,30 +8,45 @@ import (
 	"strings"
 )
 
-func (f *freee) statuses() []string { return []string{active, retired} }
+func (f *freee) statuses() []string { return []string{active, retired, upcoming} }
 
 // employees joins three lists by id: everybody, also those who have left (companies/{id}/employees); today's departments and positions
 // (employee_group_memberships); and, unless it is configured away, the kind of employment (employees), which comes with pay, bank
 // account and dependants that are not read.
 func (f *freee) employees(ctx context.Context) (*roster, error) {
-	if err := f.resolveCompany(ctx); err != nil {
-		return nil, err
-	}
-	join := freeeJoin{freee: f, byID: map[string]*freeePerson{}}
-	for _, read := range []func(context.Context) error{join.everybody, join.departments, join.employment} {
-		if err := read(ctx); err != nil {
-			return nil, f.withRole(ctx, err)
-		}
-	}
-	return join.roster()
+	join := f.join(dateOf(f.now))
+	return join.read(ctx, join.everybody, join.departments, join.employment)
+}
+
+// members does without the kind of employment, and with it without the answers that carry pay.
+func (f *freee) members(ctx context.Context, on date) (*roster, error) {
+	join := f.join(on)
+	return join.read(ctx, join.everybody, join.departments)
 }
 
 // freeeJoin is the people so far, while list after list is read.
 type freeeJoin struct {
 	*freee
+	on     date // whose departments are read
 	people []*freeePerson
 	byID   map[string]*freeePerson
 	notes  []string
+}
+
+func (f *freee) join(on date) *freeeJoin {
+	return &freeeJoin{freee: f, on: on, byID: map[string]*freeePerson{}}
+}
+
+func (j *freeeJoin) read(ctx context.Context, lists ...func(context.Context) error) (*roster, error) {
+	if err := j.resolveCompany(ctx); err != nil {
+		return nil, err
+	}
+	for _, read := range lists {
+		if err := read(ctx); err != nil {
+			return nil, j.withRole(ctx, err)
+		}
+	}
+	return j.roster()
 }
 
 // freeePerson is an employee while the lists are joined.
@@ -39,10 +54,11 @@ type freeePerson struct {
 	employee
 	paidNextMonth bool
 	onPayroll     bool
+	closingDay    int // of pay periods; 31 is the end of the month
 }
 
 func (j *freeeJoin) roster() (*roster, error) {
-	all := &roster{company: j.company, notes: j.notes}
+	all := &roster{company: j.company, notes: j.notes, about: j.about}
 	for _, p := range j.people {
 		if p.Name == "" {
 			d := j.document()
@@ -77,20 +93,18 @@ func (f *freee) person(o object) *freeePerson {
 	if name := o.optionalText("display_name"); name != nil {
 		p.Name = *name
 	}
-	// The last day of work is still one of work.
-	if p.RetireDate != nil && *p.RetireDate < dateOf(f.now) {
-		p.Status = retired
-	}
+	p.setStatus(dateOf(f.now))
 	if pay := o.optionalText("month_of_pay_day"); pay != nil {
 		p.onPayroll, p.paidNextMonth = true, *pay == "next_month"
+		p.closingDay = int(or0(o.optionalNumber("closing_day")))
 	}
 	return p
 }
 
-// departments fills in departments and positions as they are today.
+// departments fills in departments and positions as they are on the day.
 func (j *freeeJoin) departments(ctx context.Context) error {
 	items, total, err := j.pages(ctx, "/api/v1/employee_group_memberships", "employee_group_memberships",
-		j.query(everyone, "true", "base_date", string(dateOf(j.now))), func(o object) {
+		j.query(everyone, "true", "base_date", string(j.on)), func(o object) {
 			if p := j.byID[o.id("id")]; p != nil {
 				p.setDepartment(o.children("group_memberships"))
 			}
@@ -110,7 +124,13 @@ func (p *freeePerson) setDepartment(memberships []object) {
 			p.Department, p.Position = o.optionalText("group_name"), o.optionalText("position_name")
 		}
 		for _, name := range []*string{o.optionalText("group_name"), o.optionalText("parent_group_name")} {
-			if name != nil && !slices.Contains(p.departments, *name) {
+			if name == nil {
+				continue
+			}
+			if i == 0 {
+				p.main = append(p.main, *name)
+			}
+			if !slices.Contains(p.departments, *name) {
 				p.departments = append(p.departments, *name)
 			}
 		}
@@ -142,19 +162,28 @@ func (j *freeeJoin) employment(ctx context.Context) error {
 		return nil
 	}
 	m := j.employmentMonth()
-	left := len(j.people)
 	_, _, err := j.pages(ctx, "/api/v1/employees", "employees",
 		j.query(everyone, "true", "year", strconv.Itoa(m.year), "month", strconv.Itoa(int(m.month))), func(o object) {
 			if p := j.byID[o.id("id")]; p != nil && o.has("profile_rule") {
 				p.setProfile(o.child("profile_rule"))
-				left--
 			}
 		})
-	if err == nil && left > 0 {
-		j.notes = append(j.notes, j.lang.sprintf("%[2]d人中%[1]d人の雇用形態は不明です。freeeは、退職者や未入社の人などの雇用形態を返しません。",
-			"The kind of employment is unknown for %d of %d: freee leaves out those who have left or not joined yet, and some others.", left, len(j.people)))
-	}
 	return err
+}
+
+// about notes for how many of those who are shown freee gives no kind of employment.
+func (j *freeeJoin) about(shown []employee) []string {
+	left := 0
+	for _, e := range shown {
+		if e.TypeRaw == nil {
+			left++
+		}
+	}
+	if left == 0 || !j.withEmployment {
+		return nil
+	}
+	return []string{j.lang.sprintf("%[2]d人中%[1]d人の雇用形態は不明です。freeeは、退職者や未入社の人などの雇用形態を返しません。",
+		"The kind of employment is unknown for %d of %d: freee leaves out those who have left or not joined yet, and some others.", left, len(shown))}
 }
 
 // employmentMonth is the month to ask for so that freee answers for the current one: where most are paid in the following month, freee

@@ -41,7 +41,7 @@ func TestRequestsForEmployees(t *testing.T) {
 	} {
 		fake, config := fakeFreee(t, crowd(test.people))
 		test.change(&config)
-		answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
+		answer, err := call[employeesAnswer](t, listEmployees, employeesQuery{Limit: 1000}, config, english)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,16 +10,6 @@ import (
 	"github.com/hako-run/hako/pdk"
 )
 
-// freeeError is an answer of freee's other than 200.
-type freeeError struct {
-	status int
-	code   string // of developer.freee.co.jp/reference/40x-checkpoint; often empty
-	said   string // freee's own words
-	text   string
-}
-
-func (e *freeeError) Error() string { return e.text }
-
 // freeeProblem holds the four forms of freee's error bodies.
 type freeeProblem struct {
 	Message string `json:"message"`
@@ -48,27 +38,42 @@ func (p *freeeProblem) messages() string {
 	return strings.Join(shown, " ")
 }
 
-func (f *freee) explainStatus(r *pdk.HTTPResponse) error {
+func (f *freee) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 	var p freeeProblem
 	_ = json.Unmarshal(r.Body, &p)
-	text := f.lang.sprintf("freeeがHTTP %dを返しました。", "freee answered with HTTP %d.", r.Status)
-	said := p.messages()
-	if said != "" {
-		text += f.lang.sprintf("「%s」", " It says: %s", said)
+	e.code, e.said = p.Code, p.messages()
+	f.setWait(r, &p, e)
+	e.text = f.lang.sprintf("freeeがHTTP %dを返しました。", "freee answered with HTTP %d.", r.Status)
+	if e.said != "" {
+		e.text += f.lang.sprintf("「%s」", " It says %q.", e.said)
 	}
-	text += f.lang.pick("", " ") + f.remedy(r, &p)
+	e.text += f.lang.pick("", " ") + f.remedy(&p, e)
 	if id := r.Header["X-Request-Id"]; id != "" {
-		text += " (X-Request-Id: " + clip(id) + ")"
+		e.text += " (X-Request-Id: " + clip(id) + ")"
 	}
-	return &freeeError{r.Status, p.Code, said, text}
+}
+
+// throttleTime is how long freee's abuse control, which answers 403, takes to let requests through again.
+const throttleTime = 10 * time.Minute
+
+// setWait says how long to wait: what Retry-After said, else until the hour's limit is renewed, else as long as abuse control takes.
+func (f *freee) setWait(r *pdk.HTTPResponse, p *freeeProblem, e *vendorError) {
+	switch {
+	case r.Status == statusTooMany && e.wait == 0:
+		if reset, err := time.Parse(time.RFC3339, r.Header["X-Ratelimit-Reset"]); err == nil {
+			e.wait = max(0, reset.Sub(f.now))
+		}
+	case r.Status == statusForbidden && !p.known():
+		e.retryable, e.wait = true, throttleTime
+	}
 }
 
 // remedy says what to do. The host has refreshed the token and repeated the request where that could help.
-func (f *freee) remedy(r *pdk.HTTPResponse, p *freeeProblem) string {
+func (f *freee) remedy(p *freeeProblem, e *vendorError) string {
 	pick := f.lang.pick
 	switch p.Code {
 	case "expired_access_token", "re_authorization_required":
-		return f.reconnect()
+		return f.reconnect(e)
 	case "user_do_not_have_permission":
 		return pick("接続したユーザーにこの操作の権限がありません。freeeの管理者に権限を確認してください。",
 			"The connected user lacks the permission: ask an administrator of the company in freee.")
@@ -81,50 +86,40 @@ func (f *freee) remedy(r *pdk.HTTPResponse, p *freeeProblem) string {
 		return pick("freeeでIPアドレス制限がかかっています。freeeの管理者に、このサーバーのIPアドレスの許可を依頼してください。",
 			"The company limits IP addresses in freee: ask its administrator to allow this server's address.")
 	}
-	return f.statusRemedy(r, p)
+	return f.statusRemedy(p, e)
 }
 
-func (f *freee) statusRemedy(r *pdk.HTTPResponse, p *freeeProblem) string {
+func (f *freee) statusRemedy(p *freeeProblem, e *vendorError) string {
 	pick := f.lang.pick
 	switch {
-	case r.Status == statusUnauthorized:
-		return f.reconnect()
-	case r.Status == statusForbidden && !p.known():
+	case e.status == statusUnauthorized:
+		return f.reconnect(e)
+	case e.status == statusForbidden && !p.known():
 		return pick("アクセスが集中したためfreeeが一時的に制限している可能性があります。10分ほど待ってからやり直してください。",
 			"freee may be holding back requests because there were too many: wait about 10 minutes and try again.")
-	case r.Status == statusForbidden:
+	case e.status == statusForbidden:
 		return pick("権限がないか、アクセスの集中による一時的な制限です。従業員一覧には管理者（company_admin）の権限が必要です。さきほどまで使えていたなら、10分ほど待ってください。",
 			"Either the connected user's role lacks the permission (lists of employees need company_admin), or freee is holding back requests: if it worked a moment ago, wait about 10 minutes.")
-	case r.Status == statusNotFound:
+	case e.status == statusNotFound:
 		return pick("ID、対象月、事業所を確認してください。", "Check the id, the month and the company.")
-	case r.Status == statusTooMany:
-		return f.limitRemedy(r)
-	case r.Status >= 500:
-		return pick("freeeの一時的な障害かメンテナンスです（メンテナンスは主に午前1時から5時）。時間をおいてやり直してください。",
-			"freee has a temporary failure or maintenance (usually between 01:00 and 05:00 JST): try again later.")
+	case e.status == statusTooMany:
+		return pick("リクエストの上限に達しました。", "The limit of requests is reached. ") +
+			f.waiting(e, pick("1時間ほど待ってください。", "Wait up to an hour."))
+	case e.status >= 500:
+		return pick("freeeの一時的な障害かメンテナンスです（メンテナンスは主に午前1時から5時）。",
+			"freee has a temporary failure or maintenance (usually between 01:00 and 05:00 JST). ") +
+			f.waiting(e, pick("時間をおいてやり直してください。", "Try again later."))
 	}
 	return pick("引数を確認してください。", "Check the arguments.")
 }
 
-func (f *freee) reconnect() string {
-	return f.lang.pick("接続の期限が切れたか、取り消されています。管理者が hako connect freee で再接続してください。",
-		"The connection has expired or was revoked: the operator has to reconnect with: hako connect freee")
-}
-
-// limitRemedy says when the hour's 10,000 requests are renewed.
-func (f *freee) limitRemedy(r *pdk.HTTPResponse) string {
-	reset, err := time.Parse(time.RFC3339, r.Header["X-Ratelimit-Reset"])
-	if err != nil {
-		return f.lang.pick("1時間あたりのリクエスト上限に達しました。1時間ほど待ってください。",
-			"The limit of requests per hour is reached: wait up to an hour.")
-	}
-	return f.lang.sprintf("1時間あたりのリクエスト上限に達しました。%s（日本時間）以降にやり直してください。",
-		"The limit of requests per hour is reached: try again after %s (Japan time).", reset.In(jst).Format("2006-01-02 15:04:05"))
+func (f *freee) reconnect(e *vendorError) string {
+	return f.lang.pick("接続の期限が切れたか、取り消されています。", "The connection has expired or was revoked. ") + f.renew(e, "freee")
 }
 
 // withRole adds to a refusal what the connected user may do, for a person to see why.
 func (f *freee) withRole(ctx context.Context, err error) error {
-	var refused *freeeError
+	var refused *vendorError
 	if !errors.As(err, &refused) || refused.status != statusForbidden && refused.status != statusNotFound {
 		return err
 	}

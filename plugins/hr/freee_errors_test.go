@@ -20,10 +20,10 @@ func TestFreeeErrors(t *testing.T) {
 	}{
 		{"bad request", 400, `{"status_code":400,"errors":[{"type":"bad_request","messages":["リクエストの形式が不正です。"]}]}`,
 			[]string{"HTTP 400", "リクエストの形式が不正です。", "Check the arguments", "(X-Request-Id: req-1)"}, "引数を確認"},
-		{"login", 401, `{"message":"ログインをしてください。"}`, []string{"HTTP 401", "ログインをしてください。", "hako connect freee"}, "hako connect freee"},
-		{"expired after a refresh", 401, `{"message":"アクセスする権限がありません","code":"expired_access_token"}`, []string{"HTTP 401", "hako connect freee"}, "再接続"},
-		{"expired as 403", 403, `{"error":"access_denied","message":"アクセスする権限がありません","code":"expired_access_token"}`, []string{"HTTP 403", "hako connect freee"}, "再接続"},
-		{"authorize again", 403, `{"message":"再認可が必要です","code":"re_authorization_required"}`, []string{"hako connect freee"}, "再接続"},
+		{"login", 401, `{"message":"ログインをしてください。"}`, []string{"HTTP 401", "ログインをしてください。", "renew the credential freee"}, "認証情報 freee を更新"},
+		{"expired after a refresh", 401, `{"message":"アクセスする権限がありません","code":"expired_access_token"}`, []string{"HTTP 401", "renew the credential freee"}, "認証情報 freee を更新"},
+		{"expired as 403", 403, `{"error":"access_denied","message":"アクセスする権限がありません","code":"expired_access_token"}`, []string{"HTTP 403", "renew the credential freee"}, "認証情報 freee を更新"},
+		{"authorize again", 403, `{"message":"再認可が必要です","code":"re_authorization_required"}`, []string{"renew the credential freee"}, "認証情報 freee を更新"},
 		{"no permission", 403, `{"message":"x","code":"user_do_not_have_permission"}`, []string{"ask an administrator"}, "権限を確認"},
 		{"company", 403, `{"message":"x","code":"company_not_found"}`, []string{"Check company_id"}, "company_id を確認"},
 		{"plan", 403, `{"message":"x","code":"freee_plan_limit"}`, []string{"plan at freee does not include"}, "契約プラン"},
@@ -33,8 +33,8 @@ func TestFreeeErrors(t *testing.T) {
 			[]string{"アクセス権限がありません。", "company_admin", "wait about 10 minutes", "role: company_admin"}, "10分ほど"},
 		{"abuse control", 403, `<html>Forbidden</html>`, []string{"too many", "wait about 10 minutes"}, "10分ほど"},
 		{"not found", 404, `{"status_code":404,"errors":[{"type":"not_found","messages":["なし"]}]}`, []string{"HTTP 404", "Check the id"}, "確認してください"},
-		{"too many", 429, `{"message":"too many"}`, []string{"HTTP 429", "2026-11-20 13:00:00 (Japan time)"}, "2026-11-20 13:00:00（日本時間）"},
-		{"server error", 500, `{"status_code":500,"errors":[{"type":"internal_server_error","messages":["エラーが発生しました。"]}]}`, []string{"HTTP 500", "エラーが発生しました。", "try again later"}, "時間をおいて"},
+		{"too many", 429, `{"message":"too many"}`, []string{"HTTP 429", "Try again in 3600 seconds"}, "3600秒後"},
+		{"server error", 500, `{"status_code":500,"errors":[{"type":"internal_server_error","messages":["エラーが発生しました。"]}]}`, []string{"HTTP 500", "エラーが発生しました。", "Try again later"}, "時間をおいて"},
 		{"unavailable", 503, ``, []string{"HTTP 503", "maintenance"}, "メンテナンス"},
 		{"gateway", 502, `<html>`, []string{"HTTP 502"}, "HTTP 502"},
 		{"redirect to nowhere", 304, ``, []string{"HTTP 304"}, "HTTP 304"},
@@ -57,7 +57,7 @@ func TestTooManyWithoutReset(t *testing.T) {
 	fake, config := fakeFreee(t, nil)
 	fake.Faults.Add(fault.Fault{Status: 429, Header: http.Header{"X-RateLimit-Reset": {"soon"}}})
 	_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
-	wantError(t, err, "wait up to an hour")
+	wantError(t, err, "Wait up to an hour")
 }
 
 // TestBrokenAnswers holds that an answer that is cut off, no JSON or of another shape is an error.
@@ -95,15 +95,15 @@ func TestRoles(t *testing.T) {
 	_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 	wantError(t, err, "self_only", "employee_id 101")
 	own := monthQuery{EmployeeID: "101", Month: "2026-05"}
-	if _, err := call[attendance](t, listAttendance, own, config, english); err != nil {
+	if _, err := call[attendanceAnswer](t, listAttendance, own, config, english); err != nil {
 		t.Errorf("own attendance: %v", err)
 	}
-	_, err = call[attendance](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2026-05"}, config, japanese)
+	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2026-05"}, config, japanese)
 	wantError(t, err, "self_only", "employee_id 101")
 	_, config = fakeFreee(t, as("custom-42"))
 	_, err = call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 	wantError(t, err, "role: custom-42")
-	_, err = call[attendance](t, listAttendance, monthQuery{CompanyID: "999", EmployeeID: "102", Month: "2026-05"}, config, english)
+	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{CompanyID: "999", EmployeeID: "102", Month: "2026-05"}, config, english)
 	wantError(t, err, "Check company_id", "12345 架空商事株式会社")
 }
 

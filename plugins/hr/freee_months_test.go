@@ -13,7 +13,11 @@ import (
 func asked(fake *freeefake.Server) string {
 	var list []string
 	for _, r := range fake.Requests() {
-		_, rest, _ := strings.Cut(r.Path, "/employees/102/")
+		_, rest, found := strings.Cut(r.Path, "/employees/102/")
+		if !found {
+			list = append(list, "who")
+			continue
+		}
 		rest = strings.NewReplacer("work_record_summaries/", "", "work_records/", "day ").Replace(rest)
 		if r.Query.Get("work_records") == "" && !strings.HasPrefix(rest, "day") {
 			rest += " without days"
@@ -40,9 +44,9 @@ func TestPayMonths(t *testing.T) {
 		{"the 20th, paid in the month", 20, false, "", "", "2026/5 200, 2026/6 200", "2026-05-01 2026-05-31", 31, dailyRecords},
 		{"the 20th, paid in the next", 20, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31", 31, dailyRecords},
 		{"the 1st, paid in the next", 1, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31", 31, dailyRecords},
-		{"joined in the month", 31, true, "2026-05-11", "", "2026/5 404, 2026/6 200", "2026-05-01 2026-05-31", 31, vendorSummary},
-		{"joined after the 20th", 20, false, "2026-05-25", "", "2026/5 404, 2026/6 200, 2026/4 404", "2026-05-21 2026-05-31", 11, dailyRecords},
-		{"left before the 20th", 20, false, "", "2026-05-10", "2026/5 200, 2026/6 404, 2026/7 404", "2026-05-01 2026-05-20", 20, dailyRecords},
+		{"joined in the month", 31, true, "2026-05-11", "", "2026/5 404, who, 2026/6 200", "2026-05-01 2026-05-31", 31, vendorSummary},
+		{"joined after the 20th", 20, false, "2026-05-25", "", "2026/5 404, who, 2026/6 200", "2026-05-21 2026-05-31", 11, dailyRecords},
+		{"left before the 20th", 20, false, "", "2026-05-10", "2026/5 200, 2026/6 404, who", "2026-05-01 2026-05-20", 20, dailyRecords},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +59,7 @@ func TestPayMonths(t *testing.T) {
 				company.Employees[1].Retired = test.retired
 			})
 			query := monthQuery{EmployeeID: "102", Month: "2026-05"}
-			days, err := call[attendance](t, listAttendance, query, config, english)
+			days, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +72,7 @@ func TestPayMonths(t *testing.T) {
 			if whole := test.records == 31; whole == (len(days.Notes) > 0) {
 				t.Errorf("%d days, and notes %q", days.TotalRecords, days.Notes)
 			}
-			sums, err := call[overtime](t, calculateOvertime, query, config, english)
+			sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, english)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,11 +92,11 @@ func TestSumsOfDays(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, nil)
 	query := monthQuery{EmployeeID: "102", Month: "2026-05"}
-	days, err := call[attendance](t, listAttendance, query, config, english)
+	days, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums, err := call[overtime](t, calculateOvertime, query, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,21 +114,21 @@ func TestTwoSpecialLeaves(t *testing.T) {
 		o.Companies[0].Employees[1].Days["2026-05-21"] = freeefake.Day{TwoSpecial: true}
 	})
 	query := monthQuery{EmployeeID: "102", Month: "2026-05"}
-	days, err := call[attendance](t, listAttendance, query, config, english)
+	days, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := asked(fake); !strings.HasPrefix(got, "2026/5 400, 2026/5 without days 200, day 2026-05-01 200, ") || !strings.Contains(got, "day 2026-05-21 400, ") || len(fake.Requests()) != 33 {
 		t.Errorf("asked for %s", got)
 	}
-	if days.TotalRecords != 30 || len(days.Unreadable) != 1 || days.Unreadable[0] != (unreadable{"2026-05-21", "特別休暇が2つ登録されています。Webで確認してください。"}) {
-		t.Errorf("%d records, unreadable %v", days.TotalRecords, days.Unreadable)
+	if days.TotalRecords != 30 || len(days.IncompleteDays) != 1 || days.IncompleteDays[0] != (incompleteDay{"2026-05-21", unreadable, "特別休暇が2つ登録されています。Webで確認してください。"}) {
+		t.Errorf("%d records, unreadable %v", days.TotalRecords, days.IncompleteDays)
 	}
-	sums, err := call[overtime](t, calculateOvertime, query, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sums.Basis != vendorSummary || sums.TotalOvertime != 900 || *sums.Breakdown.LateNight != 270 || len(sums.Unreadable) != 1 {
+	if sums.Basis != vendorSummary || sums.TotalOvertime != 900 || *sums.Breakdown.LateNight != 270 || len(sums.IncompleteDays) != 1 {
 		t.Errorf("got %s", encode(t, sums))
 	}
 }
@@ -135,12 +139,12 @@ func TestTwoSpecialLeavesInASplitMonth(t *testing.T) {
 	_, config := fakeFreee(t, func(o *freeefake.Options) {
 		o.Companies[1].Employees[0].Days["2026-05-11"] = freeefake.Day{TwoSpecial: true}
 	})
-	sums, err := call[overtime](t, calculateOvertime, monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, second := sums.PayPeriods[0].Breakdown, sums.PayPeriods[1].Breakdown
-	if first.LateNight != nil || first.Normal != nil || second.LateNight == nil || *sums.Breakdown.LateNight != 270 || len(sums.Unreadable) != 1 {
+	if first.LateNight != nil || first.Normal != nil || second.LateNight == nil || *sums.Breakdown.LateNight != 270 || len(sums.IncompleteDays) != 1 {
 		t.Errorf("got %s", encode(t, sums))
 	}
 }
@@ -156,7 +160,7 @@ func TestFailuresOnTheWay(t *testing.T) {
 	}{
 		"a day":              {"/hr/api/v1/employees/102/work_records/2026-05-15", 429, "HTTP 429"},
 		"the second month":   {"/hr/api/v1/employees/102/work_record_summaries/2026/6", 503, "HTTP 503"},
-		"the first month":    {"/hr/api/v1/employees/102/work_record_summaries/2026/5", 401, "hako connect freee"},
+		"the first month":    {"/hr/api/v1/employees/102/work_record_summaries/2026/5", 401, "renew the credential freee"},
 		"every month":        {"/hr/api/v1/employees/102/work_record_summaries/**", 404, "HTTP 404"},
 		"every month is bad": {"/hr/api/v1/employees/102/work_record_summaries/**", 400, "HTTP 400"},
 	} {
@@ -166,9 +170,9 @@ func TestFailuresOnTheWay(t *testing.T) {
 				o.Companies[0].Employees[1].Days["2026-05-21"] = freeefake.Day{TwoSpecial: true}
 			})
 			fake.Faults.Add(fault.Fault{Path: test.path, Status: test.status, Body: `{"message":"x"}`})
-			_, err := call[attendance](t, listAttendance, query, config, english)
+			_, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 			wantError(t, err, test.want)
-			_, err = call[overtime](t, calculateOvertime, query, config, english)
+			_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, english)
 			wantError(t, err, test.want)
 		})
 	}
@@ -197,17 +201,17 @@ func TestBadMonthQueries(t *testing.T) {
 		{"too late", monthQuery{EmployeeID: "102", Month: "2101-01"}, "2000 to 2100"},
 		{"company", monthQuery{CompanyID: "1; DROP", EmployeeID: "102", Month: "2026-05"}, "integers"},
 	} {
-		_, err := call[attendance](t, listAttendance, test.query, config, english)
+		_, err := call[attendanceAnswer](t, listAttendance, test.query, config, english)
 		wantError(t, err, test.want)
-		_, err = call[overtime](t, calculateOvertime, test.query, config, english)
+		_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: test.query}, config, english)
 		wantError(t, err, test.want)
 	}
 	if n := len(fake.Requests()); n > 0 {
 		t.Errorf("%d requests for bad arguments", n)
 	}
-	_, err := call[attendance](t, listAttendance, monthQuery{EmployeeID: "999999", Month: "2026-05"}, config, english)
+	_, err := call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "999999", Month: "2026-05"}, config, english)
 	wantError(t, err, "HTTP 404", "Check the id")
-	_, err = call[attendance](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2010-05"}, config, english)
+	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2010-05"}, config, english)
 	wantError(t, err, "HTTP 404")
 }
 
@@ -221,7 +225,7 @@ func TestMissingMonthFields(t *testing.T) {
 			t.Parallel()
 			fake, config := fakeFreee(t, nil)
 			change(t, config, &fake.Faults, target, func(answer any) { delete(member(answer), name) })
-			_, err := call[overtime](t, calculateOvertime, monthQuery{EmployeeID: "102", Month: "2026-05"}, config, english)
+			_, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{EmployeeID: "102", Month: "2026-05"}}, config, english)
 			wantError(t, err, name)
 			if strings.HasPrefix(name, "total_") {
 				wantError(t, err, "unknown overtime field")

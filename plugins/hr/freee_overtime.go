@@ -6,18 +6,17 @@ import (
 
 // overtime gives freee's own figures where a pay period is the calendar month. Otherwise it adds up days, and gives freee's figures for
 // the periods beside: overtime that only shows over a week or a period, as with flexible hours, is in those alone.
-func (f *freee) overtime(ctx context.Context, employee string, m month) (*overtime, error) {
-	months, err := f.worked(ctx, employee, m)
-	if err != nil {
-		return nil, err
-	}
-	out := &overtime{CompanyID: f.company, Basis: vendorSummary}
-	all, notes := f.covered(months, m)
-	out.Notes = notes
-	var days []record
+func (f *freee) overtime(ctx context.Context, ids []string, m month) ([]result[overtime], error) {
+	return eachMonth(ctx, f, ids, m, func(months []payMonth) (overtime, error) { return f.overtimeOf(months, m) })
+}
+
+func (f *freee) overtimeOf(months []payMonth, m month) (overtime, error) {
+	out := overtime{Basis: vendorSummary}
+	var all period
+	all, out.Notes = f.covered(months, m)
 	for _, p := range months {
-		days = append(days, daysIn(p.days, m.days())...)
-		out.Unreadable = append(out.Unreadable, p.unreadable...)
+		out.days = append(out.days, daysIn(p.days, m.days())...)
+		out.IncompleteDays = append(out.IncompleteDays, p.unreadable...)
 	}
 	if len(months) == 1 && months[0].period == m.days() {
 		out.totals = months[0].totals()
@@ -25,13 +24,13 @@ func (f *freee) overtime(ctx context.Context, employee string, m month) (*overti
 		return out, months[0].figures.err
 	}
 	out.Basis = dailyRecords
-	out.totals = sumDays(all, days)
-	out.Notes = append(out.Notes, f.lang.pick("締め日が月末ではないため、日次の勤怠を合計しました。週や清算期間の単位で決まる残業は含まれません。freeeの集計値は pay_periods にあります。",
-		"The pay periods are not calendar months, so days were added up. Overtime that is decided over a week or a longer period is not in the sums; freee's own figures are in pay_periods."))
+	out.totals = sumDays(all, out.days)
+	out.Notes = append(out.Notes, f.lang.pick("締め日が月末ではないため、日次の勤怠を合計しました。週や清算期間の単位で決まる残業は含まれません。freeeの集計値は、1人だけを employee_id で指定したときの pay_periods にあります。",
+		"The pay periods are not calendar months, so days were added up. Overtime that is decided over a week or a longer period is not in the sums; freee's own figures are in the pay_periods of an answer for one employee_id."))
 	for _, p := range months {
 		out.PayPeriods = append(out.PayPeriods, p.totals())
 		if p.figures.err != nil {
-			return nil, p.figures.err
+			return out, p.figures.err
 		}
 	}
 	return out, nil

@@ -170,14 +170,14 @@ func wantError(t *testing.T, err error, texts ...string) {
 // lines is an answer as JSON, with a line for each day.
 func lines(t *testing.T, answer any) string {
 	t.Helper()
-	a, ok := answer.(*attendance)
+	a, ok := answer.(*attendanceAnswer)
 	if !ok {
 		return encode(t, answer)
 	}
-	head := *a
+	head := *a.attendance
 	head.Records = nil
 	var b strings.Builder
-	b.WriteString(encode(t, head))
+	b.WriteString(encode(t, attendanceAnswer{a.header, &head}))
 	for _, r := range a.Records {
 		line, err := json.Marshal(r)
 		if err != nil {

@@ -67,11 +67,11 @@ func handle[In any](name string, answer tool[In]) {
 	pdk.HandleTool(name, func(ctx context.Context, in In) (*pdk.Result, error) {
 		s, err := newSession(ctx, time.Now())
 		if err != nil {
-			return nil, err
+			return failed(err), nil
 		}
 		out, err := answer(ctx, s, in)
 		if err != nil {
-			return nil, err
+			return failed(err), nil
 		}
 		return pdk.Structured(out), nil
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hako-run/hako/pdk"
 )
@@ -59,39 +60,58 @@ type kotMessage struct {
 
 func (m kotMessage) code() string { return strings.Trim(string(m.Code), `"`) }
 
-func (k *kot) explainStatus(r *pdk.HTTPResponse) error {
+func (k *kot) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 	var p kotProblem
 	_ = json.Unmarshal(r.Body, &p)
 	first := p.kotMessage
 	if len(p.Errors) > 0 {
 		first = p.Errors[0]
 	}
-	text := k.lang.sprintf("KING OF TIMEがHTTP %dを返しました。", "KING OF TIME answered with HTTP %d.", r.Status)
-	if first.Message != "" {
-		text += k.lang.sprintf("「%s」", " It says: %s", clip(first.Message))
+	e.code, e.said = first.code(), clip(first.Message)
+	switch e.code {
+	case kotClosed:
+		e.retryable, e.wait = true, untilOpen(k.now)
+	case kotTooMany:
+		e.retryable = true
 	}
-	if code := first.code(); code != "" {
-		text += k.lang.sprintf("（コード %s）", " (code %s)", clip(code))
+	e.text = k.lang.sprintf("KING OF TIMEがHTTP %dを返しました。", "KING OF TIME answered with HTTP %d.", r.Status)
+	if e.said != "" {
+		e.text += k.lang.sprintf("「%s」", " It says %q.", e.said)
 	}
-	return k.lang.errorf("%s%s", "%s %s", text, k.remedy(r.Status, first.code()))
+	if e.code != "" {
+		e.text += k.lang.sprintf("（コード %s）", " Its code is %s.", clip(e.code))
+	}
+	e.text += k.lang.pick("", " ") + k.remedy(e)
 }
 
-func (k *kot) remedy(status int, code string) string {
+// untilOpen is how long KING OF TIME's API stays closed. It opens at 10:00 and at 18:30 Japan time.
+func untilOpen(now time.Time) time.Duration {
+	midnight := dateOf(now).midnight()
+	for _, opens := range []time.Duration{10 * time.Hour, 18*time.Hour + 30*time.Minute} {
+		if wait := midnight.Add(opens).Sub(now); wait > 0 {
+			return wait
+		}
+	}
+	return 0
+}
+
+func (k *kot) remedy(e *vendorError) string {
 	pick := k.lang.pick
 	switch {
-	case code == kotClosed:
+	case e.code == kotClosed:
 		return pick("KING OF TIMEのAPIは、毎日8:30から10:00までと17:30から18:30まで（日本時間）は利用できません。時間をおいてやり直してください。",
 			"KING OF TIME's API is closed every day from 08:30 to 10:00 and from 17:30 to 18:30 Japan time: try again after that.")
-	case code == kotBadToken || status == statusUnauthorized:
-		return pick("アクセストークンが無効です。管理者が認証情報 kot を更新してください。",
-			"The access token is not valid: the operator has to renew the credential kot.")
-	case code == kotTooMany || status == statusTooMany:
-		return pick("リクエストが多すぎます。数分待ってからやり直してください。", "There were too many requests: wait a few minutes and try again.")
-	case status == statusForbidden:
+	case e.code == kotBadToken || e.status == statusUnauthorized:
+		return pick("アクセストークンが無効です。", "The access token is not valid. ") + k.renew(e, "kot")
+	case e.code == kotTooMany || e.status == statusTooMany:
+		return pick("リクエストが多すぎます。", "There were too many requests. ") +
+			k.waiting(e, pick("数分待ってからやり直してください。", "Wait a few minutes and try again."))
+	case e.status == statusForbidden:
 		return pick("このサーバーのIPアドレスが、KING OF TIMEの管理画面で許可されているか確認してください。",
 			"Check that this server's IP address is on the allow-list in KING OF TIME's settings.")
-	case status >= 500:
-		return pick("KING OF TIMEの一時的な障害です。時間をおいてやり直してください。", "KING OF TIME has a temporary failure: try again later.")
+	case e.status >= 500:
+		return pick("KING OF TIMEの一時的な障害です。", "KING OF TIME has a temporary failure. ") +
+			k.waiting(e, pick("時間をおいてやり直してください。", "Try again later."))
 	}
 	return pick("対象月（過去3年から1年先まで）を確認してください。", "Check the month: KING OF TIME serves the last three years and one year ahead.")
 }

@@ -2,18 +2,23 @@ package main
 
 import "context"
 
-func (k *kot) attendance(ctx context.Context, employee string, m month) (*attendance, error) {
-	records, err := k.records(ctx, employee, m.days())
+// attendance returns the days of people. KING OF TIME's lists are of the whole company, so one reading serves them all.
+func (k *kot) attendance(ctx context.Context, ids []string, m month) ([]result[attendance], error) {
+	people, err := k.records(ctx, ids, m.days())
 	if err != nil {
 		return nil, err
 	}
-	if err := k.addClocks(ctx, employee, m.days(), records); err != nil {
-		return nil, err
+	results := make([]result[attendance], len(ids))
+	for i, p := range people {
+		if results[i].err = p.err; p.err != nil {
+			continue
+		}
+		results[i].value = attendance{
+			Period:  period{p.records[0].Date, p.records[len(p.records)-1].Date},
+			Records: p.records,
+			worth: worth{Notes: []string{k.lang.pick("KING OF TIMEの日別データには欠勤の区分がないため、is_absent は null です。欠勤日数は calculate_overtime にあります。",
+				"KING OF TIME's days do not tell absence, so is_absent is null; calculate_overtime has the days of absence.")}},
+		}
 	}
-	return &attendance{
-		Period:  period{records[0].Date, records[len(records)-1].Date},
-		Records: records,
-		Notes: []string{k.lang.pick("KING OF TIMEの日別データには欠勤の区分がないため、is_absent は null です。欠勤日数は calculate_overtime にあります。",
-			"KING OF TIME's days do not tell absence, so is_absent is null; calculate_overtime has the days of absence.")},
-	}, nil
+	return results, nil
 }

@@ -15,59 +15,59 @@ import (
 // kotWindow is the longest period that KING OF TIME serves at once, in days.
 const kotWindow = 62
 
-// days reads an employee's entries of a list by day, which comes for the whole company: the entries of others are skipped unread. The
-// period is asked for in windows that KING OF TIME accepts, and in halves of these where an answer is too large.
-func (k *kot) days(ctx context.Context, path, employee string, in period) (entries []object, err error) {
+// eachDay reads a list by day and calls each with the entries of the people in index, by their place in it. The list comes for the whole
+// company: the entries of others are skipped unread. The period is asked for in windows that KING OF TIME accepts, and in halves of these
+// where an answer is too large.
+func (k *kot) eachDay(ctx context.Context, path string, index map[string]int, in period, each func(i int, entry object)) error {
 	for start := in.Start; start <= in.End; start = start.add(kotWindow) {
-		window := period{start, min(in.End, start.add(kotWindow-1))}
-		more, err := k.window(ctx, path, employee, window)
-		if err != nil {
-			return nil, err
+		if err := k.window(ctx, path, index, period{start, min(in.End, start.add(kotWindow-1))}, each); err != nil {
+			return err
 		}
-		entries = append(entries, more...)
 	}
-	return entries, nil
+	return nil
 }
 
-func (k *kot) window(ctx context.Context, path, employee string, in period) ([]object, error) {
+func (k *kot) window(ctx context.Context, path string, index map[string]int, in period, each func(int, object)) error {
 	response, err := k.get(ctx, path, url.Values{"start": {string(in.Start)}, "end": {string(in.End)}})
 	var limit *abi.Error
 	if errors.As(err, &limit) && limit.Code == abi.CodeLimit && in.Start < in.End {
 		first, second := in.halves()
-		entries, err := k.window(ctx, path, employee, first)
-		if err != nil {
-			return nil, err
+		if err := k.window(ctx, path, index, first, each); err != nil {
+			return err
 		}
-		more, err := k.window(ctx, path, employee, second)
-		return append(entries, more...), err
+		return k.window(ctx, path, index, second, each)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return k.entriesOf(response.Body, path, employee)
+	return k.entries(response.Body, path, index, each)
 }
 
-// entriesOf finds the entries of one employee in [{date, dailyWorkings: [{employeeKey, ...}]}].
-func (k *kot) entriesOf(body []byte, path, employee string) (entries []object, err error) {
+// entries finds the entries of people in [{date, dailyWorkings: [{employeeKey, ...}]}]. Each is a document of its own, because what is wrong
+// with one says nothing about the others.
+func (k *kot) entries(body []byte, path string, index map[string]int, each func(int, object)) error {
 	var days []struct {
 		DailyWorkings []json.RawMessage `json:"dailyWorkings"`
 	}
-	d := k.document()
 	if err := json.Unmarshal(body, &days); err != nil {
+		d := k.document()
 		d.malformed(path, "[{dailyWorkings: [...]}]")
-		return nil, d.err
+		return d.err
 	}
 	for _, day := range days {
 		for _, raw := range day.DailyWorkings {
 			var entry struct {
 				EmployeeKey string `json:"employeeKey"`
 			}
-			if json.Unmarshal(raw, &entry) == nil && entry.EmployeeKey == employee {
-				entries = append(entries, d.object("dailyWorkings["+employee+"]", raw))
+			if json.Unmarshal(raw, &entry) != nil {
+				continue
+			}
+			if i, ok := index[entry.EmployeeKey]; ok {
+				each(i, k.document().object("dailyWorkings["+clip(entry.EmployeeKey)+"]", raw))
 			}
 		}
 	}
-	return entries, d.err
+	return nil
 }
 
 // halves divides a period of at least two days.
@@ -84,24 +84,46 @@ var kotDays = map[string]string{
 	"法定休日":  holiday,
 }
 
-// records reads the days of a period, with the clock times of the other list.
-func (k *kot) records(ctx context.Context, employee string, in period) ([]record, error) {
-	workings, err := k.days(ctx, "/daily-workings", employee, in)
+// kotDaysOf are one person's days, or why they cannot be read.
+type kotDaysOf struct {
+	records []record
+	byDate  map[date]int // the place of a day in records
+	err     error
+}
+
+// records reads the days of people in a period, in the order of their ids, with the clock times of the other list.
+func (k *kot) records(ctx context.Context, ids []string, in period) ([]kotDaysOf, error) {
+	people, index := make([]kotDaysOf, len(ids)), byID(ids)
+	err := k.eachDay(ctx, "/daily-workings", index, in, func(i int, o object) {
+		p := &people[i]
+		p.records = append(p.records, k.record(o))
+		p.err = cmp.Or(p.err, o.err)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if len(workings) == 0 {
-		return nil, k.lang.errorf("KING OF TIMEには、従業員 %s の %s から %s までの勤怠がありません。IDは list_employees で調べてください。",
-			"KING OF TIME has no attendance of employee %s from %s to %s: list_employees finds ids", clip(employee), in.Start, in.End)
-	}
-	var all []record
-	for _, o := range workings {
-		if all = append(all, k.record(o)); o.err != nil {
-			return nil, o.err
+	for i := range people {
+		p := &people[i]
+		if len(p.records) == 0 {
+			p.err = &dataError{k.lang.errorf("KING OF TIMEには、従業員 %s の %s から %s までの勤怠がありません。IDは list_employees で調べてください。",
+				"KING OF TIME has no attendance of employee %s from %s to %s: list_employees finds ids", clip(ids[i]), in.Start, in.End)}
+		}
+		slices.SortStableFunc(p.records, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
+		p.byDate = make(map[date]int, len(p.records))
+		for n, r := range p.records {
+			p.byDate[r.Date] = n
 		}
 	}
-	slices.SortStableFunc(all, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
-	return all, nil
+	if !slices.ContainsFunc(people, func(p kotDaysOf) bool { return p.err == nil }) {
+		return people, nil
+	}
+	return people, k.eachDay(ctx, "/daily-workings/timerecord", index, in, func(i int, o object) {
+		p := &people[i]
+		if n, ok := p.byDate[o.date("date")]; ok {
+			p.records[n].setKOTClock(o)
+		}
+		p.err = cmp.Or(p.err, o.err)
+	})
 }
 
 // record reads a daily working.
@@ -124,8 +146,7 @@ func (k *kot) record(o object) record {
 	r.setKOTHoliday(work)
 	r.setKOTLeave(o)
 	if o.has("isError") && o.flag("isError") {
-		r.Notes = append(r.Notes, o.lang.pick("KING OF TIMEでエラー勤務になっています（打刻漏れなど）",
-			"KING OF TIME marks this day as faulty, for example because a clock time is missing"))
+		r.addFault(o.lang, vendorFault)
 	}
 	return r
 }
@@ -188,27 +209,7 @@ const (
 	kotOut = "2"
 )
 
-// addClocks fills in the first clock-in and the last clock-out of each day.
-func (k *kot) addClocks(ctx context.Context, employee string, in period, records []record) error {
-	list, err := k.days(ctx, "/daily-workings/timerecord", employee, in)
-	if err != nil {
-		return err
-	}
-	byDate := map[date]*record{}
-	for i := range records {
-		byDate[records[i].Date] = &records[i]
-	}
-	for _, o := range list {
-		if r := byDate[o.date("date")]; r != nil {
-			r.setKOTClock(o)
-		}
-		if o.err != nil {
-			return o.err
-		}
-	}
-	return nil
-}
-
+// setKOTClock fills in the first clock-in and the last clock-out of the day.
 func (r *record) setKOTClock(o object) {
 	var in, out *time.Time
 	started, ended := 0, 0
@@ -231,8 +232,16 @@ func (r *record) setKOTClock(o object) {
 		}
 	}
 	r.ClockIn, r.ClockOut = r.clock(o, in), r.clock(o, out)
-	if r.IsOpen = started > ended; r.IsOpen {
-		r.WorkMinutes = nil
-		r.Notes = append(r.Notes, o.lang.pick("退勤が記録されていません", "an end of work is not recorded"))
+	r.IsOpen = started > ended
+	switch {
+	case started > ended:
+		r.addFault(o.lang, missingClockOut)
+	case ended > started:
+		r.addFault(o.lang, missingClockIn)
+	case in != nil && out.Before(*in):
+		r.addFault(o.lang, impossibleTime)
+	default:
+		return
 	}
+	r.WorkMinutes = nil
 }

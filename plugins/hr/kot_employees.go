@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-func (k *kot) statuses() []string { return []string{active, retired} }
+func (k *kot) statuses() []string { return []string{active, retired, upcoming} }
 
 // employees reads everybody, also those who have left.
-func (k *kot) employees(ctx context.Context) (*roster, error) {
+func (k *kot) employees(ctx context.Context) (*roster, error) { return k.members(ctx, dateOf(k.now)) }
+
+func (k *kot) members(ctx context.Context, on date) (*roster, error) {
 	response, err := k.get(ctx, "/employees", url.Values{
-		"date":             {string(dateOf(k.now))},
+		"date":             {string(on)},
 		"includeResigner":  {"true"},
 		"additionalFields": {"hiredDate,resignationDate"},
 	})
@@ -19,20 +21,26 @@ func (k *kot) employees(ctx context.Context) (*roster, error) {
 		return nil, err
 	}
 	d := k.document()
-	all := &roster{}
-	unmapped := map[string]bool{}
+	all := &roster{about: k.unmapped}
 	for _, o := range d.parseList(response.Body, "employees") {
-		e := k.employee(o)
-		if e.Type == unknown && e.TypeRaw != nil {
-			unmapped[*e.TypeRaw] = true
-		}
-		all.people = append(all.people, e)
-	}
-	if len(unmapped) > 0 {
-		all.notes = append(all.notes, k.lang.sprintf("雇用区分 %s の対応が設定 kot_employment_types にないため、unknown にしました。",
-			"The setting kot_employment_types does not say what these employment types stand for, so they are unknown: %s", k.lang.list(sortedKeys(unmapped))))
+		all.people = append(all.people, k.employee(o))
 	}
 	return all, d.err
+}
+
+// unmapped notes the employment types of those who are shown that the setting does not map.
+func (k *kot) unmapped(shown []employee) []string {
+	types := map[string]bool{}
+	for _, e := range shown {
+		if e.Type == unknown && e.TypeRaw != nil {
+			types[*e.TypeRaw] = true
+		}
+	}
+	if len(types) == 0 {
+		return nil
+	}
+	return []string{k.lang.sprintf("雇用区分 %s の対応が設定 kot_employment_types にないため、unknown にしました。",
+		"The setting kot_employment_types does not say what these employment types stand for, so they are unknown: %s", k.lang.list(sortedKeys(types)))}
 }
 
 func (k *kot) employee(o object) employee {
@@ -53,10 +61,9 @@ func (k *kot) employee(o object) employee {
 	if kind, ok := k.kinds[deref(e.TypeRaw)]; ok {
 		e.Type = kind
 	}
-	if e.RetireDate != nil && *e.RetireDate < dateOf(k.now) {
-		e.Status = retired
-	}
+	e.setStatus(dateOf(k.now))
 	if e.Department != nil {
+		e.main = append(e.main, *e.Department)
 		e.departments = append(e.departments, *e.Department)
 	}
 	for _, group := range o.optionalChildren("employeeGroups") {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 )
 
@@ -14,81 +15,114 @@ type kotMonth struct {
 
 // overtime gives KING OF TIME's own figures where its month is the calendar month; otherwise it adds up days, with the figures beside.
 // The time worked in all is not among the figures of a month, so the days are read in both cases.
-func (k *kot) overtime(ctx context.Context, employee string, m month) (*overtime, error) {
-	months, err := k.months(ctx, employee, m)
+func (k *kot) overtime(ctx context.Context, ids []string, m month) ([]result[overtime], error) {
+	months, err := k.months(ctx, ids, m)
 	if err != nil {
 		return nil, err
 	}
-	span := period{months[0].Start, months[len(months)-1].End}
-	counted, _ := span.overlap(m.days())
-	days, err := k.records(ctx, employee, span)
+	results := make([]result[overtime], len(ids))
+	span := m.days()
+	read := false
+	for i, found := range months {
+		if results[i].err = found.err; found.err == nil {
+			span, read = period{min(span.Start, found.list[0].Start), max(span.End, found.list[len(found.list)-1].End)}, true
+		}
+	}
+	if !read {
+		return results, nil
+	}
+	days, err := k.records(ctx, ids, span)
 	if err != nil {
 		return nil, err
 	}
-	out := &overtime{Basis: vendorSummary, Notes: k.uncounted(months)}
+	for i, found := range months {
+		if results[i].err = cmp.Or(results[i].err, days[i].err); results[i].err == nil {
+			results[i].value, results[i].err = k.overtimeOf(found.list, days[i].records, m)
+		}
+	}
+	return results, nil
+}
+
+func (k *kot) overtimeOf(months []kotMonth, days []record, m month) (overtime, error) {
+	out := overtime{Basis: vendorSummary, worth: worth{Notes: k.uncounted(months)}, days: daysIn(days, m.days())}
 	if len(months) == 1 && months[0].period == m.days() {
 		out.totals, out.VendorValues = months[0].totals(days), kotFigures(months[0].figures)
 		return out, months[0].figures.err
 	}
+	counted, _ := period{months[0].Start, months[len(months)-1].End}.overlap(m.days())
 	out.Basis = dailyRecords
 	out.totals = sumDays(counted, daysIn(days, counted))
 	out.Notes = append(out.Notes, k.unknownDays(daysIn(days, counted))...)
 	out.AbsenceDays, out.Breakdown.LateNightWork = nil, nil
-	out.Notes = append(out.Notes, k.lang.pick("締め日が月末ではないため、日別データを合計しました。KING OF TIMEの月別集計値は pay_periods にあります。",
-		"The months of KING OF TIME are not calendar months here, so days were added up; its own figures are in pay_periods."))
+	out.Notes = append(out.Notes, k.lang.pick("締め日が月末ではないため、日別データを合計しました。KING OF TIMEの月別集計値は、1人だけを employee_id で指定したときの pay_periods にあります。",
+		"The months of KING OF TIME are not calendar months here, so days were added up; its own figures are in the pay_periods of an answer for one employee_id."))
 	for _, month := range months {
 		out.PayPeriods = append(out.PayPeriods, month.totals(days))
 		if month.figures.err != nil {
-			return nil, month.figures.err
+			return out, month.figures.err
 		}
 	}
 	return out, nil
 }
 
-// months reads the month, and its neighbours where these have the rest of the calendar month.
-func (k *kot) months(ctx context.Context, employee string, m month) (found []kotMonth, err error) {
-	want := m.days()
-	ask := func(m month) {
-		var more *kotMonth
-		if more, err = k.month(ctx, employee, m); more == nil {
-			return
-		}
-		if _, shared := more.overlap(want); shared {
-			found = append(found, *more)
-		}
-	}
-	ask(m)
-	if err == nil && !slices.ContainsFunc(found, func(f kotMonth) bool { return f.End >= want.End }) {
-		ask(m.add(1))
-	}
-	if err == nil && !slices.ContainsFunc(found, func(f kotMonth) bool { return f.Start <= want.Start }) {
-		ask(m.add(-1))
-	}
-	if err == nil && len(found) == 0 {
-		err = k.lang.errorf("KING OF TIMEには、従業員 %s の %s の月別データがありません。IDは list_employees で調べてください。",
-			"KING OF TIME has no month %[2]s of employee %[1]s: list_employees finds ids", clip(employee), m)
-	}
-	slices.SortFunc(found, func(a, b kotMonth) int { return cmp.Compare(a.Start, b.Start) })
-	return found, err
+// kotMonthsOf are the months of one person that share days with a calendar month, in order, or why there are none.
+type kotMonthsOf struct {
+	list []kotMonth
+	err  error
 }
 
-// month reads an employee's figures out of those of the whole company; nil if they are not among them.
-func (k *kot) month(ctx context.Context, employee string, m month) (*kotMonth, error) {
+// months reads the month of people, and its neighbours where these have the rest of the calendar month.
+func (k *kot) months(ctx context.Context, ids []string, m month) ([]kotMonthsOf, error) {
+	people, index, want := make([]kotMonthsOf, len(ids)), byID(ids), m.days()
+	anyLacks := func(has func(kotMonth) bool) bool {
+		return slices.ContainsFunc(people, func(p kotMonthsOf) bool { return p.err == nil && !slices.ContainsFunc(p.list, has) })
+	}
+	err := k.addMonth(ctx, index, m, want, people)
+	if err == nil && anyLacks(func(f kotMonth) bool { return f.End >= want.End }) {
+		err = k.addMonth(ctx, index, m.add(1), want, people)
+	}
+	if err == nil && anyLacks(func(f kotMonth) bool { return f.Start <= want.Start }) {
+		err = k.addMonth(ctx, index, m.add(-1), want, people)
+	}
+	for i := range people {
+		p := &people[i]
+		if p.err == nil && len(p.list) == 0 {
+			p.err = &dataError{k.lang.errorf("KING OF TIMEには、従業員 %s の %s の月別データがありません。IDは list_employees で調べてください。",
+				"KING OF TIME has no month %[2]s of employee %[1]s: list_employees finds ids", clip(ids[i]), m)}
+		}
+		slices.SortFunc(p.list, func(a, b kotMonth) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	return people, err
+}
+
+// addMonth reads the figures of the whole company for a month, and adds those of the people in index that share days with want.
+func (k *kot) addMonth(ctx context.Context, index map[string]int, m month, want period, people []kotMonthsOf) error {
 	response, err := k.get(ctx, "/monthly-workings/"+m.String(), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d := k.document()
-	for _, o := range d.parseList(response.Body, "monthly-workings") {
-		if deref(o.optionalText("employeeKey")) == employee {
-			found := &kotMonth{period{o.date("startDate"), o.date("endDate")}, o}
-			if d.err == nil && (found.End < found.Start || found.End > found.Start.add(kotWindow)) {
-				d.malformed(o.place("endDate"), "the end of a month")
-			}
-			return found, d.err
+	var entries []json.RawMessage
+	if err := json.Unmarshal(response.Body, &entries); err != nil || entries == nil {
+		d := k.document()
+		d.malformed("monthly-workings", "an array")
+		return d.err
+	}
+	for _, raw := range entries {
+		o := k.document().object("monthly-workings", raw)
+		i, ok := index[deref(o.optionalText("employeeKey"))]
+		if !ok {
+			continue
+		}
+		found := kotMonth{period{o.date("startDate"), o.date("endDate")}, o}
+		if o.err == nil && (found.End < found.Start || found.End > found.Start.add(kotWindow)) {
+			o.malformed(o.place("endDate"), "the end of a month")
+		}
+		people[i].err = cmp.Or(people[i].err, o.err)
+		if _, shared := found.overlap(want); shared {
+			people[i].list = append(people[i].list, found)
 		}
 	}
-	return nil, d.err
+	return nil
 }
 
 // kotOvertime are the figures of overtime beyond the legal hours: those that KING OF TIME holds against the general limit of the 36

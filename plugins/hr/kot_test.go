@@ -23,9 +23,9 @@ func TestKOTErrors(t *testing.T) {
 	}{
 		{"bad token", 403, `{"errors":[{"message":"Bad Authentication.","code":100}]}`, "renew the credential kot", "認証情報 kot を更新"},
 		{"address", 403, `{"errors":[{"message":"Forbidden","code":101}]}`, "allow-list", "IPアドレス"},
-		{"too many", 429, kotfake.TooManyRequests, "wait a few minutes", "数分待って"},
-		{"too many, as 403", 403, `{"code":"303","message":"Too Many Requests"}`, "wait a few minutes", "数分待って"},
-		{"bad request", 400, `{"errors":[{"message":"start is invalid.","code":210}]}`, "It says: start is invalid. (code 210)", "コード 210"},
+		{"too many", 429, kotfake.TooManyRequests, "Wait a few minutes", "数分待って"},
+		{"too many, as 403", 403, `{"code":"303","message":"Too Many Requests"}`, "Wait a few minutes", "数分待って"},
+		{"bad request", 400, `{"errors":[{"message":"start is invalid.","code":210}]}`, "It says \"start is invalid.\". Its code is 210.", "コード 210"},
 		{"unauthorized", 401, ``, "renew the credential kot", "更新"},
 		{"server error", 500, `oops`, "temporary failure", "一時的な障害"},
 		{"forbidden by a proxy", 403, `<html>`, "allow-list", "IPアドレス"},
@@ -36,9 +36,9 @@ func TestKOTErrors(t *testing.T) {
 			fake.Faults.Add(fault.Fault{Status: test.status, Body: test.body})
 			_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 			wantError(t, err, test.en)
-			_, err = call[attendance](t, listAttendance, kotQuery, config, japanese)
+			_, err = call[attendanceAnswer](t, listAttendance, kotQuery, config, japanese)
 			wantError(t, err, test.ja)
-			_, err = call[overtime](t, calculateOvertime, kotQuery, config, english)
+			_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 			wantError(t, err, test.en)
 		})
 	}
@@ -58,7 +58,7 @@ func TestKOTClosed(t *testing.T) {
 			t.Errorf("%s: %v", clock, err)
 		}
 		if closed {
-			wantError(t, err, "closed every day from 08:30 to 10:00 and from 17:30 to 18:30 Japan time", "code 104")
+			wantError(t, err, "closed every day from 08:30 to 10:00 and from 17:30 to 18:30 Japan time", "Its code is 104")
 		}
 	}
 }
@@ -90,9 +90,10 @@ func TestKOTWindows(t *testing.T) {
 	if err := s.chooseVendor(); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := s.vendor.(*kot).days(t.Context(), "/daily-workings", kotPerson, period{"2026-01-01", "2026-05-31"})
-	if err != nil || len(entries) != 151 {
-		t.Fatalf("%d entries, want one for each of 151 days: %v", len(entries), err)
+	entries := 0
+	err := s.vendor.(*kot).eachDay(t.Context(), "/daily-workings", map[string]int{kotPerson: 0}, period{"2026-01-01", "2026-05-31"}, func(int, object) { entries++ })
+	if err != nil || entries != 151 {
+		t.Fatalf("%d entries, want one for each of 151 days: %v", entries, err)
 	}
 	var windows []string
 	for _, r := range fake.Requests() {
@@ -113,15 +114,15 @@ func TestKOTLargeCompany(t *testing.T) {
 	}
 	k := s.vendor.(*kot)
 	k.maxBody = 12_000
-	answer, err := k.attendance(t.Context(), kotPerson, month{2026, time.May})
-	if err != nil || len(answer.Records) != 31 || *answer.Records[13].ClockOut != "25:30" {
-		t.Fatalf("%+v, %v", answer, err)
+	results, err := k.attendance(t.Context(), []string{kotPerson}, month{2026, time.May})
+	if err != nil || len(results[0].value.Records) != 31 || *results[0].value.Records[13].ClockOut != "25:30" {
+		t.Fatalf("%+v, %v", results, err)
 	}
 	if n := len(fake.Requests()); n < 6 {
 		t.Errorf("%d requests: the answers are not large enough for this test", n)
 	}
 	k.maxBody = 100
-	_, err = k.attendance(t.Context(), kotPerson, month{2026, time.May})
+	_, err = k.attendance(t.Context(), []string{kotPerson}, month{2026, time.May})
 	wantError(t, err, "larger than 100 bytes")
 }
 
@@ -174,7 +175,7 @@ func TestKOTDay(t *testing.T) {
 			t.Parallel()
 			fake, config := fakeKOT(t, nil)
 			change(t, config, &fake.Faults, test.target, test.edit)
-			answer, err := call[attendance](t, listAttendance, kotQuery, config, english)
+			answer, err := call[attendanceAnswer](t, listAttendance, kotQuery, config, english)
 			if test.err != "" {
 				wantError(t, err, "KING OF TIME", test.err)
 				return
@@ -204,7 +205,7 @@ func TestKOTMonth(t *testing.T) {
 		month(a)["premiumWork"] = map[string]any{"overtime1": 16, "nightOvertime1": 32, "overtime2": 64, "nightOvertime2": 128}
 		month(a)["legalHolidayWork"] = map[string]any{"normal": 20000, "overtime": 300, "night": 40}
 	})
-	sums, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestKOTMonth(t *testing.T) {
 	for _, name := range []string{"startDate", "endDate", "overtime", "nightOvertime", "unassigned", "workingDayCount", "legalHolidayWork", "generalHolidayWork"} {
 		fake, config := fakeKOT(t, nil)
 		change(t, config, &fake.Faults, target, func(a any) { delete(month(a), name) })
-		_, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+		_, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 		wantError(t, err, "lacks the field", name)
 	}
 }
@@ -227,7 +228,7 @@ func TestKOTJoiners(t *testing.T) {
 		o.ClosingDay, o.Employees = 20, kotfake.Demo()
 		o.Employees[0].Hired = "2026-05-25"
 	})
-	sums, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 	if err != nil || sums.Period != (period{"2026-05-21", "2026-05-31"}) || sums.TotalWork != 5*480 {
 		t.Errorf("got %s, %v", encode(t, sums), err)
 	}
@@ -241,7 +242,7 @@ func TestKOTUncounted(t *testing.T) {
 	change(t, config, &fake.Faults, "/daily-workings?start=2026-04-21&end=2026-06-20", func(a any) {
 		member(a, 23, "dailyWorkings", 0)["workdayTypeName"] = "創立記念日"
 	})
-	sums, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func TestKOTEndlessMonth(t *testing.T) {
 	for _, end := range []string{"2099-12-31", "2026-04-30"} {
 		fake, config := fakeKOT(t, nil)
 		change(t, config, &fake.Faults, "/monthly-workings/2026-05", func(a any) { member(a, 0)["endDate"] = end })
-		_, err := call[overtime](t, calculateOvertime, kotQuery, config, english)
+		_, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: kotQuery}, config, english)
 		wantError(t, err, "endDate is not the end of a month")
 	}
 }
@@ -289,11 +290,11 @@ func TestKOTUnknownPerson(t *testing.T) {
 	t.Parallel()
 	_, config := fakeKOT(t, nil)
 	query := monthQuery{EmployeeID: "1000", Month: "2026-05"} // the visible number
-	_, err := call[attendance](t, listAttendance, query, config, english)
+	_, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 	wantError(t, err, "no attendance of employee 1000", "list_employees finds ids")
-	_, err = call[overtime](t, calculateOvertime, query, config, japanese)
+	_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, japanese)
 	wantError(t, err, "従業員 1000", "list_employees")
-	_, err = call[attendance](t, listAttendance, monthQuery{EmployeeID: kotPerson, Month: "2020-01"}, config, english)
+	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: kotPerson, Month: "2020-01"}, config, english)
 	wantError(t, err, "HTTP 400", "last three years")
 }
 

@@ -75,7 +75,7 @@ func TestSchemas(t *testing.T) {
 	for person, config := range map[string]settings{"102": freeeConfig, "103": freeeConfig, "201": smallCompany, kotPerson: kotConfig} {
 		query := monthQuery{EmployeeID: person, Month: "2026-05"}
 		checkSchemas(t, &m.Tools[1], listAttendance, query, config)
-		checkSchemas(t, &m.Tools[2], calculateOvertime, query, config)
+		checkSchemas(t, &m.Tools[2], calculateOvertime, overtimeQuery{monthQuery: query}, config)
 	}
 	var asked []string
 	for _, r := range freee.Requests() {
@@ -93,6 +93,31 @@ func TestSchemas(t *testing.T) {
 			return p.Name == name && slices.ContainsFunc(p.Paths, func(glob string) bool { return doublestar.MatchUnvalidated(glob, path) })
 		}) {
 			t.Errorf("no permission covers %s", request)
+		}
+	}
+}
+
+// TestOfferedTools holds that callers see the tools that their tenant's vendor can serve, and no others.
+func TestOfferedTools(t *testing.T) {
+	t.Parallel()
+	m := readManifest(t)
+	for vendor := range vendors {
+		config, err := m.Configure(map[string]any{"vendor": vendor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var offered []string
+		for i := range m.Tools {
+			if m.Tools[i].OfferedUnder(config) {
+				offered = append(offered, m.Tools[i].Name)
+			}
+		}
+		s := &session{settings: settings{Vendor: vendor, SmartHRSubdomain: "example"}, lang: english}
+		if err := s.chooseVendor(); err != nil {
+			t.Fatal(err)
+		}
+		if want := s.supported(); !slices.Equal(offered, want) {
+			t.Errorf("%s: on offer are %q, and it serves %q", vendor, offered, want)
 		}
 	}
 }
@@ -127,7 +152,7 @@ func TestBadArguments(t *testing.T) {
 	for i, list := range [][]string{
 		{`{"status":"on leave"}`, `{"limit":0}`, `{"offset":-1}`, `{"company_id":12345}`, `{"dept":"x"}`},
 		{`{}`, `{"employee_id":"1"}`, `{"employee_id":"1","month":"2026-13"}`, `{"employee_id":"1","month":"2026-5"}`, `{"employee_id":"","month":"2026-05"}`, `{"employee_id":101,"month":"2026-05"}`},
-		{`{"month":"2026-05"}`, `{"employee_id":"1","month":"May 2026"}`, `{"employee_id":"1","month":"2026-00"}`},
+		{`{"employee_ids":[],"month":"2026-05"}`, `{"over_minutes":-1,"month":"2026-05"}`, `{"limit":501,"month":"2026-05"}`, `{"employee_id":"1","month":"May 2026"}`, `{"employee_id":"1","month":"2026-00"}`},
 	} {
 		for _, arguments := range list {
 			if m.Tools[i].Input().Validate([]byte(arguments)) == nil {

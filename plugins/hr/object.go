@@ -50,9 +50,14 @@ func (d *document) list(path string, data []byte) []object {
 	return objects
 }
 
+// dataError says that an answer, or what was asked for, does not hold what is needed. It says nothing about other answers.
+type dataError struct{ error }
+
+func (e *dataError) Unwrap() error { return e.error }
+
 func (d *document) fail(err error) {
 	if d.err == nil {
-		d.err = err
+		d.err = &dataError{err}
 	}
 }
 

@@ -6,19 +6,40 @@ import (
 	"slices"
 )
 
-// overtime is one employee's overtime of one month.
+// overtime is one person's overtime of one month.
 type overtime struct {
-	Vendor     string `json:"vendor"`
-	CompanyID  string `json:"company_id,omitempty"`
 	EmployeeID string `json:"employee_id"`
-	Month      string `json:"month"`
-	Basis      string `json:"basis"`
+	*identity
+	Basis string `json:"basis"`
+	worth
 	totals
-	PayPeriods []totals `json:"pay_periods"`
-	// VendorValues are the figures of the vendor's that the totals are made of, under its names.
-	VendorValues map[string]float64 `json:"vendor_values"`
-	Unreadable   []unreadable       `json:"unreadable"`
-	Notes        []string           `json:"notes"`
+	// PayPeriods and VendorValues, the vendor's own figures under its names, are in the answer about one employee_id alone.
+	PayPeriods   []totals           `json:"pay_periods,omitempty"`
+	VendorValues map[string]float64 `json:"vendor_values,omitempty"`
+
+	days []record // of the month
+}
+
+// overtimeAnswer is the structured content of calculate_overtime for one employee_id.
+type overtimeAnswer struct {
+	header
+	*overtime
+}
+
+// overtimePage is that for several people.
+type overtimePage struct {
+	page
+	// Undecided are people who are not above the limit that was asked for, but whose days are incomplete.
+	Undecided []undecided `json:"undecided,omitempty"`
+	Employees []overtime  `json:"employees"`
+}
+
+// undecided is a person of whom it is not known whether a limit is passed.
+type undecided struct {
+	EmployeeID     string `json:"employee_id"`
+	Name           string `json:"name,omitempty"`
+	TotalOvertime  int    `json:"total_overtime_minutes"`
+	IncompleteDays int    `json:"incomplete_days"`
 }
 
 // What the totals of an answer are made of.
@@ -56,32 +77,72 @@ func (t *totals) setLateNight(minutes int) {
 	}
 }
 
-func calculateOvertime(ctx context.Context, s *session, in monthQuery) (any, error) {
+func calculateOvertime(ctx context.Context, s *session, in overtimeQuery) (any, error) {
 	calculator, ok := s.vendor.(overtimeCalculator)
 	if !ok {
 		return nil, s.unsupported("calculate_overtime")
 	}
-	m, err := in.check(s)
+	who, m, err := in.people(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	out, err := calculator.overtime(ctx, in.EmployeeID, m)
+	limit := cmp.Or(in.Limit, defaultLimit)
+	shown, next := pageOf(who.people, in.Offset, limit)
+	if in.OverMinutes != nil {
+		shown = who.people // all have to be read to know who is above
+	}
+	results, err := calculator.overtime(ctx, idsOf(shown), m)
 	if err != nil {
 		return nil, err
 	}
-	out.Vendor, out.EmployeeID, out.Month = s.Vendor, in.EmployeeID, m.String()
-	out.PayPeriods, out.Unreadable, out.Notes = orEmpty(out.PayPeriods), orEmpty(out.Unreadable), orEmpty(out.Notes)
-	if out.VendorValues == nil {
-		out.VendorValues = map[string]float64{}
+	for i := range results {
+		o := &results[i].value
+		o.EmployeeID, o.identity = shown[i].id, shown[i].identity
+		s.judge(&o.worth, o.days, m, who.one)
 	}
+	head := s.header(m)
+	if who.one {
+		if results[0].err != nil {
+			return nil, results[0].err
+		}
+		return &overtimeAnswer{head, &results[0].value}, nil
+	}
+	out := &overtimePage{page: s.page(head, who, next)}
+	for i, r := range results {
+		if !out.add(shown[i], r.err) {
+			continue
+		}
+		o := r.value
+		o.PayPeriods, o.VendorValues = nil, nil
+		out.IsFinal = out.IsFinal && o.IsFinal
+		out.Employees = append(out.Employees, o)
+	}
+	if in.OverMinutes != nil {
+		out.above(*in.OverMinutes)
+		out.Total = len(out.Employees)
+		out.Employees, out.NextOffset = pageOf(out.Employees, in.Offset, limit)
+	}
+	out.Employees = orEmpty(out.Employees)
 	return out, nil
 }
 
-// daysIn returns the records of the days in a period, each day once, in order.
-func daysIn(records []record, in period) []record {
-	days := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return !in.contains(r.Date) })
-	slices.SortStableFunc(days, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
-	return slices.CompactFunc(days, func(a, b record) bool { return a.Date == b.Date })
+// above leaves those with more overtime than the limit, the most first. Of the others, those with incomplete days may have more.
+func (p *overtimePage) above(limit int) {
+	p.Undecided = []undecided{}
+	p.Employees = slices.DeleteFunc(p.Employees, func(o overtime) bool {
+		if o.TotalOvertime > limit {
+			return false
+		}
+		if len(o.IncompleteDays) > 0 {
+			u := undecided{EmployeeID: o.EmployeeID, TotalOvertime: o.TotalOvertime, IncompleteDays: len(o.IncompleteDays)}
+			if o.identity != nil {
+				u.Name = o.Name
+			}
+			p.Undecided = append(p.Undecided, u)
+		}
+		return true
+	})
+	slices.SortStableFunc(p.Employees, compareOvertime)
 }
 
 // sumDays adds up days. What the vendor does not say of a day counts nothing.

@@ -46,7 +46,7 @@ func callAll(t *testing.T, config settings, employees []string) (answers []any) 
 	add(callAt(ctx, listEmployees, employeesQuery{}, recordedAt))
 	for _, id := range employees {
 		add(callAt(ctx, listAttendance, monthQuery{EmployeeID: id, Month: "2026-05"}, recordedAt))
-		add(callAt(ctx, calculateOvertime, monthQuery{EmployeeID: id, Month: "2026-05"}, recordedAt))
+		add(callAt(ctx, calculateOvertime, overtimeQuery{monthQuery: monthQuery{EmployeeID: id, Month: "2026-05"}}, recordedAt))
 	}
 	return answers
 }

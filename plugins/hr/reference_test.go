@@ -35,7 +35,7 @@ func TestReferenceMonth(t *testing.T) {
 	fake, config := fakeFreee(t, nil)
 	fake.Faults.Add(fault.Fault{Path: "/hr/api/v1/employees/102/work_record_summaries/2026/6", Body: sample})
 	query := monthQuery{EmployeeID: "102", Month: "2026-05"}
-	sums, err := call[overtime](t, calculateOvertime, query, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestReferenceMonth(t *testing.T) {
 		sums.WorkingDays != 17 || *sums.PaidLeaveDays != 1.5 || *sums.AbsenceDays != 1 {
 		t.Errorf("got %s", encode(t, sums))
 	}
-	days, err := call[attendance](t, listAttendance, query, config, english)
+	days, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestReferenceRequests(t *testing.T) {
 	fake, config := fakeFreee(t, nil)
 	_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 	if err == nil {
-		_, err = call[attendance](t, listAttendance, monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}, config, english)
+		_, err = call[attendanceAnswer](t, listAttendance, monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}, config, english)
 	}
 	if err != nil {
 		t.Fatal(err)

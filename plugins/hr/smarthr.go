@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hako-run/hako/pdk"
 )
@@ -41,10 +42,13 @@ func newSmartHR(s *session) (vendor, error) {
 
 func (h *smarthr) title() string { return h.name }
 
-func (h *smarthr) statuses() []string { return []string{active, onLeave, retired} }
+func (h *smarthr) statuses() []string { return []string{active, onLeave, retired, upcoming} }
 
 // smarthrPage is the largest page that SmartHR serves.
 const smarthrPage = 100
+
+// members is employees: SmartHR tells departments as they are today.
+func (h *smarthr) members(ctx context.Context, _ date) (*roster, error) { return h.employees(ctx) }
 
 // employees reads all pages of crews, people who have left included. Offset paging may repeat people; each is given once.
 func (h *smarthr) employees(ctx context.Context) (*roster, error) {
@@ -110,6 +114,9 @@ func (h *smarthr) employee(o object) employee {
 	if known, ok := smarthrStatuses[*e.StatusRaw]; ok {
 		e.Status = known
 	}
+	if e.Status == active && e.HireDate != nil && *e.HireDate > dateOf(h.now) {
+		e.Status = upcoming
+	}
 	if o.has("employment_type") {
 		e.TypeRaw = o.child("employment_type").optionalText("preset_type")
 		if known, ok := smarthrKinds[deref(e.TypeRaw)]; ok {
@@ -125,7 +132,7 @@ func (h *smarthr) employee(o object) employee {
 		e.departments = []string{*legacy}
 	}
 	if len(e.departments) > 0 {
-		e.Department = &e.departments[0]
+		e.Department, e.main = &e.departments[0], e.departments[:1]
 	}
 	return e
 }
@@ -142,50 +149,52 @@ func smarthrName(o object) string {
 	return strings.TrimSpace(deref(last) + " " + deref(first))
 }
 
-func (h *smarthr) explainStatus(r *pdk.HTTPResponse) error {
+func (h *smarthr) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 	var p struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(r.Body, &p)
-	text := h.lang.sprintf("SmartHRがHTTP %dを返しました。", "SmartHR answered with HTTP %d.", r.Status)
-	if p.Message != "" {
-		text += h.lang.sprintf("「%s」", " It says: %s", clip(p.Message))
+	e.code, e.said = p.Type, clip(p.Message)
+	if r.Status == statusTooMany && e.wait == 0 {
+		e.wait = untilLimitEnds(r)
 	}
-	return h.lang.errorf("%s%s", "%s %s", text, h.remedy(r, p.Type))
+	e.text = h.lang.sprintf("SmartHRがHTTP %dを返しました。", "SmartHR answered with HTTP %d.", r.Status)
+	if e.said != "" {
+		e.text += h.lang.sprintf("「%s」", " It says %q.", e.said)
+	}
+	e.text += h.lang.pick("", " ") + h.remedy(e)
 }
 
-func (h *smarthr) remedy(r *pdk.HTTPResponse, kind string) string {
+func (h *smarthr) remedy(e *vendorError) string {
 	pick := h.lang.pick
+	later := pick("時間をおいてやり直してください。", "Try again later.")
 	switch {
-	case kind == "service_maintenance":
-		return pick("SmartHRはメンテナンス中です。時間をおいてやり直してください。", "SmartHR is under maintenance: try again later.")
-	case r.Status == statusUnauthorized:
-		return pick("アクセストークンが無効です。管理者が認証情報 smarthr を更新してください。",
-			"The access token is not valid: the operator has to renew the credential smarthr.")
-	case r.Status == statusForbidden:
+	case e.code == "service_maintenance":
+		return pick("SmartHRはメンテナンス中です。", "SmartHR is under maintenance. ") + h.waiting(e, later)
+	case e.status == statusUnauthorized:
+		return pick("アクセストークンが無効です。", "The access token is not valid. ") + h.renew(e, "smarthr")
+	case e.status == statusForbidden:
 		return pick("アクセストークンに従業員情報の参照権限があるか、IPアドレス制限がないか、管理者が確認してください。",
 			"The operator has to check that the access token may read employees, and that no limit of IP addresses is in the way.")
-	case r.Status == statusNotFound:
+	case e.status == statusNotFound:
 		return pick("設定 smarthr_subdomain または smarthr_url を確認してください。", "Check the setting smarthr_subdomain or smarthr_url.")
-	case r.Status == statusTooMany:
-		return h.limitRemedy(r)
-	case r.Status >= 500:
-		return pick("SmartHRの一時的な障害です。時間をおいてやり直してください。", "SmartHR has a temporary failure: try again later.")
+	case e.status == statusTooMany:
+		return pick("リクエストの上限に達しました。", "The limit of requests is reached. ") +
+			h.waiting(e, pick("数分待ってからやり直してください。", "Wait a few minutes and try again."))
+	case e.status >= 500:
+		return pick("SmartHRの一時的な障害です。", "SmartHR has a temporary failure. ") + h.waiting(e, later)
 	}
 	return pick("設定を確認してください。", "Check the settings.")
 }
 
-// limitRemedy says when the limit that was passed ends: SmartHR has one for long and one for short periods.
-func (h *smarthr) limitRemedy(r *pdk.HTTPResponse) string {
+// untilLimitEnds is how long the limits that were passed still hold: SmartHR has one for long and one for short periods.
+func untilLimitEnds(r *pdk.HTTPResponse) time.Duration {
 	wait := 0
 	for _, limit := range []string{"X-Rate-Limit-", "X-Intensive-Rate-Limit-"} {
 		if seconds, err := strconv.Atoi(r.Header[limit+"Reset"]); err == nil && r.Header[limit+"Remaining"] == "0" {
 			wait = max(wait, seconds)
 		}
 	}
-	if wait == 0 {
-		return h.lang.pick("リクエストの上限に達しました。数分待ってからやり直してください。", "The limit of requests is reached: wait a few minutes and try again.")
-	}
-	return h.lang.sprintf("リクエストの上限に達しました。%d秒後にやり直してください。", "The limit of requests is reached: try again in %d seconds.", wait)
+	return time.Duration(wait) * time.Second
 }

@@ -22,7 +22,7 @@ func TestSmartHRPages(t *testing.T) {
 	}
 	// Without the header, a page that is not full is the last.
 	fake.Faults.Add(fault.Fault{Header: http.Header{"X-Total-Count": {""}}})
-	if answer, err = call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english); err != nil || answer.TotalCount != 250 {
+	if answer, err = call[employeesAnswer](t, listEmployees, employeesQuery{Limit: 1000}, config, english); err != nil || answer.TotalCount != 250 {
 		t.Errorf("without a total: %v, %v", answer, err)
 	}
 }
@@ -42,9 +42,9 @@ func TestSmartHRTools(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeSmartHR(t, nil)
 	query := monthQuery{EmployeeID: "x", Month: "2026-05"}
-	_, err := call[attendance](t, listAttendance, query, config, english)
+	_, err := call[attendanceAnswer](t, listAttendance, query, config, english)
 	wantError(t, err, "the API of SmartHR has no data for list_attendance", "Tools that work with it: list_employees")
-	_, err = call[overtime](t, calculateOvertime, query, config, japanese)
+	_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, japanese)
 	wantError(t, err, "SmartHRのAPIには calculate_overtime のためのデータがありません", "list_employees")
 	_, err = call[employeesAnswer](t, listEmployees, employeesQuery{CompanyID: "1"}, config, english)
 	wantError(t, err, "takes no company id")
@@ -63,14 +63,14 @@ func TestSmartHRErrors(t *testing.T) {
 		fault  fault.Fault
 		en, ja string
 	}{
-		{"bad request", fault.Fault{Status: 400, Body: `{"code":1,"type":"bad_request","message":"不正"}`}, "It says: 不正", "「不正」"},
+		{"bad request", fault.Fault{Status: 400, Body: `{"code":1,"type":"bad_request","message":"不正"}`}, "It says \"不正\"", "「不正」"},
 		{"token", fault.Fault{Status: 401, Body: `{"code":2,"type":"unauthorized_token","message":"無効なアクセストークンです","errors":null}`}, "renew the credential smarthr", "認証情報 smarthr"},
 		{"forbidden", fault.Fault{Status: 403, Body: `{"code":3,"type":"forbidden","message":"x"}`}, "may read employees", "参照権限"},
 		{"not found", fault.Fault{Status: 404, Body: `{"code":4,"type":"not_found","message":"x"}`}, "smarthr_subdomain", "smarthr_subdomain"},
 		{"internal", fault.Fault{Status: 500, Body: `{"code":5,"type":"internal_server_error","message":"x"}`}, "temporary failure", "一時的な障害"},
 		{"long limit", fault.Fault{Status: 429, Body: `{"code":6,"type":"too_many_requests","message":"x"}`, Header: limits("0", "1200", "3", "5")}, "in 1200 seconds", "1200秒後"},
 		{"short limit", fault.Fault{Status: 429, Header: limits("100", "1200", "0", "5")}, "in 5 seconds", "5秒後"},
-		{"limit without headers", fault.Fault{Status: 429}, "wait a few minutes", "数分待って"},
+		{"limit without headers", fault.Fault{Status: 429}, "Wait a few minutes", "数分待って"},
 		{"maintenance", fault.Fault{Status: 503, Body: `{"code":9,"type":"service_maintenance","message":"メンテナンスを行っています"}`}, "under maintenance", "メンテナンス中"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

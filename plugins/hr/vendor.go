@@ -15,24 +15,30 @@ type vendor interface {
 // companies is the ability to hold several companies under one credential.
 type companies interface {
 	selectCompany(id string) error
+	// selectedCompany is the id of the company that the call is about, once that is known.
+	selectedCompany() string
 }
 
 // employeeLister is the capability behind list_employees.
 type employeeLister interface {
 	// statuses are those that the vendor can tell.
 	statuses() []string
-	// employees returns everybody, also those who have left.
+	// employees returns everybody, also those who have left, as they are today.
 	employees(ctx context.Context) (*roster, error)
+	// members returns everybody with the departments of a day. What else is said of a person may be missing.
+	members(ctx context.Context, on date) (*roster, error)
 }
 
 // attendanceLister is the capability behind list_attendance.
 type attendanceLister interface {
-	attendance(ctx context.Context, employee string, m month) (*attendance, error)
+	// attendance reads the days of people, in the order of their ids. An error is one that is not about a single person.
+	attendance(ctx context.Context, ids []string, m month) ([]result[attendance], error)
 }
 
 // overtimeCalculator is the capability behind calculate_overtime.
 type overtimeCalculator interface {
-	overtime(ctx context.Context, employee string, m month) (*overtime, error)
+	// overtime reads the figures of people, in the order of their ids. An error is one that is not about a single person.
+	overtime(ctx context.Context, ids []string, m month) ([]result[overtime], error)
 }
 
 var vendors = map[string]func(*session) (vendor, error){

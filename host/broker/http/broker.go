@@ -87,8 +87,8 @@ type Limits struct {
 
 // RuleOptions adds to one rule.
 type RuleOptions struct {
-	// Retries is how often a request is sent again after 429, 502, 503 or 504 or a failed connection, if its method is
-	// idempotent. Zero means 2, a negative number none.
+	// Retries is how often a request is sent again after 429, any 5xx or a failed connection, if its method is idempotent. Zero
+	// means 3, a negative number none.
 	Retries int
 	// Rate is how many requests a second go out, Burst how many of them at once (zero means 1). What comes faster waits.
 	// Answers from the cache do not count. Zero means no limit.
@@ -165,7 +165,7 @@ func (b *Broker) addRules(rules []grant.HTTPRule, o *Options) error {
 func (r *rule) equip(o *Options) {
 	own := o.Rules[r.name]
 	if r.retries = own.Retries; r.retries == 0 {
-		r.retries = 2
+		r.retries = 3
 	}
 	if own.Rate > 0 {
 		r.limiter = rate.NewLimiter(rate.Limit(own.Rate), max(own.Burst, 1))

@@ -40,7 +40,8 @@ func (o *oneCredential) Credential(_ context.Context, tenant, name string) (*bro
 }
 
 func (o *oneCredential) make(tenant, text string) *broker.Credential {
-	c := &broker.Credential{Header: "Authorization", Value: "Bearer " + text, Secrets: []string{text}, Account: "one", Public: map[string]string{"company_id": "7"}}
+	c := &broker.Credential{Header: "Authorization", Value: "Bearer " + text, Secrets: []string{text}, Account: "one", Public: map[string]string{"company_id": "7"},
+		Renewal: map[string]string{broker.RenewCommand: "hako connect kot --tenant " + tenant}}
 	if o.header != "" {
 		c.Header, c.Value = o.header, text
 	}
@@ -62,6 +63,24 @@ func credentialed(url string) grant.HTTPRule {
 	r := everything(url)
 	r.Credential = "kot"
 	return r
+}
+
+// TestRefusedCredential holds that a guest learns how the operator renews a credential when the server refuses it, and only then.
+func TestRefusedCredential(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{200: "", 404: "", 401: "hako connect kot --tenant acme", 403: "hako connect kot --tenant acme"} {
+		b := newBroker(t, &Options{Credentials: &oneCredential{}}, credentialed("https://a.test"))
+		network(func(*http.Request) (*http.Response, error) { return reply(status, "no"), nil }).under(b)
+		call := newCall(t)
+		call.Tenant = "acme"
+		a, err := b.Do(t.Context(), call, &abi.HTTPRequest{URL: "https://a.test"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Credential[broker.RenewCommand]; got != want || a.Credential["company_id"] != "7" {
+			t.Errorf("HTTP %d: the guest learns %q of the credential, want %q", status, a.Credential, want)
+		}
+	}
 }
 
 func TestCredentialIsApplied(t *testing.T) {

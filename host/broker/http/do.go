@@ -3,6 +3,8 @@ package httpbroker
 import (
 	"context"
 	"io"
+	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -72,6 +74,10 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 	e.answer.URL = e.request.mask.text(e.request.target.String())
 	if c := e.request.credential; c != nil {
 		e.answer.Credential = c.Public
+		if status := e.answer.Status; (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.Renewal != nil {
+			e.answer.Credential = maps.Clone(c.Renewal)
+			maps.Copy(e.answer.Credential, c.Public)
+		}
 	}
 	return e.answer, nil
 }

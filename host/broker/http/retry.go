@@ -43,11 +43,7 @@ func passing(resp *Response, err error) bool {
 	if err != nil {
 		return !permanent(err)
 	}
-	switch resp.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
+	return resp.Status == http.StatusTooManyRequests || resp.Status >= 500
 }
 
 func backoff(try int) time.Duration {

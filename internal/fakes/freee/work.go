@@ -8,14 +8,16 @@ import (
 // standard is the agreed and the legal working time of a day, in minutes.
 const standard = 480
 
-// times turns a span into points in time; out is nil if it has not happened yet.
-func (s Span) times(day time.Time) (in time.Time, out *time.Time) {
-	in = at(day, s.In)
-	if s.Out != "" {
-		t := at(day, s.Out)
-		out = &t
+// times turns a span into points in time; nil is one that was not recorded.
+func (s Span) times(day time.Time) (in, out *time.Time) {
+	point := func(text string) *time.Time {
+		if text == "" {
+			return nil
+		}
+		t := at(day, text)
+		return &t
 	}
-	return in, out
+	return point(s.In), point(s.Out)
 }
 
 func at(day time.Time, text string) time.Time {
@@ -29,15 +31,23 @@ func at(day time.Time, text string) time.Time {
 // stamp writes a time as freee does.
 func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000-07:00") }
 
+// nullableStamp is null for a time that was not recorded.
+func nullableStamp(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return stamp(*t)
+}
+
 // minutes is how long closed spans last in all, and how much of that lies between 22:00 and 05:00.
 func minutes(day time.Time, spans []Span) (all, night int) {
 	for _, span := range spans {
 		in, out := span.times(day)
-		if out == nil {
+		if in == nil || out == nil || out.Before(*in) {
 			continue
 		}
-		all += int(out.Sub(in).Minutes())
-		for t := in; t.Before(*out); t = t.Add(time.Minute) {
+		all += int(out.Sub(*in).Minutes())
+		for t := *in; t.Before(*out); t = t.Add(time.Minute) {
 			if t.Hour() >= 22 || t.Hour() < 5 {
 				night++
 			}
@@ -142,22 +152,15 @@ func (d Day) ends(day time.Time) (in, out any) {
 		return nil, nil
 	}
 	first, _ := d.Work[0].times(day)
-	in = stamp(first)
-	if _, last := d.Work[len(d.Work)-1].times(day); last != nil {
-		out = stamp(*last)
-	}
-	return in, out
+	_, last := d.Work[len(d.Work)-1].times(day)
+	return nullableStamp(first), nullableStamp(last)
 }
 
 func spans(day time.Time, list []Span) []any {
 	all := []any{}
 	for _, s := range list {
 		in, out := s.times(day)
-		span := map[string]any{"clock_in_at": stamp(in), "clock_out_at": nil}
-		if out != nil {
-			span["clock_out_at"] = stamp(*out)
-		}
-		all = append(all, span)
+		all = append(all, map[string]any{"clock_in_at": nullableStamp(in), "clock_out_at": nullableStamp(out)})
 	}
 	return all
 }

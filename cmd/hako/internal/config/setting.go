@@ -76,6 +76,7 @@ func limits(prefix string, l *manifest.Limits) []setting {
 		{key: prefix + "queueWait", value: &l.QueueWait},
 		{key: prefix + "rate", value: &l.Rate},
 		{key: prefix + "openFiles", value: &l.OpenFiles},
+		{key: prefix + "requests", value: &l.Requests},
 	}
 }
 
