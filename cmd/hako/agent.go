@@ -15,9 +15,9 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/httpserver"
 )
 
 func (a *app) agentCommand() *cobra.Command {
@@ -173,7 +173,7 @@ func (s *service) serveNumbers(ctx context.Context, group *errgroup.Group) error
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", numbers)
-	server := mcpserver.NewHTTPServer(address, mux, s.logger)
+	server := httpserver.New(address, mux, s.logger)
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return &exitError{exitFailed, fmt.Errorf("serve metrics: %w", err)}

@@ -22,6 +22,7 @@ import (
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/internal/httpserver"
 )
 
 // web is all that listens for HTTP. A nil web does nothing.
@@ -107,7 +108,7 @@ func (w *web) add(key, address string, handler http.Handler, logger *slog.Logger
 		return nil, fmt.Errorf("%s: %w", key, listenError(key, address, err))
 	}
 	w.listeners = append(w.listeners, listener)
-	w.servers = append(w.servers, mcpserver.NewHTTPServer(address, handler, logger))
+	w.servers = append(w.servers, httpserver.New(address, handler, logger))
 	return listener, nil
 }
 

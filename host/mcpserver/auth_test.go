@@ -202,14 +202,6 @@ func TestCheckExposure(t *testing.T) {
 	}
 }
 
-func TestNewHTTPServer(t *testing.T) {
-	t.Parallel()
-	server := NewHTTPServer("127.0.0.1:0", http.NotFoundHandler(), nil)
-	if server.ReadHeaderTimeout <= 0 || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 || server.WriteTimeout <= 0 {
-		t.Errorf("%+v", server)
-	}
-}
-
 // TestTokensExpireByTheClockOfTheServer: that of the store, and not the machine's, also after a reload.
 func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
 	t.Parallel()

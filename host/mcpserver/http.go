@@ -22,8 +22,8 @@ const Path = "/mcp"
 // Handler returns the handler of the HTTP endpoint, for Path and, with OAuth, for the metadata below /.well-known/.
 //
 // Requests must name an allowed host, and an allowed origin if they name one; a refusal says what is wrong and nothing more.
-// Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header. NewHTTPServer returns a server
-// for it.
+// Both eras share the endpoint: a request belongs to the era of its Mcp-Protocol-Version header. It is served by
+// a server of package httpserver, which limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*response), r) })

@@ -16,13 +16,8 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// readTimeout bounds the reading of one request's body.
-const readTimeout = 30 * time.Second
-
 // readBody reads a message, or answers what is too large or incomplete and returns false.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // recorders in tests know no deadlines
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.now().Limits.Message))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -34,7 +29,6 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 		s.options.Observer.RequestRefused(RefusedInvalid)
 		return nil, false
 	}
-	_ = control.SetReadDeadline(time.Time{})
 	return body, true
 }
 
