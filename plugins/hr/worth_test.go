@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -512,4 +513,28 @@ func counting(t *testing.T, base string, asked map[string]int) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL + target.Path
+}
+
+// ending is a context whose deadline is near, without ending by itself.
+type ending struct{ context.Context }
+
+func (ending) Deadline() (time.Time, bool) { return time.Now().Add(enough / 2), true }
+
+// TestShortOfTime holds that what was read is shown when the call's time is nearly up, with those who were not read.
+func TestShortOfTime(t *testing.T) {
+	t.Parallel()
+	fake, config := fakeFreee(t, late(20, 1))
+	ctx := ending{pdktest.Context(t, pdktest.Options{Config: config, Locale: "en"})}
+	limit := 45 * 60
+	out, err := callAt(ctx, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := out.(*overtimePage)
+	if len(answer.Failed) != 19 || answer.IsFinal || !strings.Contains(answer.Failed[0].Reason, "nearly up") {
+		t.Errorf("%d were not read, final %v", len(answer.Failed), answer.IsFinal)
+	}
+	if n := len(fake.Requests()); n > 6 {
+		t.Errorf("%d requests", n)
+	}
 }

@@ -1,4 +1,4 @@
-// Command slack is a plugin with one tool, which sends a direct message to a member of a Slack workspace.
+// Command slack is a plugin that finds members of a Slack workspace by name and sends direct messages to them.
 //
 // A message is opened for (conversations.open) and then posted (chat.postMessage). The host puts the bot's token in; nothing
 // here knows it. What a model writes is text: it cannot mention a channel or disguise a link, and nothing in it is unfurled.
@@ -16,6 +16,7 @@ import (
 
 func init() {
 	pdk.HandleTool("send_slack_dm", send)
+	pdk.HandleTool("find_slack_user", find)
 }
 
 func main() {}

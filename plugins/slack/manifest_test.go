@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/pdk/pdktest"
 )
 
 // TestSchemas holds the tool's answer against the manifest's output schema, and its input schema against what it is to refuse.
@@ -24,6 +25,13 @@ func TestSchemas(t *testing.T) {
 	tool := m.Tools[0]
 	if err := tool.Output().Validate(newWorkspace(t).dm(t, aki, "x", "").StructuredContent); err != nil {
 		t.Error(err)
+	}
+	w := newWorkspace(t)
+	for _, name := range []string{"aki", "nobody"} {
+		r := pdktest.CallTool(t, "find_slack_user", findArguments{name}, pdktest.Options{Config: map[string]string{"base_url": w.url + "/api/"}})
+		if err := m.Tools[1].Output().Validate(r.StructuredContent); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	for name, test := range map[string]struct {
 		in   arguments

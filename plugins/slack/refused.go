@@ -16,8 +16,8 @@ var (
 		"このプラグインの認証情報のボットトークンを確かめるよう、管理者に伝えてください。xoxb- で始まり、アプリがインストールされている必要があります",
 	}
 	addScopes = &remedy{
-		"ask the operator to give the Slack app the bot scopes im:write and chat:write, and to install it again",
-		"Slack アプリにボットのスコープ im:write と chat:write を加えて再インストールするよう、管理者に依頼してください",
+		"ask the operator to give the Slack app the bot scopes im:write, chat:write and users:read, and to install it again",
+		"Slack アプリにボットのスコープ im:write、chat:write、users:read を加えて再インストールするよう、管理者に依頼してください",
 	}
 	notAllowed = &remedy{
 		"the workspace does not allow it: ask its administrator",
@@ -33,7 +33,7 @@ var (
 	}
 )
 
-// remedies are the errors that Slack documents for the two methods.
+// remedies are the errors that Slack documents for the methods that are used.
 var remedies = map[string]*remedy{
 	"user_not_found": checkUser, "user_disabled": checkUser, "user_not_visible": checkUser, "is_bot": checkUser,
 	"not_enough_users": checkUser, "users_list_not_supplied": checkUser, "too_many_users": checkUser,
@@ -79,9 +79,9 @@ func refused(method string, a *answer) error {
 	case do == nil && strings.HasPrefix(a.Error, "restricted_action"):
 		do = notAllowed
 	case do == nil:
-		return fail("Slack refused the message (%s: %s)", "Slack がメッセージを受け付けませんでした (%s: %s)", method, code)
+		return fail("Slack refused (%s: %s)", "Slack が受け付けませんでした (%s: %s)", method, code)
 	}
-	return fail("Slack refused the message (%[1]s: %[2]s): %[3]s", "Slack がメッセージを受け付けませんでした (%[1]s: %[2]s)。%[4]s", method, code, do.en, do.ja)
+	return fail("Slack refused (%[1]s: %[2]s): %[3]s", "Slack が受け付けませんでした (%[1]s: %[2]s)。%[4]s", method, code, do.en, do.ja)
 }
 
 // shorten keeps a text from outside to one line of a bearable length.

@@ -28,7 +28,7 @@ type workspace struct {
 func newWorkspace(t testing.TB) *workspace {
 	t.Helper()
 	w := &workspace{Server: slack.New(), token: token}
-	w.AddToken(token, "U00000HAKO", "im:write", "chat:write")
+	w.AddToken(token, "U00000HAKO", "im:write", "chat:write", "users:read", "users:read.email")
 	w.AddToken("xoxb-no-scopes", "U00000HAKO", "users:read")
 	for _, u := range []slack.User{{ID: aki, Name: "aki"}, {ID: "U0000000G1", Deleted: true}, {ID: "U0000000B1", Bot: true}} {
 		w.AddUser(u)

@@ -25,6 +25,34 @@ func (s *Server) usersInfo(c *call) (answer, error) {
 	case u.Hidden:
 		return nil, refuse("user_not_visible")
 	}
+	return answer{"user": s.describe(c, u)}, nil
+}
+
+// usersList serves everybody, also those who are gone, in the order of their IDs. It reads a form alone, as Slack's reading methods do.
+func (s *Server) usersList(c *call) (answer, error) {
+	ids := slices.Sorted(maps.Keys(s.users))
+	limit, from := 100, 0
+	if _, err := fmt.Sscan(c.text("limit"), &limit); c.text("limit") != "" && (err != nil || limit < 1 || limit > 1000) {
+		return nil, refuse("invalid_limit")
+	}
+	if cursor := c.text("cursor"); cursor != "" {
+		if _, err := fmt.Sscanf(cursor, "from-%d", &from); err != nil || from > len(ids) {
+			return nil, refuse("invalid_cursor")
+		}
+	}
+	to, next := min(from+limit, len(ids)), ""
+	if to < len(ids) {
+		next = fmt.Sprintf("from-%d", to)
+	}
+	members := []any{}
+	for _, id := range ids[from:to] {
+		members = append(members, s.describe(c, s.users[id]))
+	}
+	return answer{"members": members, "response_metadata": map[string]string{"next_cursor": next}}, nil
+}
+
+// describe is a person as Slack tells of them. E-mail addresses need a scope of their own.
+func (s *Server) describe(c *call, u *User) map[string]any {
 	user := map[string]any{"id": u.ID, "team_id": s.teamOf(u.ID), "name": u.Name, "real_name": u.Real, "is_bot": u.Bot, "deleted": u.Deleted}
 	if u.Enterprise != "" {
 		user["enterprise_user"] = map[string]any{"id": u.ID, "enterprise_id": u.Enterprise, "teams": u.Teams}
@@ -37,7 +65,7 @@ func (s *Server) usersInfo(c *call) (answer, error) {
 	if c.flag("include_locale") {
 		user["locale"] = u.Locale
 	}
-	return answer{"user": user}, nil
+	return user
 }
 
 // open opens the direct message with one user. Several users, a group message, are not served.
