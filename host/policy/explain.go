@@ -20,7 +20,7 @@ type Step struct {
 // Explain decides about a call as Decide does, and says which rules were looked at. Rules whose names do not match are among the steps if
 // they are about the tool.
 func (p *Policy) Explain(c *Call) (Decision, []Step) {
-	facts := newFacts(c, p.GroupsOf(c))
+	facts := p.newFacts(c)
 	var steps []Step
 	for _, rule := range p.rules {
 		step := Step{Rule: rule.Name, Action: rule.Action, Line: rule.Line, Why: rule.missed(c, facts)}

@@ -20,7 +20,7 @@ func Parse(data []byte) (*Policy, error) {
 	if err := strictyaml.Read(data, maxFile, f.read, f.check); err != nil {
 		return nil, err
 	}
-	p := &Policy{defaults: f.defaults, rules: f.rules, index: newIndex(f.rules), Commands: f.commands, Quotas: f.quotas, Secrets: f.scanner, groups: map[string][]string{}, relevant: map[identity][]*Rule{}}
+	p := &Policy{defaults: f.defaults, rules: f.rules, index: newIndex(f.rules), Commands: f.commands, Quotas: f.quotas, Secrets: f.scanner, groups: map[string][]string{}, employees: f.employees, relevant: map[identity][]*Rule{}}
 	for name, users := range f.groups {
 		for _, user := range users {
 			p.groups[user] = append(p.groups[user], name)
@@ -34,15 +34,17 @@ type file struct {
 	version  int
 	defaults Action
 	groups   map[string][]string
-	rules    []*Rule
-	commands []judge.Rule
-	quotas   []quota.Rule
-	secrets  secretscan.Rules
-	scanner  *secretscan.Scanner // made of secrets
+	// employees are the ids of users in the HR tools.
+	employees map[string]string
+	rules     []*Rule
+	commands  []judge.Rule
+	quotas    []quota.Rule
+	secrets   secretscan.Rules
+	scanner   *secretscan.Scanner // made of secrets
 }
 
 func (f *file) read(v strictyaml.Value) {
-	f.groups = map[string][]string{}
+	f.groups, f.employees = map[string][]string{}, map[string]string{}
 	var table []*Rule
 	v.Object(strictyaml.Fields{
 		"version": strictyaml.Count(&f.version),
@@ -52,6 +54,16 @@ func (f *file) read(v strictyaml.Value) {
 				var users []string
 				strictyaml.Strings(&users)(v)
 				f.groups[name] = users
+			})
+		},
+		"employees": func(v strictyaml.Value) {
+			v.Map(func(user string, v strictyaml.Value) {
+				var id string
+				strictyaml.String(&id)(v)
+				if id == "" {
+					v.Problem("needs the id of an employee, as list_employees gives it")
+				}
+				f.employees[user] = id
 			})
 		},
 		"rules": func(v strictyaml.Value) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 )
 
@@ -92,5 +93,56 @@ rules: [{name: one account, action: allow, when: arguments.id == 900719925474099
 				t.Errorf("%s", d.Action)
 			}
 		})
+	}
+}
+
+// TestOwnData holds that callers can be limited to their own data: who is no known employee, names nobody, or names somebody else, is refused.
+func TestOwnData(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `
+version: 1
+groups: {hr-admins: [U0ADMIN01]}
+employees: {U0AKI0001: "102", U0ADMIN01: "101"}
+rules:
+  - {name: HR sees everybody, action: allow, tools: [hr/*], groups: [hr-admins]}
+  - name: own hours only
+    action: deny
+    tools: [hr/list_attendance, hr/calculate_overtime]
+    doors: [slack]
+    when: '!(has(caller.employee) && has(arguments.employee_id) && arguments.employee_id == caller.employee)'`)
+	for name, test := range map[string]struct {
+		user, arguments string
+		want            policy.Action
+		listed          bool
+	}{
+		"own":                      {"U0AKI0001", `{"employee_id":"102","month":"2026-05"}`, policy.Allow, true},
+		"somebody else's":          {"U0AKI0001", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
+		"the whole company":        {"U0AKI0001", `{"month":"2026-05"}`, policy.Deny, true},
+		"a department":             {"U0AKI0001", `{"department":"営業部","month":"2026-05"}`, policy.Deny, true},
+		"several":                  {"U0AKI0001", `{"employee_ids":["102"],"month":"2026-05"}`, policy.Deny, true},
+		"of another type":          {"U0AKI0001", `{"employee_id":["102"],"month":"2026-05"}`, policy.Deny, true},
+		"a user whom nobody knows": {"U0STRANGE", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
+		"no user":                  {"", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
+		"HR":                       {"U0ADMIN01", `{"month":"2026-05"}`, policy.Allow, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user, Annotations: manifest.Annotations{ReadOnlyHint: &yes}, Arguments: []byte(test.arguments)}
+			if d := p.Decide(c); d.Action != test.want {
+				t.Errorf("%s by %s, want %s", d.Action, d.Rule, test.want)
+			}
+			if listed := p.Visible(c); listed != test.listed {
+				t.Errorf("listed: %v, want %v", listed, test.listed)
+			}
+		})
+	}
+	for file, want := range map[string]string{
+		"version: 1\nemployees: {U0AKI0001: ''}\n":  "needs the id of an employee",
+		"version: 1\nemployees: [U0AKI0001]\n":      "employees",
+		"version: 1\nemployees: {U0AKI0001: [a]}\n": "employees.U0AKI0001",
+	} {
+		if _, err := policy.Parse([]byte(file)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", file, err, want)
+		}
 	}
 }

@@ -72,6 +72,8 @@ type Policy struct {
 	rules    []*Rule
 	index    *index
 	groups   map[string][]string // user to groups
+	// employees are the ids of users in the HR tools.
+	employees map[string]string
 	// Commands are rules for command lines, which the exec broker applies.
 	Commands []judge.Rule
 	// Quotas limit how much callers use.
@@ -109,7 +111,7 @@ func Open(path string) (*Policy, error) {
 
 // Decide decides about a call.
 func (p *Policy) Decide(c *Call) Decision {
-	facts := newFacts(c, p.GroupsOf(c))
+	facts := p.newFacts(c)
 	for _, rule := range p.candidates(c, facts.groups) {
 		if rule.decides(facts) {
 			return rule.decision()
@@ -139,7 +141,7 @@ func (p *Policy) MayAsk(c *Call) bool { return p.may(c, func(a Action) bool { re
 func (p *Policy) may(c *Call, wanted func(Action) bool) bool {
 	unknown := *c
 	unknown.Arguments = nil
-	facts := newFacts(&unknown, p.GroupsOf(c))
+	facts := p.newFacts(&unknown)
 	rules, last := p.candidates(c, facts.groups), wanted(p.fallback(c).Action)
 	if !last && !slices.ContainsFunc(rules, func(r *Rule) bool { return wanted(r.Action) }) {
 		return false // whatever the conditions are
@@ -169,7 +171,7 @@ type Prospect struct {
 func (p *Policy) Prospects(c *Call) []Prospect {
 	unknown := *c
 	unknown.Arguments = nil
-	facts := newFacts(&unknown, p.GroupsOf(c))
+	facts := p.newFacts(&unknown)
 	var list []Prospect
 	for _, rule := range p.candidates(c, facts.groups) {
 		may, always := rule.prospect(facts)

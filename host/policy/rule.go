@@ -41,7 +41,7 @@ type Rule struct {
 const costLimit = 100_000
 
 // variables are the names that conditions know.
-var variables = []string{"tool", "plugin", "door", "tenant", "user", "token", "groups", "readOnly", "destructive", "idempotent", "openWorld", "arguments"}
+var variables = []string{"tool", "plugin", "door", "tenant", "user", "token", "groups", "readOnly", "destructive", "idempotent", "openWorld", "arguments", "caller"}
 
 // environment is what conditions see.
 var environment = must(cel.NewEnv(
@@ -51,6 +51,7 @@ var environment = must(cel.NewEnv(
 	cel.Variable("readOnly", cel.BoolType), cel.Variable("destructive", cel.BoolType),
 	cel.Variable("idempotent", cel.BoolType), cel.Variable("openWorld", cel.BoolType),
 	cel.Variable("arguments", cel.MapType(cel.StringType, cel.DynType)),
+	cel.Variable("caller", cel.MapType(cel.StringType, cel.StringType)),
 ))
 
 func must[T any](v T, err error) T {
@@ -147,16 +148,22 @@ func (r *Rule) decision() Decision {
 
 // facts are the variables of conditions. Arguments are decoded when the first condition looks at them.
 type facts struct {
-	call    *Call
-	groups  []string
+	call   *Call
+	groups []string
+	// caller is what the policy knows of the user: "employee", where it says whose account it is.
+	caller  map[string]string
 	decoded map[string]any
 }
 
-func newFacts(c *Call, groups []string) *facts {
-	if groups == nil {
-		groups = []string{}
+func (p *Policy) newFacts(c *Call) *facts {
+	f := &facts{call: c, groups: p.GroupsOf(c), caller: map[string]string{}}
+	if f.groups == nil {
+		f.groups = []string{}
 	}
-	return &facts{call: c, groups: groups}
+	if employee := p.employees[c.User]; employee != "" && c.User != "" {
+		f.caller["employee"] = employee
+	}
+	return f
 }
 
 // Parent is part of CEL's interface of activations.
@@ -190,6 +197,8 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		return hint(c.Annotations.OpenWorldHint, true), true
 	case "arguments":
 		return f.arguments()
+	case "caller":
+		return f.caller, true
 	}
 	return nil, false
 }
