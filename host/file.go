@@ -68,10 +68,16 @@ func interpret(module *manifest.Module, wasm []byte) (*pluginFile, error) {
 	if err := module.CheckImports(p.manifest.Permissions); err != nil {
 		return nil, err
 	}
-	if module.Recordings != nil {
-		p.recordings, err = httpbroker.ParseRecordings(module.Recordings)
+	return p, nil
+}
+
+// readRecordings reads the plugin's recordings, which may be large, for a host that replays them.
+func (p *pluginFile) readRecordings() (err error) {
+	p.recordings = new(httpbroker.Recordings)
+	if p.module.Recordings != nil {
+		p.recordings, err = httpbroker.ParseRecordings(p.module.Recordings)
 	}
-	return p, err
+	return err
 }
 
 var errNoManifest = errors.New("it has no manifest: put NAME.yaml beside NAME.wasm, or pack it with hako plugin pack")

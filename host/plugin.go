@@ -78,6 +78,11 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 			}
 		}
 	}()
+	if h.options().Mock {
+		if err := p.readRecordings(); err != nil {
+			return nil, err
+		}
+	}
 	spec := sandbox.Spec{
 		Name:   s.name,
 		Limits: h.limits(p.manifest),
@@ -144,9 +149,6 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants, perCall in
 	}
 	if h.options().Mock {
 		options.Replay = p.recordings
-		if options.Replay == nil {
-			options.Replay = new(httpbroker.Recordings)
-		}
 	}
 	if dir := h.options().RecordDir; dir != "" {
 		r := &recorder{path: filepath.Join(dir, s.name+".recordings.json"), now: time.Now}

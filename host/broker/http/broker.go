@@ -111,6 +111,7 @@ type Broker struct {
 	cache       *cache // nil: none
 	record      func(Exchange)
 	replay      recorded // nil: not replaying
+	replayNote  string   // what the recordings say they are
 	observe     func(Observation)
 	log         *slog.Logger
 	slots       chan struct{} // holds one element per request under way
@@ -137,6 +138,7 @@ func New(rules []grant.HTTPRule, options *Options) (*Broker, error) {
 		if b.replay, err = o.Replay.index(); err != nil {
 			return nil, err
 		}
+		b.replayNote = o.Replay.Note
 	}
 	return b, b.addRules(rules, o)
 }

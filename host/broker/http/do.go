@@ -125,7 +125,7 @@ func (e *exchange) follow(s *session) (*Response, error) {
 func (b *Broker) answer(ctx context.Context, s *session, r *request) (*Response, error) {
 	switch {
 	case b.replay != nil:
-		return s.replay(b.replay, r)
+		return s.replay(b.replay, b.replayNote, r)
 	case b.record != nil:
 		return b.sendRecorded(ctx, r)
 	case b.cache != nil:

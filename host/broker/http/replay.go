@@ -20,7 +20,7 @@ func recordingKey(method string, t *target) string {
 
 // replay answers r from the recordings. Where several fit, a call gets them one after the other, and then the last again; every
 // call starts with the first, so replaying gives the same each time.
-func (s *session) replay(recordings recorded, r *request) (*Response, error) {
+func (s *session) replay(recordings recorded, note string, r *request) (*Response, error) {
 	key := recordingKey(r.method, &r.target)
 	contentType := r.header.Get("Content-Type")
 	body := redactBody(contentType, r.body)
@@ -31,8 +31,11 @@ func (s *session) replay(recordings recorded, r *request) (*Response, error) {
 		}
 	}
 	if len(fitting) == 0 {
-		return nil, failf(abi.CodeNetwork, "no recording answers %s, and while recordings are replayed nothing is sent: "+
-			"record it, or write it into the plugin's recordings (docs/recordings.md)", key)
+		if note != "" {
+			note = " There are: " + note
+		}
+		return nil, failf(abi.CodeNetwork, "no recording answers %s, and while recordings are replayed (MOCK_MODE) nothing is sent.%s "+
+			"More are recorded or written into the plugin's recordings (docs/recordings.md)", key, note)
 	}
 	key += "\n" + string(body)
 	x := fitting[min(s.replayed[key], len(fitting)-1)]

@@ -34,6 +34,7 @@ type Day struct {
 	Hourly    string // of leave by the hour
 	LeaveMins int    // its length
 	Late      int
+	Absent    bool
 	Error     bool
 }
 

@@ -165,7 +165,7 @@ func (s *Server) closing(first time.Time) time.Time {
 
 func (e *Employee) sum(start, end time.Time) map[string]any {
 	var weekdays, dayOff, legal figures
-	var days, paid float64
+	var days, paid, special, absent float64
 	breaks, late, hours := 0, 0, 0
 	for day := start; !day.After(end); day = day.AddDate(0, 0, 1) {
 		d := e.on(day)
@@ -183,12 +183,18 @@ func (e *Employee) sum(start, end time.Time) map[string]any {
 		}
 		breaks, late = breaks+d.Break, late+d.Late
 		paid += leave(d.Full, 1) + leave(d.Half, 0.5)
+		if d.Full == "特休" {
+			special++
+		}
+		if d.Absent {
+			absent++
+		}
 		hours += d.LeaveMins
 	}
 	return map[string]any{
 		"startDate": start.Format(dateLayout), "endDate": end.Format(dateLayout), "workingCount": int(days), "weekdayWorkingCount": int(days),
-		"workingDayCount": days, "weekdayWorkingdayCount": days, "absentdayCount": 1, "lateCount": 0, "earlyLeaveCount": 0,
-		"holidaysObtained": []any{map[string]any{"dayCount": paid, "minutes": hours, "code": 1, "name": "有休"}, map[string]any{"dayCount": 1, "minutes": 0, "code": 2, "name": "特休"}},
+		"workingDayCount": days, "weekdayWorkingdayCount": days, "absentdayCount": absent, "lateCount": 0, "earlyLeaveCount": 0,
+		"holidaysObtained": []any{map[string]any{"dayCount": paid, "minutes": hours, "code": 1, "name": "有休"}, map[string]any{"dayCount": special, "minutes": 0, "code": 2, "name": "特休"}},
 		"assigned":         weekdays.assigned, "unassigned": 0, "overtime": weekdays.overtime, "night": 0, "nightOvertime": weekdays.nightOvertime,
 		"breakSum": breaks, "late": late, "earlyLeave": 0, "isClosing": false, "bind": 0, "regarding": 0, "intervalShortageCount": 0, "customMonthlyWorkings": []any{},
 		"holidayWork":        figures{}.onHoliday(),
