@@ -26,10 +26,11 @@ type nextTask struct {
 }
 
 // workable are the tasks that an agent, ?1, could do in a project, ?2 or any, if they waited for nothing: those assigned to it and those
-// assigned to nobody, but for those that it has handed over.
+// assigned to nobody, but for those that it has handed over or that are handed over to another.
 const workable = ` FROM tasks WHERE status IN ('in_progress', 'todo') AND (assignee_id = ?1 OR assignee_id IS NULL)
 	AND (?2 = '' OR project_id = ?2)
-	AND NOT EXISTS (SELECT 1 FROM handoffs WHERE task_id = tasks.id AND state = 'pending' AND from_agent_id = ?1)
+	AND NOT EXISTS (SELECT 1 FROM handoffs WHERE task_id = tasks.id AND state = 'pending'
+		AND (from_agent_id = ?1 OR assignee_id IS NULL AND to_agent_id <> ?1))
 	AND `
 
 // getNextTask finds what an agent should do now: first what it has begun, then what is assigned to it, then what nobody has, the more

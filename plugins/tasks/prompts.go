@@ -58,6 +58,10 @@ func (d *document) mayWork(t *taskDetail, h *handoff, agentID string) bool {
 			"- 作業を続けないでください。このタスクは自分で引き継ぎを作成済みで、受領待ちです（宛先: %s）。自分で続ける場合は、先に取り消してください: withdraw_handoff(handoff_id=%q, agent_id=%q)",
 			d.orAnybody(h.ToAgentID), h.ID, agentID)
 		return false
+	case h != nil && t.AssigneeID == "":
+		d.say("- Do not start: the task is handed over to %s and waits to be accepted. See next_task(agent_id=%q) for another",
+			"- 開始しないでください。このタスクは %s に引き継がれ、受領待ちです。next_task(agent_id=%q) で別のタスクを確認してください", h.ToAgentID, agentID)
+		return false
 	case t.AssigneeID == "":
 		d.say("- Claim it first, since it is assigned to nobody: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
 			"- 担当者がいないので、まず担当する: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)", t.ID, agentID, t.Version)

@@ -303,6 +303,15 @@ func TestTaskStart(t *testing.T) {
 		"handed over by it": {func(t *testing.T) string {
 			return `withdraw_handoff(handoff_id="` + handOver(t, "agt_bob").ID + `", agent_id="agt_ann")`
 		}, "agt_ann", false},
+		"nobody's, handed over to another": {func(t *testing.T) string {
+			result[agent](t, "register_agent", args{"agent_id": "agt_eve", "name": "n"})
+			result[assignment](t, "unassign_task", args{"task_id": "task_ui"})
+			handOver(t, "agt_bob")
+			if got := result[nextTask](t, "next_task", args{"agent_id": "agt_eve"}); got.Task != nil {
+				t.Errorf("next is %+v", got.Task)
+			}
+			return `next_task(agent_id="agt_eve")`
+		}, "agt_eve", false},
 		"waits": {func(t *testing.T) string {
 			result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": "task_api", "title": "API"})
 			result[taskUpdate](t, "update_task", args{"task_id": "task_ui", "blocked_by": []string{"task_api"}})
