@@ -7,13 +7,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/fakes/jma"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 )
 
@@ -73,11 +77,49 @@ func (a *app) devSteps(cmd *cobra.Command, path string) (*modelscript.Script, er
 		}
 		text = string(data)
 	}
-	steps, err := modelscript.Parse([]byte(strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser).Replace(text)))
+	steps, err := parseSteps(text)
 	if err != nil {
 		return nil, usageError(cmd, err)
 	}
 	return steps, nil
+}
+
+// parseSteps reads a script, in which some words in capitals stand for what the stand-ins know.
+func parseSteps(text string) (*modelscript.Script, error) {
+	japanese, english := devPlaces()
+	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "JAPANESE", japanese, "ENGLISH", english)
+	return modelscript.Parse([]byte(known.Replace(text)))
+}
+
+// devPlaces returns regular expressions for the places that the stand-in for JMA has forecasts for, in both languages.
+func devPlaces() (japanese, english string) {
+	ja, en := []string{"北海道"}, []string{"Hokkaido"}
+	for _, name := range jma.Places() {
+		name, _, _ = strings.Cut(name, "（")
+		name, _, _ = strings.Cut(name, " (")
+		if name[0] < utf8.RuneSelf {
+			en = append(en, regexp.QuoteMeta(name))
+			continue
+		}
+		ja = append(ja, regexp.QuoteMeta(shortPlace(name)))
+	}
+	longestFirst := func(a, b string) int { return len(b) - len(a) }
+	slices.SortStableFunc(ja, longestFirst)
+	slices.SortStableFunc(en, longestFirst)
+	return strings.Join(ja, "|"), strings.Join(en, "|")
+}
+
+// shortPlace returns a name as people say it: without the kind of a prefecture, and with that of a city where one character is left, which
+// many other names contain.
+func shortPlace(name string) string {
+	runes := []rune(name)
+	switch last := runes[len(runes)-1]; {
+	case len(runes) == 1:
+		return name + "市"
+	case len(runes) > 2 && strings.ContainsRune("県都府", last):
+		return string(runes[:len(runes)-1])
+	}
+	return name
 }
 
 // devChat talks with a model that follows the script.

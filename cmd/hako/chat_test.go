@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/fakes/jma"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -19,7 +20,7 @@ import (
 // talking is a directory with a configuration for the stand-ins, whose models follow the script.
 func talking(t *testing.T, steps string) (string, *fakes.Fakes) {
 	t.Helper()
-	parsed, err := modelscript.Parse([]byte(strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser).Replace(steps)))
+	parsed, err := parseSteps(steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,11 +232,69 @@ func TestChatCtrlC(t *testing.T) {
 	p.leaves(t, exitOK)
 }
 
+// TestDevChatWeather: the model with the script asks the weather tool for the place and the day of the question, and answers about umbrellas.
+func TestDevChatWeather(t *testing.T) {
+	t.Parallel()
+	steps, err := new(app).devSteps(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"東京の天気は？":                                  `{"lang":"ja","location":"東京"}`,
+		"今日、松山は雨？":                                 `{"lang":"ja","location":"松山"}`,
+		"明日の札幌の天気を教えて":                             `{"date":"tomorrow","lang":"ja","location":"札幌"}`,
+		"福井はあした傘いる？":                               `{"date":"tomorrow","lang":"ja","location":"福井"}`,
+		"鹿児島県の週間予報":                                `{"date":"week","lang":"ja","location":"鹿児島"}`,
+		"今週の石垣島":                                   `{"date":"week","lang":"ja","location":"石垣島"}`,
+		"あさって津市は晴れる？":                              `{"date":"week","lang":"ja","location":"津市"}`,
+		"南大東で傘は必要？":                                `{"lang":"ja","location":"南大東"}`,
+		"What is the weather in Tokyo?":            `{"lang":"en","location":"Tokyo"}`,
+		"Do I need an umbrella in kochi tomorrow?": `{"date":"tomorrow","lang":"en","location":"kochi"}`,
+		"Tomorrow in Nagano: rain?":                `{"date":"tomorrow","lang":"en","location":"Nagano"}`,
+		"Forecast for Matsue this week, please":    `{"date":"week","lang":"en","location":"Matsue"}`,
+		"Cape Muroto the day after tomorrow":       `{"date":"week","lang":"en","location":"Cape Muroto"}`,
+		"明日は傘いる？":                                  "どこの天気ですか", "Do I need an umbrella?": "For which place?", "こんにちは": "台本どおり", "hello": "a model with a script",
+	} {
+		step := steps.Answer(&modelscript.Conversation{Text: text, Tools: []string{"get_weather"}})
+		got := step.Say
+		if len(step.Call) > 0 {
+			got = step.Call[0].Arguments
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for _, test := range []struct{ text, result, want string }{
+		{"東京で傘いる？", "  傘: 必要です（降水確率は最大80%）", "はい、傘を持って"},
+		{"東京で傘いる？", "  傘: 念のため持っておくと安心です", "念のため、"},
+		{"東京で傘いる？", "  傘: 必要なさそうです", "いいえ、"},
+		{"東京の天気は？", "  傘: 必要です", "  傘: 必要です"},
+		{"Will it rain in Tokyo?", "  Umbrella: take one (chance of rain up to 80%)", "Yes, take"},
+		{"umbrella in Tokyo?", "  Umbrella: may be needed", "An umbrella may"},
+		{"umbrella in Tokyo?", "  Umbrella: probably not needed", "No, you can"},
+		{"umbrella in Tokyo this week?", "Thu 16 Apr: rain", "Thu 16 Apr"},
+	} {
+		if got := steps.Answer(&modelscript.Conversation{Text: test.text, Results: []string{test.result}}).Say; !strings.HasPrefix(got, test.want) || !strings.Contains(got, test.result) {
+			t.Errorf("%s after %q: %q", test.text, test.result, got)
+		}
+	}
+	for _, place := range jma.Places() {
+		text := "明日の" + shortPlace(place) + "の天気"
+		if place[0] < 0x80 {
+			text = "Weather in " + place + " tomorrow"
+		}
+		if step := steps.Answer(&modelscript.Conversation{Text: text, Tools: []string{"get_weather"}}); len(step.Call) != 1 || !strings.Contains(step.Call[0].Arguments, "tomorrow") {
+			t.Errorf("%s: %+v", text, step)
+		}
+	}
+}
+
 // TestDevChat: a newcomer sees the whole way without any account.
 func TestDevChat(t *testing.T) {
 	t.Parallel()
 	needsPlugins(t)
 	invokeWith(t, t.TempDir(), "weather in Osaka?", "dev", "chat").want(t, exitOK, "Weather forecast for Osaka")
+	invokeWith(t, t.TempDir(), "明日、高松で傘は要りますか？", "dev", "chat").want(t, exitOK, "香川県", "傘", "高松地方気象台")
 	p := sit(t, t.TempDir(), "dev", "chat")
 	p.types(t, "Put the overtime of May into the sheet and tell Aki")
 	for range 2 {

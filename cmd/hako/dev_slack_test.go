@@ -33,8 +33,10 @@ func TestSceneOvertime(t *testing.T) {
 func TestAC12SceneWeather(t *testing.T) {
 	t.Parallel()
 	o := scene(t, t.TempDir(),
-		"aki in #general: @hako 東京の天気を教えて", "aki in thread: @hako こんにちは", "aki to hako: 東京の天気を教えて", "aki in thread: ありがとう", "ken to hako: What is the weather in Osaka?", "ken in #general: /hako tools", "ken presses Good answer")
-	o.want(t, exitOK, "[✓ 天気予報] 東京都（東京地方）の天気予報です。", "出典：気象庁ホームページ", "台本どおりに答える", "Weather forecast for Osaka", "hako (to ken alone)\n    Tools that you may use:",
+		"aki in #general: @hako 東京の天気を教えて", "aki in thread: @hako こんにちは", "aki to hako: 東京の天気を教えて", "aki in thread: ありがとう", "ken to hako: What is the weather in Osaka?",
+		"aki to hako: 明日、高知で傘いる？", "ken to hako: Forecast for Matsue this week?", "ken in #general: /hako tools", "ken presses Good answer")
+	o.want(t, exitOK, "[✓ 天気予報] 東京都（東京地方）の天気予報です。", "出典：気象庁ホームページ", "台本どおりに答える", "Weather forecast for Osaka", "高知県",
+		"傘: ", "Matsue", "hako (to ken alone)\n    Tools that you may use:",
 		"Thank you for the feedback.")
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/fakes"
-	modelscript "github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
@@ -28,7 +27,7 @@ func serveSlack(t *testing.T) *slack.Server {
 			t.Fatal(err)
 		}
 	}
-	steps := must(modelscript.Parse([]byte(strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser).Replace(devScript))))
+	steps := must(parseSteps(devScript))
 	f.Anthropic.Script, f.OpenAI.Script = steps, steps
 	serve(t, dir)
 	waitUntil(t, "a connection", func() bool { return f.Slack.Connections() > 0 })

@@ -155,7 +155,7 @@ func TestJMATables(t *testing.T) {
 	if d := rep.Days[1]; d.Station != "新宿" || *d.High != 15 || *d.Low != 4 {
 		t.Errorf("tomorrow's temperatures are not the second station's:\n%s", text)
 	}
-	if d := rep.Days[3]; d.WeatherCode != "400" || d.Reliability != "A" {
+	if d := rep.Days[3]; d.WeatherCode != "203" || d.Reliability != "A" {
 		t.Errorf("the week is not the second area's:\n%s", text)
 	}
 }

@@ -1,8 +1,11 @@
 package jma
 
 import (
+	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -44,63 +47,88 @@ type area struct {
 	Code string `json:"code"`
 }
 
-// office is the layout of an office's file.
+// office is the layout of an office's file, and its climate.
 type office struct {
-	code, publisher string
-	areas           []area
-	stations        []area
-	weekAreas       []area
-	weekStations    []area
-	inland          bool
+	publisher    string
+	names        []string // of the office's prefecture or region and of the stations, in Japanese and then in English
+	areas        []area
+	stations     []area
+	weekAreas    []area
+	weekStations []area
+	inland       bool
+	// warmth is how many degrees it is warmer than in Tokyo. Seed varies the weather; Tokyo's is 0.
+	warmth, seed int
 }
 
-var offices = map[string]office{
-	"130000": {
-		code: "130000", publisher: "気象庁",
-		areas:        []area{{"東京地方", "130010"}, {"伊豆諸島北部", "130020"}, {"伊豆諸島南部", "130030"}, {"小笠原諸島", "130040"}},
-		stations:     []area{{"東京", "44132"}, {"大島", "44172"}, {"八丈島", "44263"}, {"父島", "44301"}},
-		weekAreas:    []area{{"東京地方", "130010"}, {"伊豆諸島", "130100"}, {"小笠原諸島", "130040"}},
-		weekStations: []area{{"東京", "44132"}, {"八丈島", "44263"}, {"父島", "44301"}},
-	},
-	"270000": {
-		code: "270000", publisher: "大阪管区気象台",
-		areas: []area{{"大阪府", "270000"}}, stations: []area{{"大阪", "62078"}},
-		weekAreas: []area{{"大阪府", "270000"}}, weekStations: []area{{"大阪", "62078"}},
-	},
-	"016000": {
-		code: "016000", publisher: "札幌管区気象台",
-		areas:     []area{{"石狩地方", "016010"}, {"空知地方", "016020"}, {"後志地方", "016030"}},
-		stations:  []area{{"札幌", "14163"}, {"岩見沢", "15356"}, {"倶知安", "16217"}},
-		weekAreas: []area{{"石狩・空知・後志地方", "016000"}}, weekStations: []area{{"札幌", "14163"}},
-	},
-	"471000": {
-		code: "471000", publisher: "沖縄気象台",
-		areas:     []area{{"本島中南部", "471010"}, {"本島北部", "471020"}, {"久米島", "471030"}},
-		stations:  []area{{"那覇", "91197"}, {"名護", "91107"}, {"久米島", "91146"}},
-		weekAreas: []area{{"沖縄本島地方", "471000"}}, weekStations: []area{{"那覇", "91197"}},
-	},
-	// Not in the order of the codes, and with the area of an office that has no file.
-	"014100": {
-		code: "014100", publisher: "釧路地方気象台",
-		areas:     []area{{"釧路地方", "014020"}, {"根室地方", "014010"}, {"十勝地方", "014030"}},
-		stations:  []area{{"釧路", "19432"}, {"根室", "18273"}, {"帯広", "20432"}},
-		weekAreas: []area{{"釧路・根室・十勝地方", "014000"}}, weekStations: []area{{"釧路", "19432"}},
-	},
-	// More stations than areas, in another order, and weekly areas of one season.
-	"020000": {
-		code: "020000", publisher: "青森地方気象台",
-		areas:        []area{{"津軽", "020010"}, {"下北", "020020"}, {"三八上北", "020030"}},
-		stations:     []area{{"青森", "31312"}, {"八戸", "31602"}, {"むつ", "31111"}, {"深浦", "31436"}, {"弘前", "31461"}},
-		weekAreas:    []area{{"津軽", "020010"}, {"下北・三八上北", "020200"}},
-		weekStations: []area{{"青森", "31312"}, {"八戸", "31602"}},
-	},
-	"070000": {
-		code: "070000", publisher: "福島地方気象台", inland: true,
-		areas:        []area{{"中通り", "070010"}, {"浜通り", "070020"}, {"会津", "070030"}},
-		stations:     []area{{"福島", "36127"}, {"小名浜", "36846"}, {"若松", "36361"}, {"白河", "36667"}, {"郡山", "36476"}},
-		weekAreas:    []area{{"中通り・浜通り", "070100"}, {"会津", "070030"}},
-		weekStations: []area{{"福島", "36127"}, {"若松", "36361"}},
-	},
+//go:embed offices.txt
+var officeTable string
+
+// offices returns the offices that have files, by their codes.
+var offices = sync.OnceValue(func() map[string]office {
+	table, tokyo := map[string]office{}, 0
+	for line := range strings.Lines(officeTable) {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		if len(f) != 9 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		o := office{publisher: f[1], inland: f[5] == "inland", seed: len(table)}
+		o.warmth, _ = strconv.Atoi(f[4])
+		english := []string{f[3]}
+		o.names = []string{f[2]}
+		o.areas, _ = readAreas(f[6])
+		stations, stationNames := readAreas(f[7])
+		o.stations = stations
+		for i, station := range stations {
+			o.names = append(o.names, station.Name)
+			english = append(english, strings.ReplaceAll(stationNames[i], "_", " "))
+		}
+		o.names = append(o.names, english...)
+		weekAreas, codes := readAreas(f[8])
+		o.weekAreas = weekAreas
+		for _, code := range codes {
+			o.weekStations = append(o.weekStations, stations[slices.IndexFunc(stations, func(a area) bool { return a.Code == code })])
+		}
+		if f[0] == "130000" {
+			tokyo = o.seed
+		}
+		table[f[0]] = o
+	}
+	for code, o := range table {
+		o.seed = (o.seed - tokyo + len(table)) % len(table)
+		table[code] = o
+	}
+	return table
+})
+
+// readAreas reads a list of areas, and what stands behind their names.
+func readAreas(text string) (areas []area, more []string) {
+	for entry := range strings.SplitSeq(text, ", ") {
+		code, rest, _ := strings.Cut(entry, " ")
+		name, behind, _ := strings.Cut(rest, " ")
+		areas, more = append(areas, area{name, code}), append(more, behind)
+	}
+	return areas, more
+}
+
+// warmer is how many degrees a month is warmer than April in Tokyo.
+var warmer = [...]int{-5, -4, 0, 0, 7, 10, 15, 17, 12, 6, 2, -3}
+
+// degrees adds to Tokyo's temperature on a day in April what is different here and then: the south is warmer in winter above all.
+func (o office) degrees(april int, at time.Time, day int) int {
+	season := warmer[at.In(jst).Month()-1]
+	return april + season + o.warmth*(20-season)/20 + [...]int{0, 1, -1, 2, -2, 3, -3, 1, -2, 2, -1, 3, -3}[o.seed*(day+1)%13]
+}
+
+// sky is the weather of an area on a day. Snow falls in the cold alone.
+func (o office) sky(area int, at time.Time, day int) weather {
+	w := weathers[(area+day+o.seed)%len(weathers)]
+	switch high := o.degrees(12, at, day); {
+	case w.code == snow.code && high > 3:
+		return showers
+	case w.rain >= 40 && high <= 0:
+		return snow
+	}
+	return w
 }
 
 // issue makes up the forecast that the office issues at a time: which days it has depends on the hour, as with JMA.
@@ -126,10 +154,10 @@ func (o office) weatherSeries(at time.Time, days int) series {
 	for i := 1; i < days; i++ {
 		s.Times = append(s.Times, stamp(midnight(at).AddDate(0, 0, i)))
 	}
-	for i, at := range o.areas {
-		v := areaValues{Area: at}
+	for i, here := range o.areas {
+		v := areaValues{Area: here}
 		for d := range days {
-			w := weathers[(i+d)%len(weathers)]
+			w := o.sky(i, at, d)
 			v.Codes, v.Weathers = append(v.Codes, w.code), append(v.Weathers, w.text)
 			v.Winds = append(v.Winds, "北の風　後　南の風　海上　では　やや強く")
 			if !o.inland {
@@ -141,23 +169,27 @@ func (o office) weatherSeries(at time.Time, days int) series {
 	return s
 }
 
-var weathers = [...]struct {
+type weather struct {
 	code, text string
 	rain       int
-}{
-	{"101", "晴れ　夜遅く　くもり", 10}, {"202", "くもり　昼過ぎ　一時　雨", 40}, {"300", "雨", 80}, {"211", "くもり　後　晴れ", 20}, {"400", "雪", 70},
 }
+
+var (
+	snow     = weather{"400", "雪", 70}
+	showers  = weather{"203", "くもり　時々　雨", 60}
+	weathers = [...]weather{{"101", "晴れ　夜遅く　くもり", 10}, {"202", "くもり　昼過ぎ　一時　雨", 40}, {"300", "雨", 80}, {"211", "くもり　後　晴れ", 20}, snow}
+)
 
 func (o office) rainSeries(from, to time.Time) series {
 	var s series
 	for t := from; t.Before(to); t = t.Add(slot) {
 		s.Times = append(s.Times, stamp(t))
 	}
-	for i, at := range o.areas {
-		v := areaValues{Area: at}
+	for i, here := range o.areas {
+		v := areaValues{Area: here}
 		for j := range s.Times {
 			day := int(from.Add(time.Duration(j)*slot).Sub(midnight(from)) / (24 * time.Hour))
-			v.Pops = append(v.Pops, strconv.Itoa(weathers[(i+day)%len(weathers)].rain+j%3*10-10))
+			v.Pops = append(v.Pops, strconv.Itoa(o.sky(i, from, day).rain+j%3*10-10))
 		}
 		s.Areas = append(s.Areas, v)
 	}
@@ -173,9 +205,10 @@ func (o office) temperatureSeries(at time.Time) series {
 		s.Times = append([]string{stamp(d0.Add(9 * time.Hour)), stamp(d0)}, s.Times...)
 	}
 	for i, station := range o.stations {
-		temps := []string{strconv.Itoa(3 + i), strconv.Itoa(14 + i)}
+		number := func(april, day int) string { return strconv.Itoa(o.degrees(april+i%5, at, day)) }
+		temps := []string{number(3, 1), number(14, 1)}
 		if at.Hour() < 17 {
-			temps = append([]string{strconv.Itoa(12 + i), strconv.Itoa(12 + i)}, temps...)
+			temps = append([]string{number(12, 0), number(12, 0)}, temps...)
 		}
 		s.Areas = append(s.Areas, areaValues{Area: station, Temps: temps})
 	}
@@ -195,16 +228,17 @@ func (o office) weekSeries(from time.Time) []series {
 		}
 		return strconv.Itoa(n)
 	}
+	temperature := func(d, april int) string { return number(d, o.degrees(april, from, d+1)) }
 	for i, at := range o.weekAreas {
 		v := areaValues{Area: at}
 		t := areaValues{Area: o.weekStations[i]}
 		for d := range 7 {
-			w := weathers[(i+d+1)%len(weathers)]
+			w := o.sky(i, from, d+1)
 			v.Codes, v.Pops = append(v.Codes, w.code), append(v.Pops, number(d, w.rain))
 			v.Reliabilities = append(v.Reliabilities, strings.Split(",,A,A,B,C,A", ",")[d])
-			t.Min, t.Max = append(t.Min, number(d, 2+i-d)), append(t.Max, number(d, 11+i+d))
-			t.MinLower, t.MinUpper = append(t.MinLower, number(d, 1+i-d)), append(t.MinUpper, number(d, 4+i-d))
-			t.MaxLower, t.MaxUpper = append(t.MaxLower, number(d, 9+i+d)), append(t.MaxUpper, number(d, 13+i+d))
+			t.Min, t.Max = append(t.Min, temperature(d, 3+i-d%3)), append(t.Max, temperature(d, 13+i+d%3))
+			t.MinLower, t.MinUpper = append(t.MinLower, temperature(d, 2+i-d%3)), append(t.MinUpper, temperature(d, 5+i-d%3))
+			t.MaxLower, t.MaxUpper = append(t.MaxLower, temperature(d, 11+i+d%3)), append(t.MaxUpper, temperature(d, 15+i+d%3))
 		}
 		k.Areas, kt.Areas = append(k.Areas, v), append(kt.Areas, t)
 	}

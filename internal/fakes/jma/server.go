@@ -56,13 +56,23 @@ func newest(now time.Time) time.Time {
 }
 
 // Offices returns the codes of the forecast offices that have files.
-func Offices() []string { return slices.Sorted(maps.Keys(offices)) }
+func Offices() []string { return slices.Sorted(maps.Keys(offices())) }
+
+// Places returns names of prefectures, regions and stations that have forecasts, in Japanese and English.
+func Places() []string {
+	var names []string
+	for _, o := range offices() {
+		names = append(names, o.names...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Files returns the files of an issue, by their path below /bosai: the table of areas, and of each office the forecast and the
 // overview.
 func Files(issued time.Time) map[string]string {
 	files := map[string]string{"/common/const/area.json": Areas()}
-	for code, o := range offices {
+	for code, o := range offices() {
 		files["/forecast/data/forecast/"+code+".json"] = Forecast(code, issued)
 		files["/forecast/data/overview_forecast/"+code+".json"] = fmt.Sprintf(
 			`{"publishingOffice":%q,"reportDatetime":%q,"targetArea":"","headlineText":"見出し","text":"　高気圧に覆われて晴れています。\n\n　夜は曇りでしょう。"}`,
@@ -76,7 +86,7 @@ func Files(issued time.Time) map[string]string {
 
 // Forecast returns the forecast that one of Offices issues at a time.
 func Forecast(office string, issued time.Time) string {
-	return encode(offices[office].issue(issued.In(jst)))
+	return encode(offices()[office].issue(issued.In(jst)))
 }
 
 // areaTable is an excerpt of JMA's area.json.
