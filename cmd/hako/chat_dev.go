@@ -87,7 +87,7 @@ func (a *app) devSteps(cmd *cobra.Command, path string) (*modelscript.Script, er
 // parseSteps reads a script, in which some words in capitals stand for what the stand-ins know.
 func parseSteps(text string) (*modelscript.Script, error) {
 	japanese, english := devPlaces()
-	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "JAPANESE", japanese, "ENGLISH", english)
+	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "PLACES_JA", japanese, "PLACES_EN", english)
 	return modelscript.Parse([]byte(known.Replace(text)))
 }
 
