@@ -83,14 +83,13 @@ func listAttendance(ctx context.Context, s *session, in monthQuery) (any, error)
 		a.EmployeeID, a.identity, a.TotalRecords = shown[i].id, shown[i].identity, len(a.Records)
 		s.judge(&a.worth, a.Records, m, who.one)
 	}
-	head := s.header(m)
 	if who.one {
 		if results[0].err != nil {
 			return nil, results[0].err
 		}
-		return &attendanceAnswer{head, &results[0].value}, nil
+		return &attendanceAnswer{s.header(m), &results[0].value}, nil
 	}
-	out := &attendancePage{page: s.page(head, who, next)}
+	out := &attendancePage{page: s.page(m, who, next)}
 	for i, r := range results {
 		if out.add(shown[i], r.err) {
 			out.Employees = append(out.Employees, r.value)

@@ -100,14 +100,13 @@ func calculateOvertime(ctx context.Context, s *session, in overtimeQuery) (any, 
 		o.EmployeeID, o.identity = shown[i].id, shown[i].identity
 		s.judge(&o.worth, o.days, m, who.one)
 	}
-	head := s.header(m)
 	if who.one {
 		if results[0].err != nil {
 			return nil, results[0].err
 		}
-		return &overtimeAnswer{head, &results[0].value}, nil
+		return &overtimeAnswer{s.header(m), &results[0].value}, nil
 	}
-	out := &overtimePage{page: s.page(head, who, next)}
+	out := &overtimePage{page: s.page(m, who, next)}
 	for i, r := range results {
 		if !out.add(shown[i], r.err) {
 			continue
@@ -143,6 +142,11 @@ func (p *overtimePage) above(limit int) {
 		return true
 	})
 	slices.SortStableFunc(p.Employees, compareOvertime)
+}
+
+// compareOvertime orders people by overtime, the most first.
+func compareOvertime(a, b overtime) int {
+	return cmp.Or(cmp.Compare(b.TotalOvertime, a.TotalOvertime), cmp.Compare(len(a.EmployeeID), len(b.EmployeeID)), cmp.Compare(a.EmployeeID, b.EmployeeID))
 }
 
 // sumDays adds up days. What the vendor does not say of a day counts nothing.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"slices"
 )
@@ -97,9 +96,9 @@ type failedRead struct {
 	Reason     string `json:"reason"`
 }
 
-func (s *session) page(h header, who *selection, next *int) page {
-	p := page{header: h, IsFinal: true, Total: len(who.people), NextOffset: next, Notes: orEmpty(who.notes), Failed: []failedRead{}}
-	if m, err := parseMonth(s.lang, h.Month); err == nil && s.runs(m) {
+func (s *session) page(m month, who *selection, next *int) page {
+	p := page{header: s.header(m), IsFinal: true, Total: len(who.people), NextOffset: next, Notes: orEmpty(who.notes), Failed: []failedRead{}}
+	if s.runs(m) {
 		p.IsFinal, p.Notes = false, append(p.Notes, s.monthRuns(m))
 	}
 	return p
@@ -205,9 +204,4 @@ func byID(ids []string) map[string]int {
 		index[id] = i
 	}
 	return index
-}
-
-// compareOvertime orders people by overtime, the most first.
-func compareOvertime(a, b overtime) int {
-	return cmp.Or(cmp.Compare(b.TotalOvertime, a.TotalOvertime), cmp.Compare(len(a.EmployeeID), len(b.EmployeeID)), cmp.Compare(a.EmployeeID, b.EmployeeID))
 }

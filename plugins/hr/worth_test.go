@@ -29,7 +29,7 @@ func at[T, In any](t *testing.T, run tool[In], in In, config settings, now time.
 	return out.(*T), nil
 }
 
-// days writes incomplete days as "DATE KIND".
+// incompleteOf writes incomplete days as "DATE KIND".
 func incompleteOf(w worth) string {
 	list := []string{}
 	for _, d := range w.IncompleteDays {
