@@ -97,6 +97,7 @@ func TestPolicyUsage(t *testing.T) {
 		"no such token":     {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
 		"no such tenant":    {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
 		"no arguments":      {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
+		"ambiguous":         {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`}, `has the key "n" twice`},
 		"no such file":      {[]string{"check", "nowhere.yaml"}, "hako policy new writes one"},
 		"no such cases":     {[]string{"test", "nowhere.yaml"}, "nowhere.yaml"},
 		"another policy":    {[]string{"table", "--policy", "hako.yaml"}, `unknown key "plugins"`},

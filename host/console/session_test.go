@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -89,6 +90,28 @@ func TestCookie(t *testing.T) {
 			strings.Contains(cookie, "Secure") != strings.HasPrefix(test.prefix, "__Host-") || strings.Contains(cookie, "Domain") {
 			t.Errorf("%s: %s", name, cookie)
 		}
+	}
+}
+
+// TestHostileBodies: a body whose meaning depends on who reads it opens nothing.
+func TestHostileBodies(t *testing.T) {
+	t.Parallel()
+	secret := secretOf(console.Viewer)
+	for name, body := range map[string]string{
+		"a key twice":    `{"token":"x","token":"` + secret + `"}`,
+		"an escaped key": `{"token":"x","t\u006fken":"` + secret + `"}`,
+		"an unknown key": `{"token":"` + secret + `","role":"admin"}`,
+		"two values":     `{"token":"` + secret + `"}{}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := newWorld(t, nil).browser().do("POST", "login", nil, func(r *http.Request) {
+				r.Body = io.NopCloser(strings.NewReader(body))
+			})
+			if got.code() != "invalid" || got.header.Get("Set-Cookie") != "" {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
 	}
 }
 

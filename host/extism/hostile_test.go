@@ -89,6 +89,7 @@ func TestHostileAnswers(t *testing.T) {
 		"priority":              `{"content":[{"type":"text","text":"a","annotations":{"priority":7}}]}`,
 		"structured text":       `{"content":[],"structuredContent":"x"}`,
 		"structured list":       `{"content":[],"structuredContent":[1]}`,
+		"a key twice":           `{"content":[],"isError":true,"isError":false}`,
 		"error flag of another": `{"content":[],"isError":"yes"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
