@@ -36,7 +36,7 @@ type Options struct {
 	Sync bool
 	// SegmentBytes is the size at which a new segment begins, in bytes. Zero means 64 MiB. There are no segments with Store.
 	SegmentBytes int64
-	// Retain is for how long segments are kept after their last record, or records with Store. Zero means for ever.
+	// Retain is for how long records are kept, and a tenth of that longer at most. Zero means for ever.
 	Retain time.Duration
 	// Now is the clock. Nil means Store's, or time.Now.
 	Now func() time.Time
@@ -75,6 +75,8 @@ type writer interface {
 	checkpoint() error
 	// flush brings what was written to the disk.
 	flush() error
+	// expire removes what is too old.
+	expire(ctx context.Context) error
 	// close signs and flushes. Later calls of append and ready return ErrClosed.
 	close() error
 }
@@ -162,13 +164,9 @@ func (l *Log) Ready() error {
 func (l *Log) Checkpoint() error { return l.writer.checkpoint() }
 
 // Expire removes what is older than Options.Retain. One of the processes over the store calls it from time to time; in a directory the Log
-// does so by itself. Errors are as for Append.
+// does so by itself, when it is opened and every minute. Errors are as for Append.
 func (l *Log) Expire(ctx context.Context) error {
-	t, ok := l.writer.(*table)
-	if !ok {
-		return nil
-	}
-	if err := t.expire(ctx); err != nil {
+	if err := l.writer.expire(ctx); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil
@@ -187,6 +185,9 @@ func (l *Log) tend() {
 			l.options.warn(l.writer.flush(), "flush the audit log")
 		case <-sign.C:
 			l.options.warn(l.writer.checkpoint(), "sign the audit log")
+			if l.options.Store == nil {
+				l.options.warn(l.writer.expire(context.Background()), "remove old records of the audit log")
+			}
 		}
 	}
 }

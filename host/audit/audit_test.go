@@ -112,6 +112,58 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// TestRetainSmallLog: records go also from logs that never fill a segment, by a process that stays and by those that only begin and end. One that
+// was idle meanwhile goes on.
+func TestRetainSmallLog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	begin := time.Now()
+	now := begin
+	options := audit.Options{Dir: dir, Retain: time.Hour, Now: func() time.Time { return now }}
+	idle, l := open(t, options), open(t, options)
+	first := func() uint64 {
+		t.Helper()
+		report := verify(t, dir)
+		if !report.OK() {
+			t.Fatalf("%+v", report)
+		}
+		return report.First
+	}
+	expire := func() {
+		t.Helper()
+		if err := l.Expire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendCalls(t, l, 3)
+	now = begin.Add(59 * time.Minute)
+	expire()
+	if got := first(); got != 1 {
+		t.Errorf("before the time: the first record is %d", got)
+	}
+	now = begin.Add(61 * time.Minute)
+	expire()
+	if got := first(); got < 4 {
+		t.Errorf("after the time: the first record is %d", got)
+	}
+	appendCalls(t, idle, 3)
+	before := first()
+	now = begin.Add(3 * time.Hour)
+	for range 2 { // the first ends the segment; its file is not older than this test
+		short := open(t, options)
+		appendCalls(t, short, 1)
+		if err := short.Close(); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(2 * time.Hour)
+	}
+	if got := first(); got <= before {
+		t.Errorf("commands that begin and end: the first record is %d as before", got)
+	}
+	appendCalls(t, idle, 1)
+	first()
+}
+
 // TestTampering shows that Verify finds what somebody without the key may do to a log of three segments with checkpoints in each.
 func TestTampering(t *testing.T) {
 	t.Parallel()

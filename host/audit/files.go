@@ -106,8 +106,12 @@ func (f *files) resume(name string, head head) (err error) {
 		return err
 	}
 	fits, err := f.fits(head)
-	if err != nil || fits {
+	if err != nil {
 		return err
+	}
+	if fits {
+		f.options.warn(f.retire(), "remove old records of the audit log")
+		return nil
 	}
 	f.options.Logger.Error("the end of the audit log is not as it was left", "last", f.chain.seq, "expected", head.Seq)
 	return f.note(&Event{Type: TypeGap, Gap: &Gap{Seq: head.Seq, Hash: head.Hash}})

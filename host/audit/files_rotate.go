@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -20,11 +21,36 @@ func (f *files) rotate() error {
 	}
 	err = f.segment.close()
 	f.segment = next
-	return errors.Join(err, f.expire())
+	return errors.Join(err, f.removeOld())
 }
 
-// expire removes segments that are too old, and says so in the log, for Verify begins with what is left.
-func (f *files) expire() error {
+func (f *files) expire(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.options.Retain == 0 || f.closed {
+		return nil
+	}
+	return f.locked(f.retire)
+}
+
+// retire removes what is too old. It begins a new segment when the first record of this one is a tenth of Options.Retain old: a segment that
+// does not fill up would keep its old records.
+func (f *files) retire() error {
+	if f.options.Retain == 0 {
+		return nil
+	}
+	begun, err := f.segment.begun()
+	if err != nil {
+		return err
+	}
+	if !begun.IsZero() && f.options.Now().Sub(begun) >= f.options.Retain/10 {
+		return f.rotate()
+	}
+	return f.removeOld()
+}
+
+// removeOld removes segments that are too old, and says so in the log, for Verify begins with what is left.
+func (f *files) removeOld() error {
 	if f.options.Retain == 0 {
 		return nil
 	}

@@ -83,6 +83,9 @@ func (f *files) leave() { f.options.warn(f.flock.Unlock(), "unlock the audit log
 func (f *files) catchUp() error {
 	for {
 		grown, err := f.segment.grown()
+		if errors.Is(err, fs.ErrNotExist) && f.behind() {
+			continue
+		}
 		if err != nil || !grown {
 			return err
 		}
@@ -105,6 +108,22 @@ func (f *files) catchUp() error {
 		f.segment = next
 		f.segment.size = 0 // so that it counts as grown
 	}
+}
+
+// behind goes on with the oldest segment that is left, and reports whether that comes after this one, which another process has then removed
+// because it was too old.
+func (f *files) behind() bool {
+	names, err := segments(f.options.Dir)
+	if err != nil || len(names) == 0 || number(names[0]) <= f.segment.number {
+		return false
+	}
+	next, err := openSegment(f.options.Dir, names[0])
+	if err != nil {
+		return false
+	}
+	f.options.warn(f.segment.file.Close(), "close a segment of the audit log")
+	f.segment = next
+	return true
 }
 
 // write adds one record to the chain and moves the head. The lock is held.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Names of files in the directory.
@@ -161,6 +163,22 @@ func (s *segment) tail() (chain, error) {
 		return chain{seq: entry.Seq, hash: hashOf(line), last: entry.Type}, nil
 	}
 	return chain{}, nil
+}
+
+// begun is when the first record was made; zero in an empty file.
+func (s *segment) begun() (time.Time, error) {
+	if s.size == 0 {
+		return time.Time{}, nil
+	}
+	line, err := bufio.NewReader(io.NewSectionReader(s.file, 0, min(s.size, 2*maxRecord))).ReadBytes('\n')
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: read the first record: %w", s.file.Name(), err)
+	}
+	entry, err := parseEntry(line)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s begins with what is no record: %w: hako audit verify says more", s.file.Name(), err)
+	}
+	return entry.Time, nil
 }
 
 // write appends a line, or nothing.
