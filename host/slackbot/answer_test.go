@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -368,6 +369,41 @@ func TestThread(t *testing.T) {
 	turn = <-turns
 	if len(turn.Files) != 1 || !strings.Contains(string(turn.Files[0].Data), "at ten") || strings.Contains(string(turn.Files[0].Data), "nine") {
 		t.Errorf("files %+v", turn.Files)
+	}
+}
+
+// TestLongThread: of a thread that is too long to be read as a whole the newest messages count.
+func TestLongThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	turns := make(chan *chat.Turn, 1)
+	w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turns <- turn
+		return echo(ctx, turn)
+	}), nil)
+	w.connected()
+	thread := w.slack.Say(slack.Said{User: aki, Channel: general, Text: "the beginning"})
+	const messages = 1500
+	for i := range messages {
+		w.slack.Say(slack.Said{User: aki, Channel: general, Thread: thread, Text: fmt.Sprintf("line %d of many", i)})
+	}
+	said := mention("what now?")
+	said.Thread = thread
+	w.tell(said)
+	turn := <-turns
+	earlier := string(turn.Files[0].Data)
+	gap := strings.LastIndex(earlier, "[...]\n")
+	if gap < 0 || !strings.HasSuffix(earlier, fmt.Sprintf("line %d of many", messages-1)) {
+		t.Fatalf("%d bytes, from %.60q to %q", len(earlier), earlier, earlier[max(0, len(earlier)-60):])
+	}
+	_, after, _ := strings.Cut(earlier[gap:], "line ") // from here on nothing is missing
+	first, _, _ := strings.Cut(after, " ")
+	n, err := strconv.Atoi(first)
+	if err != nil || strings.Count(after, "of many") != messages-n {
+		t.Errorf("from %s on: %d of %d", first, strings.Count(after, "of many"), messages-n)
+	}
+	if len(earlier) > 24<<10 {
+		t.Errorf("%d bytes", len(earlier))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -277,7 +278,8 @@ func failureText(err error, w *words) string {
 
 // Bounds of what is read of a thread.
 const (
-	threadPages = 10
+	threadPages = 10       // one after the other, from the oldest message on
+	threadSkips = 30       // then with half of the rest skipped each time
 	threadBytes = 24 << 10 // about 8,000 tokens
 	maxSaid     = 4 << 10  // of one message
 )
@@ -291,33 +293,71 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 	if err != nil {
 		w.logger.Error("what was read of a thread is not known", "err", err)
 	}
+	var lines []string // the newest first
+	size := 0
+	for _, said := range slices.Backward(w.replies(ctx, m, seen)) {
+		line := leftOut
+		if said.Timestamp != "" {
+			line = fmt.Sprintf("%s: %s", w.author(ctx, &said), indented(clip(unescape(said.Text), maxSaid)))
+		}
+		if size += len(line) + 1; size > threadBytes {
+			break
+		}
+		lines = append(lines, line)
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n")
+}
+
+// leftOut stands for messages of a thread that were not read.
+const leftOut = "[...]"
+
+// replies reads what others have written in the thread after seen, until m. Slack gives the oldest messages first, and not the number of all: in a
+// thread that is too long to be read as a whole, half of the remaining time is skipped again and again until the rest fits into one page. A
+// message without a timestamp stands for those that were skipped.
+func (w *workspace) replies(ctx context.Context, m *message, seen string) []slack.Message {
 	a := w.account.Load()
-	var lines []string
+	var found []slack.Message
+	last := seen
 	parameters := &slack.GetConversationRepliesParameters{ChannelID: m.Channel, Timestamp: m.Thread, Oldest: seen, Limit: 200}
-	for range threadPages {
+	for page := 1; page <= threadPages+threadSkips; page++ {
 		list, more, next, err := a.api.GetConversationRepliesContext(ctx, parameters)
 		if err != nil {
 			w.logger.Warn("a thread could not be read", "channel", m.Channel, "err", err)
 			break
 		}
 		for _, said := range list {
-			if said.Timestamp < m.TS && said.Timestamp > seen && said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
-				lines = append(lines, fmt.Sprintf("%s: %s", w.author(ctx, &said), indented(clip(unescape(said.Text), maxSaid))))
+			if said.Timestamp <= last { // each page may begin with the thread's first message
+				continue
+			}
+			if last = said.Timestamp; last >= m.TS {
+				return found
+			}
+			if said.User != a.user && said.BotID != a.bot && !strings.Contains(said.Text, "<@"+a.user+">") {
+				found = append(found, said)
 			}
 		}
 		if !more || next == "" {
 			break
 		}
 		parameters.Cursor = next
-	}
-	size := 0
-	for i := len(lines) - 1; i >= 0; i-- {
-		if size += len(lines[i]) + 1; size > threadBytes {
-			lines = lines[i+1:]
-			break
+		if page >= threadPages {
+			last = halfway(last, m.TS)
+			parameters.Cursor, parameters.Oldest = "", last
+			found = append(found, slack.Message{})
 		}
 	}
-	return strings.Join(lines, "\n")
+	return found
+}
+
+// halfway is the time in the middle between two timestamps of Slack, or the first one if they are none.
+func halfway(from, to string) string {
+	a, err := strconv.ParseFloat(from, 64)
+	b, err2 := strconv.ParseFloat(to, 64)
+	if err != nil || err2 != nil {
+		return from
+	}
+	return strconv.FormatFloat(a+(b-a)/2, 'f', 6, 64)
 }
 
 // indented sets the lines of a message after its first one apart from those of others.
