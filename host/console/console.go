@@ -21,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/store"
 )
@@ -105,7 +106,7 @@ type Console struct {
 
 	site     atomic.Pointer[site]
 	logins   atomic.Pointer[logins]
-	attempts *attempts
+	attempts *attempts.Limiter
 	sessions *sessions
 	check    verification
 	searches chan struct{}
@@ -119,7 +120,7 @@ type Console struct {
 
 // New returns a Console, and makes its tables in the store. It fails with the store's error, or if the options are not usable.
 func New(ctx context.Context, options *Options) (*Console, error) {
-	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: newAttempts(), searches: make(chan struct{}, maxSearches)}
+	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(), searches: make(chan struct{}, maxSearches)}
 	if options.Host == nil || options.Store == nil || options.Desk == nil || options.Traffic == nil || options.Configuration == nil {
 		return nil, errors.New("console: Host, Store, Desk, Traffic and Configuration are needed")
 	}

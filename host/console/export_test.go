@@ -56,7 +56,7 @@ func DecodeDurations(data []byte) (counts [buckets]uint32, err error) {
 func EncodeDurations(counts [buckets]uint32) []byte { return encodeDurations(&counts) }
 
 // Addresses is how many addresses the attempts know.
-func (c *Console) Addresses() int { return len(c.attempts.addresses) }
+func (c *Console) Addresses() int { return c.attempts.Addresses() }
 
 // Look looks for changes once, as Run does.
 func (c *Console) Look(r *http.Request) func() {

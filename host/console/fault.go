@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/store"
@@ -96,8 +98,9 @@ func faultRole(has, needed Role) *fault {
 	}}
 }
 
-// faultLimited says that there was too much of something, and after how many seconds there may be more.
-func faultLimited(seconds int) *fault {
+// faultLimited says that there was too much of something, and after what time there may be more.
+func faultLimited(wait time.Duration) *fault {
+	seconds := int(math.Ceil(wait.Seconds()))
 	return &fault{code: codeLimited, retry: seconds, text: manifest.Text{
 		"en": fmt.Sprintf("Too many attempts: try again in %d seconds.", seconds),
 		"ja": fmt.Sprintf("試行回数が多すぎます。%d 秒後に再度お試しください。", seconds),

@@ -82,13 +82,14 @@ func (c *Console) oidcCallback(w http.ResponseWriter, q *request) error {
 	}
 	f := parseFlow(q.site.cookieValue(q.Request, flowCookie))
 	q.site.setCookie(w, q.Request, flowCookie, "", -1, http.SameSiteLaxMode)
-	if !f.belongs(q, p.options.Issuer, c.now()) {
-		c.back(w, q, "expired")
+	succeeded, wait := c.attempts.Begin(q.address, c.now()) // the cookie proves nothing: anybody can have made one
+	if wait > 0 {
+		c.back(w, q, "limited")
 		return nil
 	}
-	succeeded, err := c.attempts.begin(q.address, c.now()) // the cookie proves nothing: anybody can have made one
-	if err != nil {
-		c.back(w, q, "limited")
+	if !f.belongs(q, p.options.Issuer, c.now()) {
+		c.failedLogin(q, nil, errors.New("the login did not begin in this browser, or took too long"))
+		c.back(w, q, "expired")
 		return nil
 	}
 	if q.param("error") != "" || q.param("code") == "" {

@@ -58,11 +58,12 @@ func (c *Console) login(w http.ResponseWriter, q *request) error {
 	if (body.Token == "") == (body.Link == "") {
 		return invalid("a login has a token or a link")
 	}
-	succeeded, err := c.attempts.begin(q.address, c.now())
-	if err != nil {
-		return err
+	succeeded, wait := c.attempts.Begin(q.address, c.now())
+	if wait > 0 {
+		return faultLimited(wait)
 	}
 	s := &session{address: q.address}
+	var err error
 	if body.Token != "" {
 		err = c.byToken(s, body.Token)
 	} else {

@@ -95,40 +95,44 @@ func isScope(s string) bool {
 }
 
 var (
-	errInvalidToken = errors.New("invalid token")
+	errNoToken      = errors.New("no token")
+	errTokenInURL   = errors.New("the token is in the URL")
+	errInvalidToken = errors.New("the token is not valid here")
+	errExpired      = errors.New("the token has expired")
+	errScope        = errors.New("the token lacks a scope")
 	// errUnavailable says that the keys of the issuer could not be had.
 	errUnavailable = errors.New("the authorization server's keys are not available")
 )
 
-// authenticate returns who sends the request, nil if anybody may, or answers the request and returns false. The answers are
-// fixed texts: what the verification has to say may hold parts of the token.
-func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, bool) {
+// authenticate returns who sends the request, nil if anybody may, or answers the request and returns an error, with the identity as far
+// as it is proven. The answers and errors are fixed texts: what the verification has to say may hold parts of the token.
+func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, error) {
 	if a == nil {
-		return nil, true
+		return nil, nil
 	}
 	if r.URL.Query().Has("access_token") {
 		a.challenge(w, http.StatusBadRequest, "invalid_request", "Send the token in the Authorization header, never in the URL.")
-		return nil, false
+		return nil, errTokenInURL
 	}
 	token, ok := bearer(r.Header)
 	if !ok {
 		// RFC 6750, section 3.1: no error code for a request without authentication.
 		a.challenge(w, http.StatusUnauthorized, "", "This server needs a bearer token in the Authorization header.")
-		return nil, false
+		return nil, errNoToken
 	}
 	identity, err := a.verify(r.Context(), token)
 	switch {
 	case errors.Is(err, errUnavailable):
 		refuse(w, &busyError{reason: "tokens cannot be verified at the moment", retry: 10 * time.Second, everyone: true})
-		return nil, false
+		return nil, err
 	case err != nil:
 		a.challenge(w, http.StatusUnauthorized, "invalid_token", "The token is not valid here, or has expired.")
-		return nil, false
+		return identity, err
 	case !containsAll(identity.Scopes, a.scopes):
 		a.challenge(w, http.StatusForbidden, "insufficient_scope", "The token lacks a scope that this server needs.")
-		return nil, false
+		return identity, errScope
 	}
-	return identity, true
+	return identity, nil
 }
 
 func bearer(h http.Header) (string, bool) {
@@ -141,10 +145,11 @@ func bearer(h http.Header) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
+// verify returns whose token it is. With errExpired it returns whose it was.
 func (a *Auth) verify(ctx context.Context, token string) (*Identity, error) {
 	if identity, ok := a.static(token); ok {
 		if !identity.Expires.IsZero() && !a.now().Before(identity.Expires) {
-			return nil, errInvalidToken
+			return identity, errExpired
 		}
 		return identity, nil
 	}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -27,6 +28,40 @@ func TestNewToken(t *testing.T) {
 	}
 	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(hash) {
 		t.Errorf("hash %s", hash)
+	}
+}
+
+// TestFailedLogins: refused tokens are told, with what is proven of whose they are, and not without end. No token is no attempt.
+func TestFailedLogins(t *testing.T) {
+	t.Parallel()
+	old, oldHash := NewToken()
+	narrow, narrowHash := NewToken()
+	var told []FailedLogin
+	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{
+		LoginFailed: func(f FailedLogin) { told = append(told, f) },
+		Auth: newAuth(t, AuthOptions{Scopes: []string{"tools"}, Tokens: []Token{
+			{Name: "old", User: "aki", Tenant: "acme", Hash: oldHash, Scopes: []string{"tools"}, Expires: time.Now().Add(-time.Second)},
+			{Name: "narrow", Hash: narrowHash},
+		}}),
+	}).Handler()
+	for authorization, want := range map[string]string{
+		"":                 "",
+		"Bearer guess":     "{192.0.2.1    the token is not valid here}",
+		"Bearer " + old:    "{192.0.2.1 aki acme old the token has expired}",
+		"Bearer " + narrow: "{192.0.2.1 narrow  narrow the token lacks a scope}",
+	} {
+		told = nil
+		do(h, post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", authorization))
+		if got := strings.Trim(fmt.Sprint(told), "[]"); got != want {
+			t.Errorf("%s: %s, want %s", authorization, got, want)
+		}
+	}
+	told = nil
+	for range 20 {
+		do(h, post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`), "Authorization", "Bearer guess"))
+	}
+	if len(told) != 7 { // three came before
+		t.Errorf("%d of 20 are told", len(told))
 	}
 }
 

@@ -125,12 +125,14 @@ func (s *Server) serveMCP(w *response, r *http.Request) {
 		return
 	}
 	now := s.now()
-	identity, ok := now.Auth.authenticate(w, r)
-	if !ok {
+	address := now.proxies.Address(r)
+	identity, err := now.Auth.authenticate(w, r)
+	if err != nil {
 		s.options.Observer.RequestRefused(RefusedAuth)
+		s.failedLogin(address, identity, err)
 		return
 	}
-	over := &exchange{identity: identity, under: now, address: now.proxies.Address(r)}
+	over := &exchange{identity: identity, under: now, address: address}
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r, over)
@@ -140,6 +142,28 @@ func (s *Server) serveMCP(w *response, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "This endpoint takes GET, POST and DELETE.", http.StatusMethodNotAllowed)
 	}
+}
+
+// FailedLogin is a request whose token was refused. User, Tenant and Token, its name, are empty unless they are proven.
+type FailedLogin struct {
+	Address, User, Tenant, Token string
+	// Err is why, in words without anything of the token.
+	Err error
+}
+
+// failedLogin tells Options.LoginFailed. A request without a token is how clients find out that they need one.
+func (s *Server) failedLogin(address string, by *Identity, err error) {
+	if s.options.LoginFailed == nil || errors.Is(err, errNoToken) || errors.Is(err, errUnavailable) {
+		return
+	}
+	if _, wait := s.failedLogins.Begin(address, time.Now()); wait > 0 {
+		return
+	}
+	failed := FailedLogin{Address: address, Err: err}
+	if by != nil {
+		failed.User, failed.Tenant, failed.Token = by.User, by.Tenant, by.Token
+	}
+	s.options.LoginFailed(failed)
 }
 
 func (s *Server) recoverHTTP(w http.ResponseWriter) {

@@ -48,6 +48,9 @@ type Options struct {
 	Conformance bool
 	// Tracer makes spans of requests that are no calls; those of calls are the pipeline's. Nil makes none.
 	Tracer *trace.Tracer
+	// LoginFailed is told of requests whose token was refused: of ten at once and one every ten seconds from each address, and of 200
+	// and five a second from all of them. Nil is not told.
+	LoginFailed func(FailedLogin)
 	// Observer may be nil.
 	Observer Observer
 	// Logger receives the server's records. Nil discards them.

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/pipeline"
 )
 
@@ -36,6 +37,8 @@ type Server struct {
 	sdk     *mcp.Server
 	mirror  *mirror
 	limiter *limiter
+	// failedLogins limits how many of them are told.
+	failedLogins *attempts.Limiter
 	// subscriptions are those to resources.
 	subscriptions *subscriptions
 	// sessions are those over HTTP; shared makes them those of all replicas, and is nil where there is only this one.
@@ -69,7 +72,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: filled, catalog: c, calls: calls, limiter: newLimiter(filled.Limits)}
+	s := &Server{options: filled, catalog: c, calls: calls, limiter: newLimiter(filled.Limits), failedLogins: attempts.New()}
 	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
