@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hako-run/hako/host/internal/identity"
 )
 
 // Token opens the console to who has it. Configuration holds its hash alone.
@@ -33,6 +35,10 @@ func (t *Token) Check() error {
 	switch {
 	case t.Name == "":
 		return errors.New("a token has no name: say whose it is")
+	case identity.Check(t.Name) != nil:
+		return fmt.Errorf("token %q: %w: write it without", t.Name, identity.Check(t.Name))
+	case t.User != "" && identity.Check(t.User) != nil:
+		return fmt.Errorf("token %q: its user: %w: write it without", t.Name, identity.Check(t.User))
 	case !ok || err != nil || len(hash) != sha256.Size:
 		return fmt.Errorf("token %q: its hash is not %q and 64 hexadecimal digits: make one with 'hako token new'", t.Name, hashPrefix)
 	case !slices.Contains(Roles, t.Role):
