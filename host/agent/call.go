@@ -161,8 +161,8 @@ func repeatable(tool *catalog.Tool) bool {
 
 // execute runs the tool and returns what the agent gets to know; nil if the call has ended before.
 func (r *Runner) execute(c *call, w wanted) *answer {
-	if c.event.tooLong {
-		return failed("The arguments of %s have more than %d bytes, and it was not called. Call it again with less.", w.Name, maxInput)
+	if c.event.refused != "" {
+		return failed("The arguments of %s %s", w.Name, c.event.refused)
 	}
 	ctx, stop := context.WithCancelCause(c.ctx)
 	defer stop(nil)

@@ -34,9 +34,9 @@ type event struct {
 	Thread string `json:"session_thread_id"`
 	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
 	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
-	// tooLong says that Input was longer than maxInput, and is left out.
-	tooLong bool
+	Input json.RawMessage `json:"-"`
+	// refused says why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object in it has a key twice.
+	refused string
 	// Call is the ID of the call that a result is for.
 	Call string `json:"custom_tool_use_id"`
 	// Stop is why the session is idle.
@@ -55,7 +55,8 @@ const maxName = 256
 // parseEvent reads an event. The error says why nothing can be made of it.
 func parseEvent(raw string) (*event, error) {
 	e := new(event)
-	if err := strictjson.Unmarshal([]byte(raw), e); err != nil {
+	input, err := strictjson.UnmarshalExcept([]byte(raw), "input", e)
+	if err != nil {
 		return nil, fmt.Errorf("an event cannot be read: %w", err)
 	}
 	switch {
@@ -66,8 +67,15 @@ func parseEvent(raw string) (*event, error) {
 	case e.Thread != "" && !identifier.MatchString(e.Thread):
 		return nil, errors.New("an event names a thread in a form that IDs do not have")
 	}
-	if e.tooLong = len(e.Input) > maxInput; e.tooLong {
-		e.Input = nil
+	if len(input) > maxInput {
+		e.refused = fmt.Sprintf("have more than %d bytes, and it was not called. Call it again with less.", maxInput)
+	} else if input != nil {
+		if err := strictjson.Check(input); err != nil {
+			e.refused = fmt.Sprintf("cannot be used (%v), and it was not called. Call it again with each key once.", err)
+		}
+	}
+	if e.refused == "" {
+		e.Input = json.RawMessage(input)
 	}
 	return e, nil
 }

@@ -44,6 +44,50 @@ func Unmarshal(data []byte, v any) error { return worded(json.Unmarshal(data, v,
 // UnmarshalKnown reads data into v. A key that v has no field for is an error.
 func UnmarshalKnown(data []byte, v any) error { return worded(json.Unmarshal(data, v, known)) }
 
+// UnmarshalExcept reads data, an object, into v, except for one member, which it returns as it was written and unchecked; nil if it is not there.
+// So whoever sent the rest can be told what is wrong with that member.
+func UnmarshalExcept(data []byte, member string, v any) (jsontext.Value, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(data), grammar, jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return nil, Unmarshal(data, v)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, worded(err)
+	}
+	var apart jsontext.Value
+	rest := []byte{'{'}
+	for d.PeekKind() == jsontext.KindString {
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, worded(err)
+		}
+		name = name.Clone()
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, worded(err)
+		}
+		text, err := jsontext.AppendUnquote(nil, name)
+		if err == nil && string(text) == member {
+			if apart != nil {
+				return nil, fmt.Errorf("the value has the key %s twice", quoted(member))
+			}
+			apart = value.Clone()
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(rest, name...), ':'), value...)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, worded(err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the value")
+	}
+	return apart, Unmarshal(append(rest, '}'), v)
+}
+
 // worded says what is wrong in words for whoever wrote the document.
 func worded(err error) error {
 	if err == nil {

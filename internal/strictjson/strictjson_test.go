@@ -137,3 +137,33 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestUnmarshalExcept: one member is returned as it was written; all others are read strictly.
+func TestUnmarshalExcept(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"id":"x","input":{"a":1,"a":2}}`:  `x {"a":1,"a":2}`,
+		`{"\u0069nput":[1e400] , "id":"x"}`: `x [1e400]`,
+		`{"id":"x"}`:                        `x `,
+		`{}`:                                ` `,
+		`{"id":"x","id":"y","input":1}`:     `error the value has the key "id" twice`,
+		`{"id":"x","o":{"a":1,"a":2}}`:      `error the value at "/o" has the key "a" twice`,
+		`{"input":1,"input":2}`:             `error the value has the key "input" twice`,
+		`{"id":"x"} {}`:                     `error something follows the value`,
+		`[]`:                                `error the value is an array and must be an object`,
+		`{"id":"x","input":`:                `error it ends early`,
+	} {
+		var v struct {
+			ID string `json:"id"`
+			O  any    `json:"o"`
+		}
+		apart, err := UnmarshalExcept([]byte(text), "input", &v)
+		got := v.ID + " " + string(apart)
+		if err != nil {
+			got = "error " + err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
