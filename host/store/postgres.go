@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/hako-run/hako/internal/visible"
 )
 
 const (
@@ -48,6 +52,9 @@ func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config,
 		return nil, nil, badURL(where, err)
 	}
 	c := config.ConnConfig
+	if err := checkEncryption(c); err != nil {
+		return nil, nil, err
+	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectTime
 	}
@@ -55,6 +62,36 @@ func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config,
 		c.RuntimeParams["application_name"] = "hako " + replica
 	}
 	return &postgres{options: o, config: c.Copy()}, config, nil
+}
+
+// checkEncryption refuses URLs that leave it to the server, and to whoever is on the way to it, whether the connection is encrypted: sslmode=prefer,
+// which is also the default, and sslmode=allow. Servers on this machine may be reached either way.
+func checkEncryption(c *pgx.ConnConfig) error {
+	plain, encrypted := map[string]bool{}, map[string]bool{}
+	note := func(host string, encryption *tls.Config) {
+		if encryption == nil {
+			plain[host] = true
+		} else {
+			encrypted[host] = true
+		}
+	}
+	note(c.Host, c.TLSConfig)
+	for _, f := range c.Fallbacks {
+		note(f.Host, f.TLSConfig)
+	}
+	for host := range plain {
+		if encrypted[host] && !isLocal(host) {
+			return fmt.Errorf("store: the connection to %s would go on without encryption if the server does not offer it: add sslmode=verify-full and "+
+				"sslrootcert=FILE to the URL, or sslmode=disable where nobody else is on the way", visible.Text(host))
+		}
+	}
+	return nil
+}
+
+// isLocal reports whether a host is this machine by its literal form, or the path of a socket.
+func isLocal(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || filepath.IsAbs(host) || strings.HasPrefix(host, "@") || err == nil && a.Unmap().IsLoopback()
 }
 
 // openPostgres looks whether the database can be used through what lies in between.

@@ -32,6 +32,8 @@ func TestURLs(t *testing.T) {
 		"a bad port":                    {"postgres://u:s3cr3t@127.0.0.1:port/hako", "the URL cannot be read"},
 		"a password as parameter":       {"postgres://127.0.0.1:port/hako?password=s3cr3t", "the URL cannot be read"},
 		"a bad parameter, no password":  {"postgres://u@127.0.0.1:1/hako?sslmode=maybe", "sslmode"},
+		"no word on encryption":         {"postgres://u:s3cr3t@db.example:5432/hako", "db.example would go on without encryption"},
+		"encryption if there is some":   {"postgres://u:s3cr3t@127.0.0.1:1,db.example:5432/hako?sslmode=prefer", "add sslmode=verify-full"},
 		"a certificate that is missing": {"postgres://u@127.0.0.1:1/hako?sslmode=verify-full&sslrootcert=/no/such/file", "/no/such/file"},
 	}
 	for name, test := range tests {
