@@ -49,6 +49,8 @@ type Event struct {
 	// Arguments and Result are keyed digests, or what the operator allows to be recorded of them.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
+	// OutputSummary says what kind of answer it was, without its content.
+	OutputSummary *OutputSummary `json:"output_summary,omitempty"`
 	// Findings are the secrets that were found, never themselves.
 	Findings  []Finding `json:"findings,omitempty"`
 	Error     string    `json:"error,omitempty"`
@@ -88,6 +90,19 @@ type Target struct {
 type Decision struct {
 	Action string `json:"action"`
 	Rule   string `json:"rule,omitempty"`
+}
+
+// OutputSummary describes an answer.
+type OutputSummary struct {
+	// Kind is "error", "object" (structured content), a type of MCP's content blocks ("text", "image" and so on), "mixed" for several of them,
+	// "contents" of a resource, "messages" of a prompt, "completion", or "empty".
+	Kind string `json:"kind"`
+	// Counts are the content blocks of each type, "contents", "messages" or "values"; and "items", the elements of the lists that are members
+	// of structured content.
+	Counts map[string]int `json:"counts,omitempty"`
+	Bytes  int            `json:"bytes"`
+	// Text is the beginning of the text, where the operator wants it recorded.
+	Text string `json:"text,omitempty"`
 }
 
 // Finding is what kind of secret was found where ("arguments", "results"), and what became of it ("report", "mask", "refuse").

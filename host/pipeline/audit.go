@@ -53,7 +53,7 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
 		RequestID: record.Caller.RequestID, TraceID: record.TraceID,
-		Arguments: p.recorded(record, call.Request.Arguments),
+		Arguments: p.recorded(record, call.Request.Arguments), OutputSummary: p.summary(record, response),
 	}
 	if record.Name == "" {
 		event.Target.Name = clipped(p.masked(requested(&call.Request)))

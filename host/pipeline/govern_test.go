@@ -214,6 +214,9 @@ func TestAudit(t *testing.T) {
 		event.Target.Name != "p_free" || event.Target.Plugin != "test" || string(event.Result) != `"digest of 11"` || event.OutputBytes == 0 {
 		t.Errorf("%+v", event)
 	}
+	if got := event.OutputSummary; got == nil || got.Kind != "object" || got.Bytes != event.OutputBytes || got.Text != "" {
+		t.Errorf("summary %+v", got)
+	}
 	if string(event.Arguments) != `{"digest":"digest of 7","n":1}` {
 		t.Errorf("arguments %s", event.Arguments)
 	}

@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// summaryField in the list of recorded fields of a tool has the text of its results recorded.
+const summaryField = "output_summary"
+
+// summary describes an answer for the log.
+func (p *Pipeline) summary(record *Record, r *abi.Response) *audit.OutputSummary {
+	if r == nil {
+		return nil
+	}
+	s := &audit.OutputSummary{Kind: "empty", Counts: map[string]int{}, Bytes: record.Output}
+	count := func(kind string, n int) {
+		switch {
+		case n == 0:
+			return
+		case s.Kind == "empty":
+			s.Kind = kind
+		case s.Kind != kind:
+			s.Kind = "mixed"
+		}
+		s.Counts[kind] += n
+	}
+	for _, c := range r.Content {
+		count(contentKind(c.Type), 1)
+	}
+	count("contents", len(r.Contents))
+	count("messages", len(r.Messages))
+	if r.Completion != nil {
+		s.Kind, s.Counts["values"] = "completion", len(r.Completion.Values)
+	}
+	if len(r.StructuredContent) > 0 {
+		s.Kind, s.Counts["items"] = "object", countItems(r.StructuredContent)
+	}
+	if r.IsError || r.Error != nil {
+		s.Kind = "error"
+	}
+	if slices.Contains(p.settings.Load().AuditFields[record.Name], summaryField) {
+		s.Text = p.recordedText(r)
+	}
+	return s
+}
+
+// contentKind is a type of content blocks: one of MCP's, for others are the guest's words.
+func contentKind(kind string) string {
+	switch kind {
+	case abi.Text, abi.Image, abi.Audio, abi.ResourceLink, abi.Embedded:
+		return kind
+	}
+	return "other"
+}
+
+// recordedText is the beginning of the text of an answer, with secrets masked. Before that it is longer, so that no secret is cut in two.
+func (p *Pipeline) recordedText(r *abi.Response) string {
+	var text strings.Builder
+	for _, c := range r.Content {
+		if text.Len() < 2*maxRecorded {
+			text.WriteString(c.Text[:min(len(c.Text), 2*maxRecorded)])
+		}
+	}
+	return clipped(p.masked(text.String()))
+}
+
+// countItems counts the elements of the lists that are members of a JSON object. The text is known to be well formed.
+func countItems(text []byte) int {
+	depth, items := 0, 0
+	list, empty := false, false // inside of a list at depth 2, which has no element so far
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case ']', '}':
+			if depth == 2 {
+				list = false
+			}
+			depth--
+			continue
+		}
+		if list && depth == 2 && (empty || c == ',') {
+			items++
+			empty = false
+		}
+		switch c {
+		case '[', '{':
+			if depth++; depth == 2 {
+				list, empty = c == '[', true
+			}
+		case '"':
+			i = endOfString(text, i+1)
+		}
+	}
+	return items
+}
+
+// endOfString is where a JSON string ends that begins before from.
+func endOfString(text []byte, from int) int {
+	for {
+		n := bytes.IndexByte(text[from:], '"')
+		if n < 0 {
+			return len(text)
+		}
+		end := from + n
+		backslashes := 0
+		for text[end-1-backslashes] == '\\' { // the quote that begins the string ends this
+			backslashes++
+		}
+		if backslashes%2 == 0 {
+			return end
+		}
+		from = end + 1
+	}
+}
