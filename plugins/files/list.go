@@ -78,7 +78,7 @@ func (r listResult) text(ctx context.Context, rel string) string {
 	return b.String()
 }
 
-// walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read is left out. visit may return
+// walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read, and what a write is not done with, is left out. visit may return
 // fs.SkipAll.
 func walk(ctx context.Context, rel, full string, depth int, visit func(e entry, full string) error) error {
 	info, err := os.Stat(full)
@@ -108,6 +108,9 @@ func walkInto(ctx context.Context, rel, full string, depth int, visit func(e ent
 		return explain(rel, err)
 	}
 	for _, child := range children {
+		if isTemporary(child.Name()) {
+			continue
+		}
 		e, below := entry{Path: path.Join(rel, child.Name())}, filepath.Join(full, child.Name())
 		if info, err := child.Info(); err == nil {
 			e.describe(info)

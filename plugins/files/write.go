@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/hako-run/hako/pdk"
 )
@@ -112,10 +113,17 @@ func replaceable(rel, full string, overwrite bool) (exists bool, err error) {
 	return true, nil
 }
 
+// Temporary files are called so: hako removes old ones that interrupted writes have left when it starts.
+const tempPrefix, tempSuffix = "hako-write-", ".tmp"
+
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}
+
 // replace puts a file with the content at a path, all at once. Without overwrite it fails with fs.ErrExist if a file is
 // there, even one that came up this moment.
 func replace(full string, content []byte, overwrite bool) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(full), "hako-*.tmp")
+	temp, err := os.CreateTemp(filepath.Dir(full), tempPrefix+"*"+tempSuffix)
 	if err != nil {
 		return err
 	}

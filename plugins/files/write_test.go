@@ -100,6 +100,23 @@ func TestWriteRefusesProgramsByName(t *testing.T) {
 }
 
 // TestMoveNewDoesNotReplace is the file that comes up after the first look.
+// TestTemporaryFilesAreNotListed: what an interrupted write has left is in no list, and found by no search.
+func TestTemporaryFilesAreNotListed(t *testing.T) {
+	workspace(t, map[string]string{"hako-write-123.tmp": "half", "notes.tmp": "whole", "d/hako-write-4.tmp": "half"})
+	for _, tool := range []string{"file_list", "file_search"} {
+		arguments := args{"path": "."}
+		if tool == "file_list" {
+			arguments["depth"] = 2
+		} else {
+			arguments["name"] = "*.tmp"
+		}
+		got := callIn(t, "en", tool, arguments).Content[0].Text
+		if strings.Contains(got, "hako-write-") || !strings.Contains(got, "notes.tmp") {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+}
+
 func TestMoveNewDoesNotReplace(t *testing.T) {
 	dir := workspace(t, map[string]string{"f": "theirs"})
 	err := replace(filepath.Join(dir, "f"), []byte("ours"), false)

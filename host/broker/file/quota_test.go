@@ -27,6 +27,26 @@ func full(t *testing.T, what string, g *guest, errno sys.Errno) {
 
 func kilobytes(n int) string { return strings.Repeat("x", n<<10) }
 
+// TestLeftovers: temporary files that an interrupted write has left are removed when the directory is opened, and count for nothing; those of a
+// write under way stay.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	host(t, dir, map[string]string{"d/hako-write-1.tmp": kilobytes(4), "hako-write-2.tmp": kilobytes(4), "old.tmp": "x"})
+	for _, name := range []string{"d/hako-write-1.tmp", "old.tmp"} {
+		if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := open(t, at(dir), quota(10<<10))
+	want(t, "what the old one held", write(g, "a", kilobytes(5)), 0) // which waits for the measurement
+	for name, there := range map[string]bool{"d/hako-write-1.tmp": false, "hako-write-2.tmp": true, "old.tmp": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

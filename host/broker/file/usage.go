@@ -4,7 +4,9 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,7 +154,10 @@ func (u *usage) walkLocked() {
 // walk adds up what is below the directory. What cannot be read does not count. It fails when the last mount closes, or where a directory
 // moved meanwhile.
 func (u *usage) walk(first bool) (total measure, err error) {
-	err = walkTree(u.root, func(_ []string, mode fs.FileMode, size int64) error {
+	err = walkTree(u.root, func(path []string, mode fs.FileMode, size int64) error {
+		if first && mode.IsRegular() && u.removeLeftover(path) {
+			return nil
+		}
 		total.entries++
 		if mode.IsRegular() {
 			total.bytes += size
@@ -170,6 +175,24 @@ func (u *usage) walk(first bool) (total measure, err error) {
 		return u.ctx.Err()
 	})
 	return total, err
+}
+
+// Names of the temporary files of the shipped plugin "files", and how old those are that an interrupted write has left.
+const (
+	tempPrefix  = "hako-write-"
+	tempSuffix  = ".tmp"
+	leftoverAge = 10 * time.Minute
+)
+
+// removeLeftover removes the file at a path if an interrupted write has left it, and reports whether it did.
+func (u *usage) removeLeftover(path []string) bool {
+	name := path[len(path)-1]
+	if !strings.HasPrefix(name, tempPrefix) || !strings.HasSuffix(name, tempSuffix) {
+		return false
+	}
+	where := filepath.Join(path...)
+	info, err := u.root.Lstat(where)
+	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftoverAge && u.root.Remove(where) == nil
 }
 
 // countLocked adds a change of a file's size.
