@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
 )
 
@@ -118,8 +121,17 @@ func (g *government) record(e *audit.Event) {
 	}
 }
 
-// started records that the host begins to serve, under which configuration.
-func (g *government) started() error {
+// loginFailed records that a token was refused at the MCP endpoint.
+func (g *government) loginFailed(f mcpserver.FailedLogin) {
+	g.record(&audit.Event{
+		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
+		Subject: audit.Subject{Door: pipeline.DoorHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token, Address: f.Address},
+	})
+}
+
+// started records that the host begins to serve: under which configuration, and how the plugins stand. Their changes are recorded from then on.
+func (g *government) started(plugins []host.Status) error {
+	defer g.serving.Store(true)
 	if g.audit == nil {
 		return nil
 	}
@@ -129,6 +141,9 @@ func (g *government) started() error {
 	}}
 	if b.Commit != "" {
 		d.detail["commit"] = b.Commit
+	}
+	for _, s := range plugins {
+		d.detail["plugin."+pluginTitle(s)] = strings.TrimSpace(strings.Join([]string{string(s.State), s.Version, cmp.Or(s.Serving, s.Digest)}, " "))
 	}
 	err := g.audit.Append(context.Background(), d.event("ok", nil))
 	if err != nil && g.config.Audit.Optional {
@@ -149,8 +164,11 @@ func configDigest(c *config.Config) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// pluginChanged records that a plugin comes into service, goes out of it or waits.
+// pluginChanged records that a plugin comes into service, goes out of it or waits. Those at the start are in the record of that.
 func (g *government) pluginChanged(s host.Status) {
+	if !g.serving.Load() {
+		return
+	}
 	g.record(&audit.Event{
 		Action: "plugin." + string(s.State), Outcome: "ok",
 		Target: audit.Target{Plugin: s.Name, Digest: cmp.Or(s.Serving, s.Digest)}, Detail: map[string]string{"version": s.Version},

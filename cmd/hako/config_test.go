@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
 )
 
 func TestConfigCheck(t *testing.T) {
@@ -71,4 +73,20 @@ func TestDefaultConfig(t *testing.T) {
 	dir := t.TempDir()
 	invoke(t, dir, "config", "show").want(t, exitOK, "# the built-in default", "shipped.enabled",
 		"shipped.mounts.workspace", filepath.Join(dir, "workspace"), "built-in default:")
+}
+
+// TestShippedDisabled: shipped plugins are switched off one by one, and a wrong name is an error.
+func TestShippedDisabled(t *testing.T) {
+	t.Parallel()
+	all := must(shippedPlugins(nil))
+	if len(all) == 0 {
+		t.Skip("this program was built without the shipped plugins: make plugins")
+	}
+	some := must(shippedPlugins([]string{"shell", "sheets"}))
+	if len(some) != len(all)-2 || slices.ContainsFunc(some, func(s host.Shipped) bool { return s.File == "shell.wasm" || s.File == "sheets.wasm" }) {
+		t.Errorf("%d of %d are left", len(some), len(all))
+	}
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("shipped: {enabled: true, disabled: [shel]}\n"))
+	invoke(t, dir, "tools").want(t, exitUsage, `hako ships no plugin "shel": name some of`)
 }

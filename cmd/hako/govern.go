@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
@@ -33,6 +34,9 @@ type government struct {
 	// databases are those of plugins, in the store; nil: they are files.
 	databases *sqlbroker.Place
 	logger    *slog.Logger
+
+	// serving is set when the start has been recorded.
+	serving atomic.Bool
 
 	config *config.Config
 	stop   chan struct{}

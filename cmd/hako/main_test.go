@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 // needsPlugins is for tests that use the shipped plugins, which are built before.
 func needsPlugins(t testing.TB) {
 	t.Helper()
-	if len(must(shippedPlugins())) == 0 {
+	if len(must(shippedPlugins(nil))) == 0 {
 		testprogram.Missing(t, "the shipped plugins are not built: make plugins")
 	}
 }

@@ -84,10 +84,6 @@ func (s *service) openGovernment(ctx context.Context) (err error) {
 		return err
 	}
 	s.atClose(s.government.close)
-	if err := s.government.started(); err != nil {
-		return err
-	}
-	s.atEnd(s.government.stopped)
 	s.reloader = newReloader(s.flags, s.config, s.government.record, s.logger)
 	return nil
 }
@@ -116,6 +112,10 @@ func (s *service) openHost(ctx context.Context, a *app, change func(*host.Option
 		return err
 	}
 	s.atClose(s.host.Close)
+	if err := s.government.started(s.host.Plugins()); err != nil {
+		return err
+	}
+	s.atEnd(s.government.stopped)
 	s.watched.show(s.host, s.credentials, s.government, s.reloader)
 	return nil
 }
@@ -132,7 +132,7 @@ func (s *service) openDoors(ctx context.Context) error {
 	change := func(o *mcpserver.Options) {
 		s.watched.door(o)
 		s.replica.door(o)
-		o.Now = s.government.store.Time
+		o.Now, o.LoginFailed = s.government.store.Time, s.government.loginFailed
 	}
 	if s.door, err = newDoor(s.config, s.host, s.auth, change, s.flags.conformance, s.logger); err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,22 +92,35 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		return options, nil
 	}
 	var err error
-	options.Shipped, err = shippedPlugins()
+	options.Shipped, err = shippedPlugins(c.ShippedDisabled)
 	return options, err
 }
 
-func shippedPlugins() ([]host.Shipped, error) {
+// shippedPlugins returns the plugins in this program without those that are disabled. It fails for one that is not in it, unless it was built
+// without any.
+func shippedPlugins(disabled []string) ([]host.Shipped, error) {
 	names, err := fs.Glob(shippedFiles, "shipped/*.wasm")
 	if err != nil {
 		return nil, err
 	}
 	var plugins []host.Shipped
-	for _, name := range names {
-		wasm, err := shippedFiles.ReadFile(name)
+	var known []string
+	for _, file := range names {
+		name := strings.TrimSuffix(path.Base(file), ".wasm")
+		known = append(known, name)
+		if slices.Contains(disabled, name) {
+			continue
+		}
+		wasm, err := shippedFiles.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		plugins = append(plugins, host.Shipped{File: path.Base(name), Wasm: wasm})
+		plugins = append(plugins, host.Shipped{File: path.Base(file), Wasm: wasm})
+	}
+	for _, name := range disabled {
+		if len(known) > 0 && !slices.Contains(known, name) {
+			return nil, fmt.Errorf("configuration: shipped.disabled: hako ships no plugin %q: name some of %s", name, strings.Join(known, ", "))
+		}
 	}
 	return plugins, nil
 }
@@ -133,7 +148,7 @@ func (a *app) openHost(ctx context.Context, c *config.Config, logger *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	if c.ShippedOn && len(options.Shipped) == 0 {
+	if c.ShippedOn && len(options.Shipped) == 0 && len(c.ShippedDisabled) == 0 {
 		fmt.Fprintln(a.stderr, "hako: this program was built without the shipped plugins: build it with make build, or name a folder with --plugins")
 	}
 	options.Logger = logger

@@ -34,17 +34,19 @@ type Config struct {
 	// Warnings are about settings that have no effect.
 	Warnings []string
 
-	Plugins       []string
-	ShippedOn     bool
-	ShippedMounts map[string]string
-	Consents      string
-	Updates       string
-	Cache         string
-	Locale        string
-	Mock          bool
-	MaxPluginSize int64
-	MountQuota    int64
-	MemoryBudget  int64
+	Plugins   []string
+	ShippedOn bool
+	// ShippedDisabled names shipped plugins that are not offered.
+	ShippedDisabled []string
+	ShippedMounts   map[string]string
+	Consents        string
+	Updates         string
+	Cache           string
+	Locale          string
+	Mock            bool
+	MaxPluginSize   int64
+	MountQuota      int64
+	MemoryBudget    int64
 
 	// Proxy is for the HTTP requests of plugins; empty means none.
 	Proxy string

@@ -38,6 +38,7 @@ func (c *Config) table() []setting {
 	return slices.Concat([]setting{
 		{key: "plugins", value: &c.Plugins, path: true},
 		{key: "shipped.enabled", value: &c.ShippedOn},
+		{key: "shipped.disabled", value: &c.ShippedDisabled},
 		{key: "consents", value: &c.Consents, fallback: "hako.consents.yaml", path: true},
 		{key: "store", value: &c.Store, fallback: "hako.store", path: true, rule: checkStore},
 		{key: "updates", value: &c.Updates, fallback: "ask", oneOf: []string{"ask", "same-permissions"}},
