@@ -1,7 +1,9 @@
-// Package broker is what the host does for a guest: the import modules a guest may link, one per permission.
+// Package broker describes what the host does for a guest: the import modules that a guest may link, one per
+// permission.
 //
-// The packages below it (http, file, ...) each do one privileged thing under a grant. They describe their functions with
-// the types of this package, so none of them knows the Wasm runtime.
+// Each package below it (http, file, ...) performs one kind of privileged operation under a grant. It declares its host
+// functions as a Module of Functions, so that it does not depend on the Wasm runtime; package sandbox links them. A
+// Call connects a running host function with the guest: its memory, its limits and the state of its brokers.
 package broker
 
 import (
@@ -22,73 +24,75 @@ const (
 	F64
 )
 
-// Module is one import module, for example "hako:http/1". It is safe to link into many instances at once; what belongs to
-// one call lives in the Call.
+// Module is one import module, for example "hako:http/1". It may be linked into many instances at once: state that
+// belongs to one call lives in the Call.
 type Module struct {
 	Name      string
 	Functions []Function
 }
 
-// Function is one host function. Do receives the parameters as raw 64-bit values (i32 zero-extended) and returns the result,
-// which is ignored if Result is nil. It must honour ctx. A panic in Do traps the guest.
+// Function is one host function. Do receives the parameters as raw 64-bit values (i32 zero-extended) and returns the
+// result, which is ignored if Result is nil. It must honour ctx. A panic in Do traps the guest.
 type Function struct {
 	Name   string
 	Params []Type
 	Result *Type
-	// Late lets the guest call the function once more after its time is up; others trap it then.
+	// Late lets the guest call the function once after its deadline. Other functions trap it then.
 	Late bool
 	Do   func(ctx context.Context, call *Call, params []uint64) uint64
 }
 
-// Memory is a guest's linear memory as a host function sees it. Read returns a view that is valid until the guest runs again.
+// Memory is a guest's linear memory as a host function sees it. Read returns a view that is valid until the guest runs
+// again.
 type Memory interface {
 	Read(offset, length uint32) ([]byte, bool)
 	Write(offset uint32, data []byte) bool
 }
 
-// Call is the host's side of one guest call: the guest's memory, the bytes waiting to be taken, and what must be closed
-// when the call ends. It belongs to one goroutine at a time.
+// Call is the host's side of one guest call: the guest's memory, the bytes that it may fetch with "take", and the
+// resources to close when the call ends. It belongs to one goroutine at a time.
 type Call struct {
 	// Plugin and Tool name the caller, for errors and logs.
 	Plugin, Tool string
-	// Tenant is on whose behalf the guest was called; "" is that of callers without one. What a broker keeps for one tenant must not
-	// reach another.
+	// Tenant is the caller's tenant; "" if the caller has none. What a broker stores for one tenant must not reach
+	// another.
 	Tenant string
-	// Memory is the guest's.
+	// Memory is the guest's linear memory.
 	Memory Memory
-	// Ask asks a person, where the caller is, to agree to something that the guest wants; an error is a no, in words for the caller.
-	// Nil means that nobody can be asked. It must end with ctx, and is called from any goroutine.
+	// Ask asks the person behind the caller to approve an operation. An error is a refusal, with a text for the caller.
+	// Nil means that nobody can be asked. It returns when ctx ends, and may be called from any goroutine.
 	Ask func(ctx context.Context, q Question) error
-	// Spend takes steps from what the call may compute. An error says that the call is over: its time or its steps are used up, and the
-	// guest runs no further. Nil takes nothing.
+	// Spend charges steps to the call's CPU limit. An error means that the time or the steps of the call are used up,
+	// and that the guest must not run again. Nil means no limit.
 	Spend func(steps int64) error
-	// Replayed reports that an answer came from a recording, so that the result can say so.
+	// Replayed reports that a response came from a recording, so that the result can say so.
 	Replayed bool
 
 	pending []byte
 	state   map[any]io.Closer
 }
 
-// Question is something that a rule wants a person to agree to.
+// Question describes an operation that a rule wants a person to approve.
 type Question struct {
-	// Text is what would happen, for example the command line.
+	// Text shows the operation, for example the command line.
 	Text string
-	// Rule names the rule, and Reason says what it is about.
+	// Rule names the rule. Reason is the rule's own explanation.
 	Rule, Reason string
 }
 
-// PointerError is the trap of a guest that named bytes outside its memory.
+// PointerError is the trap of a guest that passed a pointer outside its memory.
 type PointerError struct {
 	Function       string
 	Offset, Length uint32
 }
 
 func (e *PointerError) Error() string {
-	return fmt.Sprintf("%s: bytes %d to %d are outside the guest's memory", e.Function, e.Offset, uint64(e.Offset)+uint64(e.Length))
+	return fmt.Sprintf("%s: bytes %d to %d are outside the guest's memory", e.Function, e.Offset,
+		uint64(e.Offset)+uint64(e.Length))
 }
 
-// Charge is Spend for a host function: the guest traps when the call is over. It is called before the work, and between the parts of long
-// work, so that nothing goes on for long after the call's time.
+// Charge calls Spend and traps the guest if that fails. A host function calls it before its work, and between the parts
+// of long work, so that the work stops soon after the deadline.
 func (c *Call) Charge(steps int64) {
 	if c.Spend == nil {
 		return
@@ -98,7 +102,7 @@ func (c *Call) Charge(steps int64) {
 	}
 }
 
-// Bytes copies length bytes out of the guest's memory. Bytes outside of it trap the guest.
+// Bytes copies length bytes out of the guest's memory. A range outside of it traps the guest.
 func (c *Call) Bytes(function string, offset, length uint64) []byte {
 	c.Charge(CopySteps(length))
 	view, ok := c.Memory.Read(uint32(offset), uint32(length))
@@ -108,7 +112,7 @@ func (c *Call) Bytes(function string, offset, length uint64) []byte {
 	return append([]byte(nil), view...)
 }
 
-// Put copies data into the guest's memory. Bytes outside of it trap the guest.
+// Put copies data into the guest's memory. A range outside of it traps the guest.
 func (c *Call) Put(function string, offset uint64, data []byte) {
 	c.Charge(CopySteps(uint64(len(data))))
 	if !c.Memory.Write(uint32(offset), data) {
@@ -116,7 +120,8 @@ func (c *Call) Put(function string, offset uint64, data []byte) {
 	}
 }
 
-// Give makes data the bytes that the guest takes next with "take", and returns their length for the host function to return.
+// Give stores data for the guest's next "take", in place of what was there, and returns its length for the host
+// function to return.
 func (c *Call) Give(data []byte) uint64 {
 	c.pending = data
 	return uint64(uint32(len(data)))
@@ -131,14 +136,14 @@ func (c *Call) GiveJSON(v any) uint64 {
 	return c.Give(data)
 }
 
-// Take returns the bytes last given, once.
+// Take returns the bytes that Give stored last, once.
 func (c *Call) Take() []byte {
 	data := c.pending
 	c.pending = nil
 	return data
 }
 
-// State returns the call's value under key, made by create at its first use and closed when the call ends.
+// State returns the call's value for key. At the first use create makes it; it is closed when the call ends.
 func State[T io.Closer](c *Call, key any, create func() T) T {
 	if v, ok := c.state[key]; ok {
 		return v.(T)
@@ -151,7 +156,7 @@ func State[T io.Closer](c *Call, key any, create func() T) T {
 	return v
 }
 
-// Close ends the call: everything kept with State is closed.
+// Close ends the call: it closes all values of State.
 func (c *Call) Close() error {
 	var errs []error
 	for _, v := range c.state {

@@ -1,15 +1,15 @@
 package broker
 
-// Credential is a secret of the operator's, ready to be sent with a guest's requests. It does not change once it is made.
+// Credential is a secret of the operator in the form in which requests carry it. It is immutable.
 type Credential struct {
-	// Header and Value are the request header that carries it.
+	// Header and Value are the name and value of the request header that carries it.
 	Header, Value string
-	// Secrets are the texts inside Value that must not reach a guest.
+	// Secrets are the parts of Value that must not reach a guest.
 	Secrets []string
-	// Account changes whenever the credential may stand for another account, so that answers to one are not kept for another. It
-	// is no secret, but means nothing outside of this process.
+	// Account changes whenever the credential may belong to another account, so that responses for one account are not
+	// cached for another. It is not secret and has no meaning outside of this process.
 	Account string
-	// Public are facts about the credential that the guest may know, such as the company that it is for.
+	// Public are properties of the credential that the guest may know, such as the company that it belongs to.
 	Public map[string]string
 	// Renewal is a fact that the guest learns when a server refuses the credential, for the operator to be told: RenewCommand with the
 	// command that renews it, or RenewSetting with the setting that says where it comes from.

@@ -1,25 +1,27 @@
 package broker
 
-// Prices, in steps, of what the host does for a guest. The steps count against the CPU limit of the call, as the guest's own do. One step
-// stands for some 5 ns of a core. docs/security.md has the list.
+// Prices of host work, in steps. They count against the CPU limit of the call like the guest's own steps. One step
+// stands for about 5 ns of a core. docs/security.md has the list.
 const (
 	// CallSteps is the price of every host function.
 	CallSteps = 10
-	// bytesPerStep is how many bytes are copied for a step, as in the guest.
+	// bytesPerStep is the number of bytes that may be copied for one step, as in the guest.
 	bytesPerStep = 16
 	// RandomSteps is the price of one random byte.
 	RandomSteps = 1
-	// PathSteps is the price of one element of a path, which is opened and looked at, and FileSteps of another operation on a file.
+	// PathSteps is the price of opening one path element. FileSteps is the price of any other file operation.
 	PathSteps, FileSteps = 500, 200
 	// ChangeSteps is the price of making, removing or renaming a file or directory.
 	ChangeSteps = 5_000
 	// ListSteps is the price of beginning to list a directory.
 	ListSteps = 10_000
-	// SyncSteps is the price of waiting for the disk.
+	// SyncSteps is the price of an fsync.
 	SyncSteps = 20_000
-	// EntrySteps is the price of one entry in a list that a guest chose: of a directory, a vector, a subscription, a header, a row.
+	// EntrySteps is the price of one element of a list whose length the guest chooses: directory entries, vectors,
+	// subscriptions, headers, rows.
 	EntrySteps = 50
-	// TextSteps is the price of one byte that is read as JSON, folded, matched against a pattern, or searched for secrets.
+	// TextSteps is the price of one byte that is parsed as JSON, case-folded, matched against a pattern, or searched
+	// for secrets.
 	TextSteps = 1
 	// LineSteps is the price of a line in the log, and of a progress report.
 	LineSteps = 2_000

@@ -1,9 +1,10 @@
-// Package execbroker runs commands for plugins: programs of the host's machine, in a sandbox of the kernel's.
+// Package execbroker runs commands for plugins: programs of the host, in a sandbox enforced by the kernel.
 //
-// A Broker belongs to one plugin. Before anything starts, the command line is taken apart and each command in it held against rules
-// (package judge). The command then runs in a process that the kernel holds to the granted files and programs (package confine), where each
-// program is judged once more with its final arguments. Its network is one of its own, in which it finds the granted hosts and no others
-// (package gateway). docs/exec.md says what is enforced by what.
+// A Broker belongs to one plugin; Broker.Module is its import module. Before a command starts, its command line is
+// parsed and each program in it is checked against rules (package judge). The command then runs in a process that the
+// kernel restricts to the granted files and programs (package confine). Each program that it starts is checked again
+// with its final arguments. It has a network namespace of its own, in which it reaches only the granted hosts (package
+// gateway). docs/exec.md lists what each layer enforces.
 package execbroker
 
 import (
@@ -21,37 +22,38 @@ import (
 )
 
 const (
-	// maxRunning is how many commands of one plugin run at once; more wait for their turn.
+	// maxRunning limits the commands of one plugin that run at once. Further commands wait.
 	maxRunning = 8
-	// maxHandles is how many commands one guest call may start.
+	// maxHandles limits the commands that one guest call may start.
 	maxHandles = 16
 )
 
 // Options configures a Broker.
 type Options struct {
-	// Plugin is the plugin's name, for the remedies in errors.
+	// Plugin is the plugin's name, for errors.
 	Plugin string
-	// Rules returns the operator's rules, which come before judge's own. It is called for every command. Nil means none.
+	// Rules returns the operator's rules, which precede judge.Defaults. It is called for every command. Nil means none.
 	Rules func() []judge.Rule
-	// Environ is the host's environment, "NAME=value", of which commands get what is granted.
+	// Environ is the host's environment, "NAME=value". Commands get the granted variables of it.
 	Environ []string
-	// TempDir is where each command gets a directory of its own, which is removed afterwards. Empty means os.TempDir.
+	// TempDir is the directory in which each command gets a temporary directory. Empty means os.TempDir.
 	TempDir string
-	// Limits bound each command; what is zero is DefaultLimits'.
+	// Limits bound each command. A zero field means the value of DefaultLimits.
 	Limits confine.Limits
-	// Proxy is an upstream proxy (http, https or socks5) for the connections of commands; see gateway.Options. Nil means none.
+	// Proxy is an upstream proxy (http, https or socks5) for the connections of commands; see gateway.Options. Nil
+	// means none.
 	Proxy *url.URL
 	// Resolver looks up the names of hosts that commands connect to. Nil means net.DefaultResolver.
 	Resolver outbound.Resolver
-	// Observe, if set, is called once for every command when it is over or was refused, from many goroutines at once. So is
-	// ObserveConnection for every connection of a command.
+	// Observe, if set, is called once for every command when it has ended or was refused. ObserveConnection is called
+	// in the same way for every connection of a command. Both must be safe for concurrent use.
 	Observe           func(Observation)
 	ObserveConnection func(gateway.Observation)
 	// Logger gets commands at debug level, without their arguments. Nil discards them.
 	Logger *slog.Logger
 }
 
-// DefaultLimits bound a command where Options do not.
+// DefaultLimits are the limits of a command where Options.Limits has none.
 var DefaultLimits = confine.Limits{CPU: maxCPU, Memory: 2 << 30, Processes: 256, Files: 1024, FileSize: 1 << 30}
 
 // Broker runs one plugin's commands. It is safe for concurrent use.
@@ -63,21 +65,22 @@ type Broker struct {
 	log     *slog.Logger
 
 	roots roots
-	// gateway connects commands with granted hosts. Nil: they have no network, or that of the host.
+	// gateway connects commands with the granted hosts. If it is nil, they have no network, or the host's.
 	gateway *gateway.Gateway
-	// base is the part of every command's specification that does not change.
+	// base is the part of confine.Spec that all commands share.
 	base    confine.Spec
 	running chan struct{}
 }
 
-// New returns a Broker for what was granted. Commands work on the files of mounts; those with deny globs are left out, because the kernel
-// cannot hide a part of a directory.
+// New returns a Broker for a grant. Commands may use the files of mounts, except mounts with deny globs, because the
+// kernel cannot hide a part of a directory.
 //
-// It fails where this machine cannot confine commands and the grant does not say to run them without, and where none of the granted
-// programs or one of the mounts is there, and where a program lies in a mount that commands may write to.
+// It fails if this machine cannot confine commands and the grant does not allow unconfined ones, if none of the granted
+// programs exists, if a mount is missing, or if a program is in a mount that commands may write to.
 func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) {
 	b := &Broker{
-		plugin: options.Plugin, rules: options.Rules, temp: options.TempDir, observe: options.Observe, log: options.Logger,
+		plugin: options.Plugin, rules: options.Rules, temp: options.TempDir,
+		observe: options.Observe, log: options.Logger,
 		running: make(chan struct{}, maxRunning),
 	}
 	if b.rules == nil {
@@ -94,20 +97,21 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 	if !confines && !g.Unconfined {
 		return nil, Unconfinable(b.plugin, g)
 	}
-	installed, missing := install(g.Programs)
+	installed, missing := resolvePrograms(g.Programs)
 	if len(installed.programs) == 0 {
-		return nil, fmt.Errorf("none of the granted programs is on this machine: %s", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("none of the granted programs is installed: %s", strings.Join(missing, ", "))
 	}
 	if len(missing) > 0 {
-		b.log.Warn("programs that are granted are not on this machine", "plugin", b.plugin, "programs", missing)
+		b.log.Warn("granted programs are not installed", "plugin", b.plugin, "programs", missing)
 	}
 	var err error
 	if b.roots, err = newRoots(mounts); err != nil {
 		return nil, err
 	}
 	for _, program := range installed.programs {
-		if at := b.roots.holds(program.Path); at != "" {
-			return nil, fmt.Errorf("%s lies in the mount %s, where commands could replace it: grant a program from elsewhere, or mount the directory read-only", program.Path, at)
+		if at := b.roots.writableMount(program.Path); at != "" {
+			return nil, fmt.Errorf("%s is in the mount %s, where commands could replace it: grant a program outside "+
+				"of it, or mount the directory read-only", program.Path, at)
 		}
 	}
 	b.base = confine.Spec{
@@ -123,19 +127,20 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 	return b, b.connect(g.Connect, support, &options)
 }
 
-// connect makes the gateway to granted hosts.
+// connect creates the gateway to the granted hosts.
 func (b *Broker) connect(hosts []string, support confine.Support, options *Options) error {
 	if len(hosts) == 0 {
 		return nil
 	}
 	made, err := gateway.New(hosts, gateway.Options{
-		Plugin: b.plugin, Proxy: options.Proxy, Resolver: options.Resolver, Observe: options.ObserveConnection, Logger: options.Logger,
+		Plugin: b.plugin, Proxy: options.Proxy, Resolver: options.Resolver,
+		Observe: options.ObserveConnection, Logger: options.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	b.base.Listen = made.Listen()
-	if !support.Namespaces { // the network of the host, with its name servers
+	if !support.Namespaces { // unconfined commands use the host's network and name servers
 		b.base.Read = append(b.base.Read, existing("/etc/resolv.conf")...)
 		return nil
 	}
@@ -144,7 +149,7 @@ func (b *Broker) connect(hosts []string, support confine.Support, options *Optio
 	return nil
 }
 
-// Unconfinable is the error of a machine that cannot hold commands to what g grants; nil if it can.
+// Unconfinable returns an error if this machine cannot restrict commands to what g grants.
 func Unconfinable(plugin string, g *grant.Exec) error {
 	return unconfinable(confine.Check(), plugin, g)
 }
@@ -152,24 +157,29 @@ func Unconfinable(plugin string, g *grant.Exec) error {
 func unconfinable(support confine.Support, plugin string, g *grant.Exec) error {
 	switch {
 	case !support.Confines():
-		return fmt.Errorf("this machine cannot confine commands: %s. To run them all the same, with nothing but the rules to hold them: hako plugin approve %s --unconfined",
+		return fmt.Errorf("this machine cannot confine commands: %s. To run them anyway, checked by the rules "+
+			"alone: hako plugin approve %s --unconfined",
 			support.Missing(), plugin)
 	case len(g.Connect) > 0 && !support.ConfinesNetwork():
-		return fmt.Errorf("this machine cannot hold commands to the hosts that are granted (%[1]s): %[2]s. To run them without a network: hako plugin approve %[3]s --connect ''. "+
-			"To run them on the network of this machine, with every host in reach: hako plugin approve %[3]s --unconfined", strings.Join(g.Connect, ", "), support.Missing(), plugin)
+		return fmt.Errorf("this machine cannot restrict commands to the granted hosts (%[1]s): %[2]s. To run them "+
+			"without a network: hako plugin approve %[3]s --connect ''. "+
+			"To run them on the host's network, where they reach every host: hako plugin approve %[3]s --unconfined",
+			strings.Join(g.Connect, ", "), support.Missing(), plugin)
 	}
 	return nil
 }
 
-// Idle returns a Broker that refuses every command, for a guest that is only asked what it offers.
+// Idle returns a Broker that refuses every command, for a guest that is only asked for its tools.
 func Idle() *Broker {
-	return &Broker{rules: func() []judge.Rule { return nil }, temp: os.TempDir(), log: slog.New(slog.DiscardHandler), running: make(chan struct{}, 1)}
+	return &Broker{rules: func() []judge.Rule { return nil }, temp: os.TempDir(), log: slog.New(slog.DiscardHandler),
+		running: make(chan struct{}, 1)}
 }
 
-// limits are l with the defaults filled in.
+// limits returns l with the defaults filled in.
 func limits(l confine.Limits) confine.Limits {
 	for _, field := range []struct{ have, want *uint64 }{
-		{&l.Memory, &DefaultLimits.Memory}, {&l.Processes, &DefaultLimits.Processes}, {&l.Files, &DefaultLimits.Files}, {&l.FileSize, &DefaultLimits.FileSize},
+		{&l.Memory, &DefaultLimits.Memory}, {&l.Processes, &DefaultLimits.Processes}, {&l.Files, &DefaultLimits.Files},
+		{&l.FileSize, &DefaultLimits.FileSize},
 	} {
 		if *field.have == 0 {
 			*field.have = *field.want

@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// workspace is a directory with a few files.
+// workspace creates a directory with a few files.
 func workspace(t testing.TB) string {
 	t.Helper()
 	dir := realTemp(t)
@@ -31,13 +31,15 @@ func workspace(t testing.TB) string {
 	return dir
 }
 
-// common are programs of every Linux.
-var common = []string{"cat", "ls", "head", "tail", "env", "sleep", "pwd", "chmod", "rm", "yes", "seq", "setsid", "touch", "mkdir", "true"}
+// common are programs that every Linux distribution has.
+var common = []string{"cat", "ls", "head", "tail", "env", "sleep", "pwd", "chmod", "rm", "yes", "seq", "setsid",
+	"touch", "mkdir", "true"}
 
 func TestResults(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)
-	s := newShell(t, dir, &grant.Exec{Programs: common, Env: []string{"GRANTED"}}, execbroker.Options{Environ: []string{"GRANTED=yes", "SECRET=s3cret"}})
+	s := newShell(t, dir, &grant.Exec{Programs: common, Env: []string{"GRANTED"}},
+		execbroker.Options{Environ: []string{"GRANTED=yes", "SECRET=s3cret"}})
 	type arguments map[string]any
 	for _, test := range []struct {
 		name       string
@@ -48,7 +50,8 @@ func TestResults(t *testing.T) {
 	}{
 		{"a line", arguments{"command": "head -n1 a.txt | cat"}, "one\n", "", 0, ""},
 		{"a program", arguments{"command": "head", "args": []string{"-n1", "a.txt"}}, "one\n", "", 0, ""},
-		{"arguments are literal", arguments{"command": "cat", "args": []string{"$(cat a.txt)", "; ls"}}, "", "cat: '$(cat a.txt)': No such file or directory\ncat: '; ls': No such file or directory\n", 1, ""},
+		{"arguments are literal", arguments{"command": "cat", "args": []string{"$(cat a.txt)", "; ls"}}, "",
+			"cat: '$(cat a.txt)': No such file or directory\ncat: '; ls': No such file or directory\n", 1, ""},
 		{"no arguments are none", arguments{"command": "cat a.txt", "args": []string{}}, "one\ntwo\n", "", 0, ""},
 		{"a status", arguments{"command": "exit 7"}, "", "", 7, ""},
 		{"both streams", arguments{"command": "echo out; echo err >&2"}, "out\n", "err\n", 0, ""},
@@ -59,9 +62,11 @@ func TestResults(t *testing.T) {
 		{"host's cwd", arguments{"command": "cat b.txt", "cwd": filepath.Join(dir, "sub")}, "sub\n", "", 0, ""},
 		{"cwd through a link", arguments{"command": "cat b.txt", "cwd": "in"}, "sub\n", "", 0, ""},
 		{"no UTF-8", arguments{"command": "cat bytes"}, "a\uFFFDb", "", 0, "replaced [stdout]"},
-		{"the environment", arguments{"command": "env | grep -v -e HOME= -e TMPDIR= | sort", "args": nil}, "", "", 0, "refused"},
+		{"the environment", arguments{"command": "env | grep -v -e HOME= -e TMPDIR= | sort",
+			"args": nil}, "", "", 0, "refused"},
 		{"granted variables", arguments{"command": "echo $GRANTED $SECRET $TERM"}, "yes dumb\n", "", 0, ""},
-		{"its own directories", arguments{"command": "touch $HOME/a $TMPDIR/b && ls $HOME $TMPDIR | tail -n1"}, "b\n", "", 0, ""},
+		{"its own directories", arguments{"command": "touch $HOME/a $TMPDIR/b && ls $HOME $TMPDIR | tail -n1"}, "b\n",
+			"", 0, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.in["args"] == nil {
@@ -87,7 +92,7 @@ func TestResults(t *testing.T) {
 	left(t, s)
 }
 
-// left checks that commands leave nothing behind.
+// left checks that commands left no files in their temporary directory.
 func left(t *testing.T, s *shell) {
 	t.Helper()
 	entries, err := os.ReadDir(s.temp)
@@ -99,28 +104,37 @@ func left(t *testing.T, s *shell) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	rules := []judge.Rule{{Name: "no listings", Action: judge.Deny, Programs: []string{"ls"}, Args: []string{"-l*"}, Reason: "they are long"}}
-	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{Rules: func() []judge.Rule { return rules }})
+	rules := []judge.Rule{{Name: "no listings", Action: judge.Deny, Programs: []string{"ls"}, Args: []string{"-l*"},
+		Reason: "they are long"}}
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common},
+		execbroker.Options{Rules: func() []judge.Rule { return rules }})
 	for _, test := range []struct {
 		name, command, cwd string
 		want               []string
 	}{
-		{"a default", "rm -rf sub", "", []string{`rm -rf sub: denied by the rule "rm -rf"`, "delete single files, or leave out -f"}},
+		{"a default", "rm -rf sub", "", []string{`rm -rf sub: denied by the rule "rm -rf"`,
+			"delete single files, or leave out -f"}},
 		{"within another", "env rm -rf sub", "", []string{`rm -rf sub: denied by the rule "rm -rf"`}},
 		{"the operator's", "ls -la", "", []string{`denied by the rule "no listings": they are long`}},
-		{"not granted", "cat a.txt && curl x", "", []string{"curl is not granted", "Granted are cat, ls,", "hako plugin approve shell --program curl"}},
+		{"not granted", "cat a.txt && curl x", "", []string{"curl is not granted", "Granted programs: cat, ls,",
+			"hako plugin approve shell --program curl"}},
 		{"by its path", "/usr/bin/id", "", []string{"/usr/bin/id is not granted"}},
 		{"no line", "cat 'a", "", []string{"command line: at "}},
 		{"what is looked up", "PATH=. ls", "", []string{"PATH cannot be set here"}},
-		{"cwd outside", "ls", "/etc", []string{`"/etc" is outside of the directories that commands may work in: they are /workspace`}},
+		{"cwd outside", "ls", "/etc",
+			[]string{`"/etc" is outside of the working directories of commands: they are /workspace`}},
 		{"cwd above", "ls", "..", []string{`".." is outside`}},
 		{"cwd far above", "ls", "sub/../../../../etc", []string{"is outside"}},
 		{"cwd by a link", "ls", "out", []string{`"out" is outside`}},
 		{"cwd is a file", "ls", "a.txt", []string{`"a.txt" is not a directory`}},
-		{"no cwd", "ls", "nothing", []string{`the directory "nothing" is not there`}},
-		{"an option", "env --frob cat a.txt", "", []string{`the rule "unknown commands" wants a person to agree first (env has options that hako cannot read`, "nobody can be asked here"}},
-		{"an ambiguous option", "ls --si=x", "", []string{`ls --si=x: the rule "options of ls" wants a person to agree first (`}},
-		{"nobody to ask", "chmod 600 a.txt", "", []string{`the rule "rights of files" wants a person to agree`, "nobody can be asked here", "commands in the policy file"}},
+		{"no cwd", "ls", "nothing", []string{`the directory "nothing" does not exist`}},
+		{"an option", "env --frob cat a.txt", "",
+			[]string{`the rule "unknown commands" wants a person to agree first (env has options that hako cannot read`,
+				"nobody can be asked here"}},
+		{"an ambiguous option", "ls --si=x", "",
+			[]string{`ls --si=x: the rule "options of ls" wants a person to agree first (`}},
+		{"nobody to ask", "chmod 600 a.txt", "", []string{`the rule "rights of files" wants a person to agree`,
+			"nobody can be asked here", "commands in the policy file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := s.run(map[string]any{"command": test.command, "cwd": test.cwd})
@@ -131,10 +145,11 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if r := s.run(map[string]any{"command": "ls -a", "args": []string{"x"}}); !strings.Contains(r.refusal, "with args, command is the name of a program alone") {
+	if r := s.run(map[string]any{"command": "ls -a", "args": []string{"x"}}); !strings.Contains(r.refusal,
+		"with args, command is the name of a program alone") {
 		t.Errorf("%+v", r)
 	}
-	// Rules are looked up for each command.
+	// Rules apply from the next command on.
 	rules = nil
 	if r := s.line("ls -la"); r.refusal != "" {
 		t.Errorf("%+v", r)
@@ -158,11 +173,13 @@ func TestAsking(t *testing.T) {
 		refusal       string
 		code          int
 	}{
-		{"yes", "chmod 600 a.txt && chmod 600 a.txt && echo done", nil, []string{"chmod 600 a.txt && chmod 600 a.txt && echo done"}, "", 0},
+		{"yes", "chmod 600 a.txt && chmod 600 a.txt && echo done", nil,
+			[]string{"chmod 600 a.txt && chmod 600 a.txt && echo done"}, "", 0},
 		{"no", "chmod 600 a.txt", errors.New("refused by aki"), []string{"chmod 600 a.txt"}, "refused by aki", 0},
 		{"later, with the final arguments", "x=640; chmod $x a.txt", nil, []string{"chmod 640 a.txt"}, "", 0},
 		{"later, no", "x=640; chmod $x a.txt", errors.New("refused by aki"), []string{"chmod 640 a.txt"}, "", 126},
-		{"a yes is for those arguments", "chmod 600 a.txt; x=777; chmod $x a.txt", nil, []string{"chmod 600 a.txt; x=777; chmod $x a.txt", "chmod 777 a.txt"}, "", 0},
+		{"a yes is for those arguments", "chmod 600 a.txt; x=777; chmod $x a.txt", nil,
+			[]string{"chmod 600 a.txt; x=777; chmod $x a.txt", "chmod 777 a.txt"}, "", 0},
 		{"nothing to ask", "cat a.txt", errors.New("no"), nil, "", 0},
 		{"denied, not asked", "rm -rf sub", nil, nil, "denied by the rule", 0},
 	} {
@@ -176,15 +193,16 @@ func TestAsking(t *testing.T) {
 					t.Errorf("a question without a rule: %+v", q)
 				}
 			}
-			if !slices.Equal(texts, test.asked) || (r.refusal == "") != (test.refusal == "") || !strings.Contains(r.refusal, test.refusal) || r.ExitCode != test.code {
+			if !slices.Equal(texts, test.asked) || (r.refusal == "") != (test.refusal == "") ||
+				!strings.Contains(r.refusal, test.refusal) || r.ExitCode != test.code {
 				t.Errorf("asked %q; %+v", texts, r)
 			}
 		})
 	}
 }
 
-// TestUnjudged: a program that hako does not know runs if it was granted by name, and the answer says that no rule looked at it. One of all
-// programs is asked about.
+// TestUnjudged: a program unknown to hako runs if it was granted by name, and the result says that no rule checked it.
+// If it was granted with all programs, a person is asked.
 func TestUnjudged(t *testing.T) {
 	t.Parallel()
 	tool := filepath.Join(realTemp(t), "frobnicate")
@@ -192,7 +210,8 @@ func TestUnjudged(t *testing.T) {
 	s := newShell(t, workspace(t), &grant.Exec{Programs: []string{"cat", tool}}, execbroker.Options{})
 	r := s.line("frobnicate; cat a.txt")
 	if r.refusal != "" || r.Stdout != "done\none\ntwo\n" || !slices.Equal(r.Unjudged, []string{"frobnicate"}) ||
-		!strings.Contains(r.text, "[hako does not know frobnicate: no rule looked at what it did, the sandbox alone held it]") {
+		!strings.Contains(r.text, "[hako does not know frobnicate: no rule looked at what it did, the sandbox alone "+
+			"held it]") {
 		t.Errorf("%+v", r)
 	}
 	if r := s.line("cat a.txt"); len(r.Unjudged) > 0 {
@@ -211,33 +230,39 @@ func TestUnjudged(t *testing.T) {
 func TestNew(t *testing.T) {
 	t.Parallel()
 	needsKernel(t)
-	if _, err := execbroker.New(&grant.Exec{Programs: []string{"no-such-program"}}, nil, execbroker.Options{Plugin: "shell"}); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{"no-such-program"}}, nil,
+		execbroker.Options{Plugin: "shell"}); err == nil || !strings.Contains(err.Error(), "no-such-program") {
 		t.Errorf("a program that is not there: %v", err)
 	}
-	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls"}}, []grant.Mount{{Name: "w", Path: "/no/such/dir"}}, execbroker.Options{}); err == nil {
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls"}},
+		[]grant.Mount{{Name: "w", Path: "/no/such/dir"}}, execbroker.Options{}); err == nil {
 		t.Error("a mount that is not there")
 	}
 	tool := filepath.Join(realTemp(t), "tool")
 	must(t, os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755))
 	own := grant.Mount{Name: "w", Path: filepath.Dir(tool), Write: true}
-	if _, err := execbroker.New(&grant.Exec{Programs: []string{tool}}, []grant.Mount{own}, execbroker.Options{}); err == nil || !strings.Contains(err.Error(), "where commands could replace it") {
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{tool}}, []grant.Mount{own},
+		execbroker.Options{}); err == nil || !strings.Contains(err.Error(), "where commands could replace it") {
 		t.Errorf("a program that commands could replace: %v", err)
 	}
 	own.Write = false
-	if _, err := execbroker.New(&grant.Exec{Programs: []string{tool}}, []grant.Mount{own}, execbroker.Options{}); err != nil {
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{tool}}, []grant.Mount{own},
+		execbroker.Options{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls", "no-such-program"}}, nil, execbroker.Options{}); err != nil {
+	if _, err := execbroker.New(&grant.Exec{Programs: []string{"ls", "no-such-program"}}, nil,
+		execbroker.Options{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestHiddenParts: a mount of which a part is hidden from the guest is not for commands.
+// TestHiddenParts: commands cannot use a mount with deny globs.
 func TestHiddenParts(t *testing.T) {
 	t.Parallel()
 	roots, err := execbroker.NewRoots([]grant.Mount{{Name: "w", Path: t.TempDir(), Deny: []string{"**/.git/**"}}})
 	must(t, err)
-	if _, err := roots.Dir("/w"); err == nil || !strings.Contains(err.Error(), "/w is not, because a part of it is hidden") {
+	if _, err := roots.Dir("/w"); err == nil || !strings.Contains(err.Error(),
+		"/w is not, because a part of it is hidden") {
 		t.Error(err)
 	}
 }
@@ -245,9 +270,11 @@ func TestHiddenParts(t *testing.T) {
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	seen := make(chan execbroker.Observation, 1)
-	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{Observe: func(o execbroker.Observation) { seen <- o }})
+	s := newShell(t, workspace(t), &grant.Exec{Programs: common},
+		execbroker.Options{Observe: func(o execbroker.Observation) { seen <- o }})
 	for _, test := range []struct{ command, program, outcome string }{
-		{"true", "true", execbroker.OutcomeOK}, {"cat", "cat", execbroker.OutcomeStatus}, {"secret-name", "other", execbroker.OutcomeRefused},
+		{"true", "true", execbroker.OutcomeOK}, {"cat", "cat", execbroker.OutcomeStatus},
+		{"secret-name", "other", execbroker.OutcomeRefused},
 	} {
 		s.run(map[string]any{"command": test.command, "args": []string{"nothing"}})
 		if o := <-seen; o.Program != test.program || o.Outcome != test.outcome {
@@ -260,7 +287,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestCanceled: when the caller goes away, so does the command.
+// TestCanceled: when the caller cancels, the command ends.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
@@ -276,14 +303,15 @@ func TestCanceled(t *testing.T) {
 		<-started
 		cancel()
 	}()
-	if _, err := s.callWith(ctx, map[string]any{"command": "echo started; sleep 3032"}); !errors.Is(err, context.Canceled) {
+	if _, err := s.callWith(ctx, map[string]any{"command": "echo started; sleep 3032"}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	noProcess(t, "sleep", "3032")
 	left(t, s)
 }
 
-// noProcess checks that no process has these arguments.
+// noProcess checks that no running process has these arguments.
 func noProcess(t *testing.T, argv ...string) {
 	t.Helper()
 	want := strings.Join(argv, "\x00") + "\x00"
@@ -300,11 +328,12 @@ func TestOutput(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
 	r := s.line("seq 1 100000")
-	if r.ExitCode != 0 || !slices.Equal(r.Truncated, []string{"stdout"}) || !strings.HasPrefix(r.Stdout, "1\n2\n") || !strings.HasSuffix(r.Stdout, "99999\n100000\n") ||
+	if r.ExitCode != 0 || !slices.Equal(r.Truncated, []string{"stdout"}) || !strings.HasPrefix(r.Stdout, "1\n2\n") ||
+		!strings.HasSuffix(r.Stdout, "99999\n100000\n") ||
 		!strings.Contains(r.Stdout, " bytes left out ...]") || len(r.Stdout) > 100<<10 {
 		t.Errorf("%d bytes, %v, ...%s", len(r.Stdout), r.Truncated, r.Stdout[max(0, len(r.Stdout)-50):])
 	}
-	r = s.line("seq 1 1000000") // more than the host passes on
+	r = s.line("seq 1 1000000") // more than the guest gets
 	if r.ExitCode != 0 || !slices.Equal(r.Truncated, []string{"stdout"}) {
 		t.Errorf("%d, %v", r.ExitCode, r.Truncated)
 	}
@@ -317,24 +346,27 @@ func TestOutput(t *testing.T) {
 	left(t, s)
 }
 
-// TestHostileCommandLifetime: commands that do not want to end, end with their time; nothing of them is left.
+// TestHostileCommandLifetime: commands that try to outlive their deadline end at it, with all of their processes.
 func TestHostileCommandLifetime(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
-	s.line("true") // the plugin is there
+	s.line("true") // the plugin is loaded
 	s.time = 1500 * time.Millisecond
 	for _, line := range []string{
-		"sleep 3033", "sleep 3033 & sleep 3033", "trap '' TERM INT HUP; sleep 3033", "setsid sleep 3033 & sleep 3033", "(setsid sleep 3033 &); while :; do :; done",
-		":(){ :|:& };: ; sleep 3033", "f() { sleep 3033 & f; }; f", "while :; do (setsid sleep 3033 &); done", "while :; do mkdir -p $TMPDIR/x/$((i++)); done",
+		"sleep 3033", "sleep 3033 & sleep 3033", "trap '' TERM INT HUP; sleep 3033", "setsid sleep 3033 & sleep 3033",
+		"(setsid sleep 3033 &); while :; do :; done",
+		":(){ :|:& };: ; sleep 3033", "f() { sleep 3033 & f; }; f", "while :; do (setsid sleep 3033 &); done",
+		"while :; do mkdir -p $TMPDIR/x/$((i++)); done",
 		"chmod -R 000 $HOME $TMPDIR; sleep 3033", "echo 1; sleep 3033",
 	} {
 		t.Run(line, func(t *testing.T) {
 			s.ask = func(broker.Question) error { return nil }
 			start := time.Now()
 			r, err := s.call(map[string]any{"command": line})
-			if err != nil { // a loop may have used up what the guest needs to answer
+			if err != nil { // a loop may have used up the guest's limits
 				t.Logf("%s: %v", line, err)
-			} else if !r.TimedOut && !strings.HasPrefix(line, ":") && r.Signal == "" && !strings.Contains(r.Stderr, "hako: ") {
+			} else if !r.TimedOut && !strings.HasPrefix(line, ":") && r.Signal == "" &&
+				!strings.Contains(r.Stderr, "hako: ") {
 				t.Errorf("%s: %+v", line, r)
 			}
 			if took := time.Since(start); took > patience {
@@ -346,7 +378,7 @@ func TestHostileCommandLifetime(t *testing.T) {
 	left(t, s)
 }
 
-// TestSurvivors: what a command leaves in the background ends with it.
+// TestSurvivors: the background processes of a command end with it.
 func TestSurvivors(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
@@ -356,7 +388,7 @@ func TestSurvivors(t *testing.T) {
 	noProcess(t, "sleep", "3034")
 }
 
-// TestMany runs a hundred commands at once: they leave no process, no open file and no directory.
+// TestMany runs a hundred commands at once. They leave no process, no open file and no directory.
 func TestMany(t *testing.T) {
 	s := newShell(t, workspace(t), &grant.Exec{Programs: common}, execbroker.Options{})
 	s.line("true")
@@ -377,7 +409,7 @@ func TestMany(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if after := openFiles(t); after > before+5 { // the engine opens some of its own
+	if after := openFiles(t); after > before+5 { // the Wasm engine opens some files
 		t.Errorf("%d open files before, %d after", before, after)
 	}
 	left(t, s)
@@ -390,9 +422,10 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// FuzzRequest: whatever a guest passes is a request or an error.
+// FuzzRequest: any bytes decode to a valid request or an error.
 func FuzzRequest(f *testing.F) {
-	for _, seed := range []string{`{"argv":["ls"],"cwd":"/w"}`, `{"line":"ls","timeoutMs":-1}`, `{"argv":[]}`, `{"argv":["a"],"line":"b"}`, `{"line":"\u0000"}`, `{"line":"a"}{}`, `null`} {
+	for _, seed := range []string{`{"argv":["ls"],"cwd":"/w"}`, `{"line":"ls","timeoutMs":-1}`, `{"argv":[]}`,
+		`{"argv":["a"],"line":"b"}`, `{"line":"\u0000"}`, `{"line":"a"}{}`, `null`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -400,20 +433,22 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if (len(r.Argv) > 0) == (r.Line != "") || len(r.Argv) > 0 && r.Argv[0] == "" || r.TimeoutMS < 0 || strings.ContainsRune(r.Line+strings.Join(r.Argv, ""), 0) {
+		if (len(r.Argv) > 0) == (r.Line != "") || len(r.Argv) > 0 && r.Argv[0] == "" || r.TimeoutMS < 0 ||
+			strings.ContainsRune(r.Line+strings.Join(r.Argv, ""), 0) {
 			t.Errorf("%q is taken for %+v", data, r)
 		}
 	})
 }
 
-// FuzzDir: a directory that a guest names is within the mount, or refused.
+// FuzzDir: a directory that a guest names is in the mount, or refused.
 func FuzzDir(f *testing.F) {
 	dir := workspace(f)
 	outside := realTemp(f)
 	must(f, os.Symlink(outside, filepath.Join(dir, "sub", "away")))
 	roots, err := execbroker.NewRoots([]grant.Mount{{Name: "workspace", Path: dir}})
 	must(f, err)
-	for _, seed := range []string{"", "sub", "/workspace/sub", "/workspace/../etc", "../..", "out", "in/../..", "sub/away", dir, dir + "/sub/../..", outside, "/", ".", "sub//", "/workspacex", "\x00"} {
+	for _, seed := range []string{"", "sub", "/workspace/sub", "/workspace/../etc", "../..", "out", "in/../..",
+		"sub/away", dir, dir + "/sub/../..", outside, "/", ".", "sub//", "/workspacex", "\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, cwd string) {

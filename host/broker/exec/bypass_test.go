@@ -20,26 +20,27 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// Outcomes of a line that tries to get around what was granted.
+// Outcomes of a command line that tries to bypass its grant.
 const (
-	refused = "refused" // nothing of it started
-	judged  = "judged"  // one of its programs was refused when it was to start
-	held    = "held"    // it ran, to no effect
-	through = "through" // it did what it wanted
+	refused = "refused" // no program started
+	judged  = "judged"  // one of its programs was refused at its start
+	held    = "held"    // it ran without the intended effect
+	through = "through" // it had the intended effect
 )
 
-var table = flag.Bool("hako.table", false, "run the table of command lines also with the rules alone and with the kernel alone, and print it")
+var table = flag.Bool("hako.table", false, "run the table of command lines also with the rules alone and with the "+
+	"kernel alone, and print it")
 
-// mode is what holds the lines.
+// mode selects the layers that restrict the lines.
 type mode struct {
 	name string
-	// rulesOnly: the kernel lets them do everything to the canary. kernelOnly: a rule allows everything.
+	// rulesOnly: the kernel allows everything on the canary. kernelOnly: a rule allows everything.
 	rulesOnly, kernelOnly bool
 	outcomes              []string
 }
 
-// TestHostileCommandLines runs the lines of testdata/bypass.txt through guest, broker, rules and kernel; nothing of
-// what they want may happen. With -hako.table also with the rules alone, and with the kernel alone.
+// TestHostileCommandLines runs the lines of testdata/bypass.txt through guest, broker, rules and kernel. None may have
+// the intended effect. With -hako.table it also runs them with the rules alone and with the kernel alone.
 func TestHostileCommandLines(t *testing.T) {
 	t.Parallel()
 	needsKernel(t)
@@ -59,7 +60,7 @@ func TestHostileCommandLines(t *testing.T) {
 	}
 }
 
-// run fills in the outcomes, several lines at once.
+// run runs the lines concurrently and records their outcomes.
 func (m *mode) run(t *testing.T, lines []string) {
 	const workers = 4
 	m.outcomes = make([]string, len(lines))
@@ -110,7 +111,7 @@ func count(list []string, outcome string) (n int) {
 	return n
 }
 
-// readLines reads a table of command lines, with <NL> for a new line.
+// readLines reads a list of command lines, in which <NL> stands for a line break.
 func readLines(t *testing.T, path string) (lines []string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -118,14 +119,15 @@ func readLines(t *testing.T, path string) (lines []string) {
 	}
 	defer file.Close()
 	for scanner := bufio.NewScanner(file); scanner.Scan(); {
-		if line := scanner.Text(); line != "" && !strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "# comment") {
+		if line := scanner.Text(); line != "" && !strings.HasPrefix(line, "# ") ||
+			strings.HasPrefix(line, "# comment") {
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-// trial runs lines next to a canary: a directory that was not granted.
+// trial runs lines beside a canary, a directory that was not granted.
 type trial struct {
 	*shell
 	t                          *testing.T
@@ -135,7 +137,8 @@ type trial struct {
 
 func newTrial(t *testing.T, m *mode) *trial {
 	dir := realTemp(t)
-	b := &trial{t: t, workspace: filepath.Join(dir, "workspace"), canary: filepath.Join(dir, "canary"), pattern: filepath.Join(dir, "pattern")}
+	b := &trial{t: t, workspace: filepath.Join(dir, "workspace"), canary: filepath.Join(dir, "canary"),
+		pattern: filepath.Join(dir, "pattern")}
 	b.makePattern()
 	b.reset()
 	b.expected = listing(t, b.canary)
@@ -150,8 +153,8 @@ func newTrial(t *testing.T, m *mode) *trial {
 	return b
 }
 
-// makePattern fills the workspace that every line finds: a file, a git repository if there is git, archives with bad
-// names.
+// makePattern creates the workspace that every line starts with: a file, a git repository if git is installed, and
+// archives with hostile file names.
 func (b *trial) makePattern() {
 	must(b.t, os.MkdirAll(b.pattern, 0o755))
 	must(b.t, os.WriteFile(filepath.Join(b.pattern, "a.txt"), []byte("a\nb\n"), 0o644))
@@ -172,7 +175,7 @@ func (b *trial) makePattern() {
 	must(b.t, file.Close())
 }
 
-// reset puts everything back.
+// reset restores the workspace and the canary.
 func (b *trial) reset() {
 	must(b.t, os.RemoveAll(b.workspace))
 	must(b.t, os.CopyFS(b.workspace, os.DirFS(b.pattern)))
@@ -183,7 +186,7 @@ func (b *trial) reset() {
 	must(b.t, os.WriteFile(filepath.Join(b.canary, "secret"), []byte("s3cret"), 0o644))
 }
 
-// try returns the outcome of a line, and puts everything back.
+// try returns the outcome of a line and calls reset.
 func (b *trial) try(line string) string {
 	line = strings.NewReplacer("@C", b.canary, "<NL>", "\n").Replace(line)
 	r := b.shell.line(line)
@@ -207,7 +210,7 @@ func (b *trial) outcome(r *result) string {
 	return held
 }
 
-// listing is what is in a tree: names, modes and contents.
+// listing describes a directory tree: names, modes and contents.
 func listing(t *testing.T, tree string) string {
 	var list []string
 	err := filepath.WalkDir(tree, func(path string, entry fs.DirEntry, err error) error {

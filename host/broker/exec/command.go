@@ -16,40 +16,40 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// maxCPU is how long one process of a command computes.
+// maxCPU limits the CPU time of one process of a command.
 const maxCPU = 10 * time.Minute
 
-// Reasons why a command is ended before it ends.
+// Causes for which a command is stopped.
 var (
-	errClosed  = errors.New("the guest does not want it any more")
-	errTimeout = errors.New("its time is up")
+	errClosed  = errors.New("the guest closed it")
+	errTimeout = errors.New("it timed out")
 	errFlood   = errors.New("it wrote too much")
 )
 
-// command is one that was started.
+// command is a started command.
 type command struct {
 	output *output
 	stop   context.CancelCauseFunc
-	// done is closed when exit is set and nothing of the command is left.
+	// done is closed when exit is set and all processes and files of the command are gone.
 	done chan struct{}
 	exit *abi.ExecExit
 }
 
-// launch starts a command, after it was judged and perhaps agreed to. It ends with ctx at the latest.
+// launch authorizes a command and starts it. The command is stopped when ctx ends.
 func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.ExecRequest) (*command, *abi.Error) {
 	seen := b.watch(ctx, call, request)
 	ctx = seen.ctx
 	dir, err := os.MkdirTemp(b.temp, "hako-command-")
 	if err != nil {
-		b.log.Error("a command has no directory", "plugin", b.plugin, "err", err)
-		return nil, seen.refused(failf(abi.CodeInternal, "there is no room for the command's own directory"))
+		b.log.Error("a command's temporary directory cannot be created", "plugin", b.plugin, "err", err)
+		return nil, seen.refused(failf(abi.CodeInternal, "the command's temporary directory cannot be created"))
 	}
-	spec, failure := b.specify(ctx, call, request, dir)
+	spec, failure := b.buildSpec(ctx, call, request, dir)
 	if failure == nil {
-		failure = b.enter(ctx)
+		failure = b.acquireSlot(ctx)
 	}
 	if failure != nil {
-		b.remove(dir)
+		b.removeDir(dir)
 		return nil, seen.refused(failure)
 	}
 	running, stop := context.WithCancelCause(ctx)
@@ -63,32 +63,34 @@ func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.Exe
 			return ask(ctx, call, broker.Question{Text: q.Command, Rule: q.Rule, Reason: q.Reason})
 		},
 		Network: func(ctx context.Context, listeners []net.Listener) {
-			b.gateway.Serve(ctx, listeners, gateway.Client{Tool: call.Tool, Notify: func(text string) { fmt.Fprintf(stderr, "hako: %s\n", text) }})
+			b.gateway.Serve(ctx, listeners, gateway.Client{Tool: call.Tool,
+				Notify: func(text string) { fmt.Fprintf(stderr, "hako: %s\n", text) }})
 		},
 	}
 	go func() {
 		defer close(c.done)
 		exit, err := confine.Run(running, spec, options)
 		timer.stop()
-		c.exit = c.ended(exit, err, context.Cause(running))
+		c.exit = c.exitFor(exit, err, context.Cause(running))
 		stop(nil)
-		b.remove(dir)
+		b.removeDir(dir)
 		<-b.running
 		seen.ended(c.exit)
-		c.output.end()
+		c.output.close()
 	}()
 	return c, nil
 }
 
-// specify says what is to run and what it may do. dir is the command's own directory.
-func (b *Broker) specify(ctx context.Context, call *broker.Call, request *abi.ExecRequest, dir string) (*confine.Spec, *abi.Error) {
+// buildSpec returns the specification of a command and authorizes it. dir is its temporary directory.
+func (b *Broker) buildSpec(ctx context.Context, call *broker.Call, request *abi.ExecRequest,
+	dir string) (*confine.Spec, *abi.Error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, failf(abi.CodeInternal, "the command's own directory is gone")
+		return nil, failf(abi.CodeInternal, "the command's temporary directory is gone")
 	}
 	home, temp := filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(temp, 0o700)); err != nil {
-		return nil, failf(abi.CodeInternal, "the command's own directory cannot be used")
+		return nil, failf(abi.CodeInternal, "the command's temporary directory cannot be used")
 	}
 	spec := b.base
 	spec.Argv, spec.Line = request.Argv, request.Line
@@ -96,22 +98,22 @@ func (b *Broker) specify(ctx context.Context, call *broker.Call, request *abi.Ex
 	spec.Write = append(spec.Write[:len(spec.Write):len(spec.Write)], home, temp)
 	if b.gateway != nil {
 		if spec.Replace, err = writeNames(dir, b.gateway.Hosts()); err != nil {
-			return nil, failf(abi.CodeInternal, "the command's own directory cannot be used")
+			return nil, failf(abi.CodeInternal, "the command's temporary directory cannot be used")
 		}
 	}
 	var failure *abi.Error
-	if spec.Dir, failure = b.roots.dir(request.Cwd, home); failure != nil {
+	if spec.Dir, failure = b.roots.resolveDir(request.Cwd, home); failure != nil {
 		return nil, failure
 	}
-	return &spec, b.permit(ctx, call, &spec)
+	return &spec, b.authorize(ctx, call, &spec)
 }
 
-// writeNames writes files to dir by which the command finds the addresses of names, and returns which they replace.
+// writeNames writes the files that map host names to addresses to dir. It returns the system files that they replace.
 func writeNames(dir, hosts string) (map[string]string, error) {
 	replace := map[string]string{}
 	for path, text := range map[string]string{"/etc/hosts": hosts, "/etc/nsswitch.conf": "hosts: files\n"} {
 		if _, err := os.Stat(path); err != nil {
-			continue // there is no place for it
+			continue // the file that it would replace does not exist
 		}
 		file := filepath.Join(dir, filepath.Base(path))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -122,8 +124,8 @@ func writeNames(dir, hosts string) (map[string]string, error) {
 	return replace, nil
 }
 
-// enter waits until fewer than maxRunning commands run.
-func (b *Broker) enter(ctx context.Context) *abi.Error {
+// acquireSlot waits until fewer than maxRunning commands run.
+func (b *Broker) acquireSlot(ctx context.Context) *abi.Error {
 	select {
 	case b.running <- struct{}{}:
 		return nil
@@ -132,28 +134,27 @@ func (b *Broker) enter(ctx context.Context) *abi.Error {
 	}
 }
 
-// ended is what the guest is told of a command's end.
-func (c *command) ended(exit *confine.Exit, err, cause error) *abi.ExecExit {
-	told := &abi.ExecExit{ExitCode: -1, Signal: "killed", Cut: c.output.cut()}
+// exitFor returns the guest's view of how a command ended.
+func (c *command) exitFor(exit *confine.Exit, err, cause error) *abi.ExecExit {
+	result := &abi.ExecExit{ExitCode: -1, Signal: "killed", Cut: c.output.truncated()}
 	switch {
 	case err == nil:
-		told.ExitCode, told.Signal, told.Unjudged = exit.Code, exit.Signal, exit.Unjudged
+		result.ExitCode, result.Signal, result.Unjudged = exit.Code, exit.Signal, exit.Unjudged
 	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
-		told.Stopped = abi.StoppedTime
+		result.Stopped = abi.StoppedTime
 	case errors.Is(cause, errFlood):
-		told.Stopped = abi.StoppedOutput
+		result.Stopped = abi.StoppedOutput
 	case cause != nil:
-		told.Error = failf(abi.CodeCanceled, "%v", cause)
+		result.Error = failf(abi.CodeCanceled, "%v", cause)
 	case errors.Is(err, confine.ErrSupervisor):
-		// It shares the command's limits, and was in its way.
 	default:
-		told.Error = failf(abi.CodeInternal, "the command could not be run: %v", err)
+		result.Error = failf(abi.CodeInternal, "the command could not be run: %v", err)
 	}
-	return told
+	return result
 }
 
-// remove deletes a command's own directory, also what it made unreadable.
-func (b *Broker) remove(dir string) {
+// removeDir deletes a command's temporary directory, including parts that the command made unreadable.
+func (b *Broker) removeDir(dir string) {
 	err := os.RemoveAll(dir)
 	if err != nil {
 		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
@@ -165,6 +166,6 @@ func (b *Broker) remove(dir string) {
 		err = os.RemoveAll(dir)
 	}
 	if err != nil {
-		b.log.Warn("a command's own directory stays behind", "plugin", b.plugin, "path", dir, "err", err)
+		b.log.Warn("a command's temporary directory cannot be removed", "plugin", b.plugin, "path", dir, "err", err)
 	}
 }

@@ -5,18 +5,18 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// Open lets the kernel allow everything in tree, and reading and starting everything there is, so that a test sees what the rules alone
-// hold back.
+// Open makes the kernel allow everything in tree, and reading and executing all files, so that only the rules restrict
+// commands.
 func (b *Broker) Open(tree string) {
 	b.base.Read = append(b.base.Read, "/")
 	b.base.Execute = append(b.base.Execute, "/")
 	b.base.Write = append(b.base.Write, tree)
 }
 
-// AllowAll is a rule by which everything may start, so that a test sees what the kernel alone holds back.
+// AllowAll is a rule that allows every program, so that only the kernel restricts commands.
 var AllowAll = judge.Rule{Name: "everything", Action: judge.Allow, Programs: []string{"*"}}
 
-// DecodeRequest is for fuzzing, UnconfinableOn for machines of other kinds.
+// DecodeRequest is exported for fuzzing, UnconfinableOn for tests of other machines.
 var (
 	DecodeRequest  = decodeRequest
 	UnconfinableOn = unconfinable
@@ -31,9 +31,9 @@ func NewRoots(mounts []grant.Mount) (*Roots, error) {
 	return &Roots{r}, err
 }
 
-// Dir is the cwd resolver.
+// Dir resolves a working directory.
 func (r *Roots) Dir(cwd string) (string, error) {
-	dir, err := r.dir(cwd, "")
+	dir, err := r.resolveDir(cwd, "")
 	if err != nil {
 		return "", err
 	}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// needsKernel skips a test where the kernel cannot hold commands.
+// needsKernel skips a test if the kernel cannot confine commands.
 func needsKernel(t testing.TB) {
 	t.Helper()
 	if s := confine.Check(); !s.Confines() {
@@ -36,7 +36,7 @@ func needsKernel(t testing.TB) {
 	}
 }
 
-// realTemp is a temporary directory without links in its path.
+// realTemp returns a temporary directory whose path has no symbolic links.
 func realTemp(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -46,34 +46,34 @@ func realTemp(t testing.TB) string {
 	return dir
 }
 
-// shell is the shipped plugin shell on a broker.
+// shell runs the shipped plugin shell with a broker.
 type shell struct {
 	t      testing.TB
 	plugin *sandbox.Plugin
 	broker *execbroker.Broker
-	// ask answers questions; nil means that nobody is there.
+	// ask answers questions; nil means that nobody can be asked.
 	ask func(q broker.Question) error
-	// progress gets what is reported; it may be nil.
+	// progress receives progress messages; it may be nil.
 	progress func(message string)
-	// time bounds a call.
+	// time is the timeout of a call.
 	time time.Duration
-	// temp is where commands get directories.
+	// temp is the directory for the commands' temporary directories.
 	temp string
 }
 
-// result is that of the tool shell_exec.
+// result is the result of the tool shell_exec.
 type result struct {
 	Stdout, Stderr, Signal string
 	ExitCode               int
 	TimedOut               bool
 	Truncated, Replaced    []string
 	Unjudged               []string
-	// refusal is the tool's error, where the command was not started.
+	// refusal is the tool's error if the command was not started.
 	refusal string
 	text    string
 }
 
-// patience is the time that commands have in tests that are not about it.
+// patience is the timeout of commands in tests that are not about timeouts.
 const patience = 5 * time.Minute
 
 func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.Options) *shell {
@@ -98,7 +98,8 @@ func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.
 	}
 	plugin := engine.Load(sandbox.Spec{
 		Name: "shell", Wasm: func() ([]byte, error) { return guesttest.Build(t, "plugins/shell"), nil },
-		Mounts: []*file.Mount{mount}, Modules: []broker.Module{commands.Module()}, Limits: manifest.Limits{Concurrency: 200},
+		Mounts: []*file.Mount{mount}, Modules: []broker.Module{commands.Module()},
+		Limits: manifest.Limits{Concurrency: 200},
 	})
 	t.Cleanup(func() {
 		for _, close := range []func() error{plugin.Close, mount.Close, engine.Close} {
@@ -110,7 +111,7 @@ func newShell(t testing.TB, workspace string, g *grant.Exec, options execbroker.
 	return &shell{t: t, plugin: plugin, broker: commands, time: patience, temp: options.TempDir}
 }
 
-// run calls the tool.
+// run calls the tool and fails the test if the call fails.
 func (s *shell) run(arguments map[string]any) *result {
 	s.t.Helper()
 	r, err := s.call(arguments)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxRequest is the largest request taken from a guest, in bytes.
+	// maxRequest limits a guest's request, in bytes.
 	maxRequest = 256 << 10
-	// maxRead is the most that one "read" gives, in bytes.
+	// maxRead limits the bytes that one "read" returns.
 	maxRead = 64 << 10
 )
 
-// Module returns the import module "hako:exec/1" on this Broker; docs/abi.md describes it.
+// Module returns the import module "hako:exec/1", which docs/abi.md describes.
 func (b *Broker) Module() broker.Module {
 	i32, i64 := broker.I32, broker.I64
 	return broker.Module{Name: abi.ExecModule, Functions: []broker.Function{
@@ -29,14 +29,14 @@ func (b *Broker) Module() broker.Module {
 	}}
 }
 
-// session is what the broker keeps for one guest call: its commands, by handle from 1 on.
+// session holds the commands of one guest call. Handle n is commands[n-1].
 type session struct{ commands []*command }
 
 func (b *Broker) session(call *broker.Call) *session {
 	return broker.State(call, b, func() *session { return new(session) })
 }
 
-// Close ends all commands and waits for that.
+// Close stops all commands and waits for their end.
 func (s *session) Close() error {
 	for _, c := range s.commands {
 		c.stop(errClosed)
@@ -47,7 +47,6 @@ func (s *session) Close() error {
 	return nil
 }
 
-// command returns the command with this handle, or nil.
 func (s *session) command(handle int32) *command {
 	if handle < 1 || int(handle) > len(s.commands) {
 		return nil
@@ -58,15 +57,18 @@ func (s *session) command(handle int32) *command {
 func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	s := b.session(call)
 	if params[1] > maxRequest {
-		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit, "a command has at most %d bytes", maxRequest)})
+		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit,
+			"the command is longer than %d bytes", maxRequest)})
 	}
 	call.Charge(broker.CommandSteps + int64(params[1])*broker.TextSteps)
 	request, err := decodeRequest(call.Bytes("exec.start", params[0], params[1]))
 	if err != nil {
-		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeInvalid, "the command is not the JSON of docs/abi.md: %v", err)})
+		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeInvalid,
+			"the command is not JSON as docs/abi.md describes it: %v", err)})
 	}
 	if len(s.commands) == maxHandles {
-		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit, "one call starts at most %d commands", maxHandles)})
+		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit,
+			"one call may start at most %d commands", maxHandles)})
 	}
 	c, failure := b.launch(ctx, call, request)
 	if failure != nil {
@@ -76,7 +78,7 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 	return call.GiveJSON(abi.ExecStarted{Handle: int32(len(s.commands))})
 }
 
-// maxTimeout bounds what a guest asks for, so that it does not overflow; the call's own deadline comes first anyway.
+// maxTimeout limits timeoutMs, so that it does not overflow. The deadline of the call is earlier anyway.
 const maxTimeout = 24 * time.Hour
 
 func decodeRequest(data []byte) (*abi.ExecRequest, error) {
@@ -86,15 +88,15 @@ func decodeRequest(data []byte) (*abi.ExecRequest, error) {
 	}
 	switch {
 	case (len(request.Argv) > 0) == (request.Line != ""):
-		return nil, errors.New("it needs argv or line, and not both")
+		return nil, errors.New("set exactly one of argv and line")
 	case len(request.Argv) > 0 && request.Argv[0] == "":
-		return nil, errors.New("there is no program in argv")
+		return nil, errors.New("argv names no program")
 	case request.TimeoutMS < 0 || request.TimeoutMS > maxTimeout.Milliseconds():
 		return nil, errors.New("timeoutMs is out of range")
 	}
 	for _, argument := range append([]string{request.Line}, request.Argv...) {
 		if bytes.IndexByte([]byte(argument), 0) >= 0 {
-			return nil, errors.New("it holds a NUL character")
+			return nil, errors.New("it contains a NUL character")
 		}
 	}
 	return request, nil
@@ -117,12 +119,12 @@ func (b *Broker) read(ctx context.Context, call *broker.Call, params []uint64) u
 	return uint64(stream)<<32 | uint64(len(data))
 }
 
-// giveError leaves an error's JSON for the guest and returns minus its length, as 64 bits.
+// giveError stores the JSON of an error for the guest and returns its negated length.
 func giveError(call *broker.Call, err *abi.Error) uint64 {
 	return uint64(-int64(call.GiveJSON(err)))
 }
 
-// endCode is the code for a context's error.
+// endCode returns the ABI code for a context's error.
 func endCode(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return abi.CodeTimeout
@@ -133,7 +135,8 @@ func endCode(err error) string {
 func (b *Broker) wait(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	c := b.session(call).command(int32(params[0]))
 	if c == nil {
-		return call.GiveJSON(abi.ExecExit{Error: failf(abi.CodeInvalid, "no command has the handle %d", int32(params[0]))})
+		return call.GiveJSON(abi.ExecExit{Error: failf(abi.CodeInvalid,
+			"no command has the handle %d", int32(params[0]))})
 	}
 	select {
 	case <-c.done:

@@ -30,7 +30,8 @@ import (
 	"github.com/hako-run/hako/internal/testprogram"
 )
 
-// resolver answers for names that the tests grant. A name with several lists of addresses gets the next one for each question.
+// resolver resolves the names that the tests grant. A name with several lists of addresses returns the next list for
+// each lookup.
 type resolver struct {
 	mu    sync.Mutex
 	asked map[string]int
@@ -51,7 +52,7 @@ func (r *resolver) LookupNetIP(_ context.Context, _, host string) (addrs []netip
 	return addrs, nil
 }
 
-// server answers connections with a word, and counts them.
+// server sends a word on each connection and counts the connections.
 type server struct {
 	listener net.Listener
 	port     string
@@ -59,7 +60,7 @@ type server struct {
 	open     sync.WaitGroup
 }
 
-// newServer starts a server that says word and then what it reads, until the client is done.
+// newServer starts a server that sends word and then echoes.
 func newServer(t testing.TB, network, address, word string) *server {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -90,13 +91,13 @@ func newServer(t testing.TB, network, address, word string) *server {
 	return s
 }
 
-// networked is a shell with a probe and what it is granted.
+// networked is a shell with the probe program and granted servers.
 type networked struct {
 	*shell
 	self     string
 	dir      string
-	granted  *server // db.test, 127.0.0.1 by its address
-	endpoint *server // not granted: hako's own endpoint, for one
+	granted  *server // granted as db.test and as 127.0.0.1
+	endpoint *server // not granted, like hako's own endpoint
 	seen     *observations
 }
 
@@ -111,7 +112,7 @@ func (o *observations) add(one gateway.Observation) {
 	o.list = append(o.list, one)
 }
 
-// outcomes are the rules and outcomes of the connections so far, sorted.
+// outcomes returns the sorted rules and outcomes of the connections so far.
 func (o *observations) outcomes() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +127,8 @@ func (o *observations) outcomes() []string {
 func newNetworked(t testing.TB) *networked {
 	t.Helper()
 	n := &networked{dir: workspace(t), seen: new(observations)}
-	n.granted, n.endpoint = newServer(t, "tcp4", "127.0.0.1:0", "granted "), newServer(t, "tcp4", "127.0.0.1:0", "ENDPOINT ")
+	n.granted, n.endpoint = newServer(t, "tcp4", "127.0.0.1:0", "granted "),
+		newServer(t, "tcp4", "127.0.0.1:0", "ENDPOINT ")
 	self, err := os.Executable()
 	must(t, err)
 	n.self, err = filepath.EvalSymlinks(self)
@@ -138,28 +140,32 @@ func newNetworked(t testing.TB) *networked {
 		}
 	}
 	names := &resolver{asked: map[string]int{}, names: map[string][][]string{
-		"db.test": {{"127.0.0.1"}}, "public.test": {{"127.0.0.1"}}, "a.wild.test": {{"127.0.0.1"}}, "meta.test": {{"169.254.169.254"}},
-		"rebind.test": {{"192.88.99.1"}, {"127.0.0.1"}}, "mapped.test": {{"::ffff:127.0.0.1"}}, "nat.test": {{"64:ff9b::7f00:1"}},
+		"db.test": {{"127.0.0.1"}}, "public.test": {{"127.0.0.1"}}, "a.wild.test": {{"127.0.0.1"}},
+		"meta.test":   {{"169.254.169.254"}},
+		"rebind.test": {{"192.88.99.1"}, {"127.0.0.1"}}, "mapped.test": {{"::ffff:127.0.0.1"}},
+		"nat.test":  {{"64:ff9b::7f00:1"}},
 		"zero.test": {{"0.0.0.0"}}, "six.test": {{"::1"}}, "localhost": {{"10.0.0.1"}},
 	}}
-	connect := []string{"db.test:" + n.granted.port + ":private", "127.0.0.1:" + n.granted.port, "*.wild.test:" + n.granted.port + ":private"}
+	connect := []string{"db.test:" + n.granted.port + ":private", "127.0.0.1:" + n.granted.port,
+		"*.wild.test:" + n.granted.port + ":private"}
 	for _, name := range []string{"public", "meta", "rebind", "mapped", "nat", "zero", "six"} {
 		connect = append(connect, name+".test:"+n.endpoint.port)
 	}
 	g := &grant.Exec{Programs: programs, Connect: connect}
 	n.shell = newShell(t, n.dir, g, execbroker.Options{
-		Rules: func() []judge.Rule { return []judge.Rule{execbroker.AllowAll} }, Resolver: names, ObserveConnection: n.seen.add,
+		Rules: func() []judge.Rule { return []judge.Rule{execbroker.AllowAll} }, Resolver: names,
+		ObserveConnection: n.seen.add,
 	})
 	return n
 }
 
-// probe runs an operation of the probe as a command.
+// probe runs an operation of the probe program as a command.
 func (n *networked) probe(argv ...string) *result {
 	n.t.Helper()
 	return n.run(map[string]any{"command": n.self, "args": append([]string{probeWord}, argv...)})
 }
 
-// TestCommandNetwork: programs reach what is granted, whether they know proxies or not.
+// TestCommandNetwork: programs reach the granted hosts, with and without support for proxies.
 func TestCommandNetwork(t *testing.T) {
 	t.Parallel()
 	n := newNetworked(t)
@@ -172,42 +178,50 @@ func TestCommandNetwork(t *testing.T) {
 	}{
 		{"by its name", []string{"say", "db.test:" + port}, "granted x", ""},
 		{"by its address", []string{"say", "127.0.0.1:" + port}, "granted x", ""},
-		{"by a tunnel", []string{"tunnel", "db.test:" + port}, "HTTP/1.1 200 Connection established\r\n\r\ngranted x", ""},
-		{"by a tunnel to a wildcard", []string{"tunnel", "A.Wild.Test.:" + port}, "HTTP/1.1 200 Connection established\r\n\r\ngranted x", ""},
+		{"by a tunnel", []string{"tunnel", "db.test:" + port}, "HTTP/1.1 200 Connection established\r\n\r\ngranted x",
+			""},
+		{"by a tunnel to a wildcard", []string{"tunnel", "A.Wild.Test.:" + port},
+			"HTTP/1.1 200 Connection established\r\n\r\ngranted x", ""},
 		{"by SOCKS and name", []string{"socks", "db.test", port}, "5 0 granted x", ""},
 		{"by SOCKS and address", []string{"socks", "127.0.0.1", port}, "5 0 granted x", ""},
 		{"a server of its own", []string{"itself"}, "x", ""},
 		{"not granted", []string{"tunnel", "evil.test:443"}, "HTTP/1.1 403 Forbidden",
 			"hako: the connection to evil.test:443 is not granted: the commands of plugin shell may connect to "},
-		{"the remedy", []string{"tunnel", "db.test:1"}, "403 Forbidden", ". The operator can grant it: hako plugin approve shell --connect db.test:1, with the others\n"},
+		{"the remedy", []string{"tunnel", "db.test:1"}, "403 Forbidden",
+			". The operator can grant it: hako plugin approve shell --connect db.test:1, with the others\n"},
 		{"a private address", []string{"tunnel", "public.test:" + other}, "403 Forbidden",
-			"public.test is at a loopback address, which the grant public.test:" + other + " does not reach. The operator can grant private addresses of that host: " +
+			"public.test is at a loopback address, which the grant public.test:" + other +
+				" does not allow. The operator can grant private addresses of that host: " +
 				"hako plugin approve shell --connect public.test:" + other + ":private, with the others\n"},
-		{"SOCKS to what is not granted", []string{"socks", "evil.test", "443"}, "5 2", "hako: the connection to evil.test:443 is not granted"},
-		{"nothing listens", []string{"tunnel", "nobody.wild.test:" + port}, "502 Bad Gateway", "hako: the connection to nobody.wild.test:" + port + " failed: no such host\n"},
+		{"SOCKS to what is not granted", []string{"socks", "evil.test", "443"}, "5 2",
+			"hako: the connection to evil.test:443 is not granted"},
+		{"nothing listens", []string{"tunnel", "nobody.wild.test:" + port}, "502 Bad Gateway",
+			"hako: the connection to nobody.wild.test:" + port + " failed: no such host\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := n.probe(test.argv...)
-			if !strings.Contains(r.Stdout, test.out) || !strings.Contains(r.Stderr, test.errs) || test.errs == "" && r.ExitCode != 0 {
+			if !strings.Contains(r.Stdout, test.out) || !strings.Contains(r.Stderr, test.errs) ||
+				test.errs == "" && r.ExitCode != 0 {
 				t.Errorf("%+v", r)
 			}
 		})
 	}
 }
 
-// TestCommandCurl runs a program that everybody knows.
+// TestCommandCurl runs curl.
 func TestCommandCurl(t *testing.T) {
 	t.Parallel()
 	testprogram.Find(t, "curl")
 	n := newNetworked(t)
-	// The server says "granted " first, which is no HTTP; curl's telnet needs none.
+	// The server does not speak HTTP, which curl's telnet does not need.
 	r := n.line("echo -n | curl -sS -m 5 telnet://db.test:" + n.granted.port)
 	if !strings.Contains(r.Stdout, "granted") {
 		t.Errorf("by name: %+v", r)
 	}
 	r = n.line("curl -sS -m 5 https://evil.test/")
-	if r.ExitCode == 0 || !strings.Contains(r.Stderr, "response 403") || !strings.Contains(r.Stderr, "hako: the connection to evil.test:443 is not granted") {
+	if r.ExitCode == 0 || !strings.Contains(r.Stderr, "response 403") ||
+		!strings.Contains(r.Stderr, "hako: the connection to evil.test:443 is not granted") {
 		t.Errorf("not granted: %+v", r)
 	}
 	r = n.line("curl -sS -m 5 http://evil.test/")
@@ -216,32 +230,37 @@ func TestCommandCurl(t *testing.T) {
 	}
 }
 
-// TestNoNamespaces: where a command can have no network of its own, granted hosts are refused, and nothing falls back on the host's network.
+// TestNoNamespaces: without network namespaces a grant of hosts is refused, and no command falls back to the host's
+// network.
 func TestNoNamespaces(t *testing.T) {
 	t.Parallel()
-	without, with := confine.Support{Landlock: 7, Filter: true}, confine.Support{Landlock: 7, Filter: true, Namespaces: true}
+	without, with := confine.Support{Landlock: 7, Filter: true}, confine.Support{Landlock: 7,
+		Filter: true, Namespaces: true}
 	granted := &grant.Exec{Programs: []string{"git"}, Connect: []string{"github.com:443"}}
 	err := execbroker.UnconfinableOn(without, "shell", granted)
 	if err == nil {
 		t.Fatal("hosts are granted without namespaces")
 	}
-	for _, want := range []string{"cannot hold commands to the hosts that are granted (github.com:443)", "kernel.unprivileged_userns_clone=1",
+	for _, want := range []string{"cannot restrict commands to the granted hosts (github.com:443)",
+		"kernel.unprivileged_userns_clone=1",
 		"hako plugin approve shell --connect ''", "with every host in reach: hako plugin approve shell --unconfined"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if err := errors.Join(execbroker.UnconfinableOn(with, "shell", granted), execbroker.UnconfinableOn(without, "shell", &grant.Exec{Programs: []string{"git"}})); err != nil {
+	if err := errors.Join(execbroker.UnconfinableOn(with, "shell", granted),
+		execbroker.UnconfinableOn(without, "shell", &grant.Exec{Programs: []string{"git"}})); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNoNetwork: without a grant a command can make no sockets.
+// TestNoNetwork: without a grant a command cannot create sockets.
 func TestNoNetwork(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)
-	s := newShell(t, workspace(t), &grant.Exec{Programs: []string{self}}, execbroker.Options{Rules: func() []judge.Rule { return []judge.Rule{execbroker.AllowAll} }})
+	s := newShell(t, workspace(t), &grant.Exec{Programs: []string{self}},
+		execbroker.Options{Rules: func() []judge.Rule { return []judge.Rule{execbroker.AllowAll} }})
 	for _, argv := range [][]any{{"say", "127.0.0.1:80"}, {"itself"}, {"send", "127.0.0.1:53"}} {
 		r := s.run(map[string]any{"command": self, "args": append([]any{probeWord}, argv...)})
 		if r.ExitCode == 0 || !strings.Contains(r.Stderr, "operation not permitted") {
@@ -250,7 +269,7 @@ func TestNoNetwork(t *testing.T) {
 	}
 }
 
-// TestHostileCommandNetwork attacks the network from inside of a command, by system calls and over the proxy.
+// TestHostileCommandNetwork attacks the network from a command, with system calls and through the proxy.
 func TestHostileCommandNetwork(t *testing.T) {
 	t.Parallel()
 	n := newNetworked(t)
@@ -273,16 +292,17 @@ func TestHostileCommandNetwork(t *testing.T) {
 	_, everyport, _ := net.SplitHostPort(everywhere.LocalAddr().String())
 	must(t, os.WriteFile(filepath.Join(n.dir, "payload"), executable(t), 0o755))
 
-	// The group returns when all attacks are over, so that what arrived is counted after them.
+	// The group returns after all attacks, so that connections are counted afterwards.
 	t.Run("attack", func(t *testing.T) {
 		for _, test := range []struct {
 			name string
 			argv []string
-			want string // in the output or the errors
+			want string // part of stdout or stderr
 		}{
 			{"connect to hako's endpoint", []string{"say", "127.0.0.1:" + endpoint}, "connection refused"},
 			{"fast open to hako's endpoint", []string{"fastopen", "127.0.0.1:" + endpoint}, "connection refused"},
-			{"fast open to the granted port of another address", []string{"fastopen", "127.0.0.2:" + port}, "connection refused"},
+			{"fast open to the granted port of another address", []string{"fastopen",
+				"127.0.0.2:" + port}, "connection refused"},
 			{"fast open to the cloud's metadata", []string{"fastopen", "169.254.169.254:80"}, "unreachable"},
 			{"connect by IPv6", []string{"say", "[::1]:" + six.port}, "connection refused"},
 			{"connect by a mapped address", []string{"say", "[::ffff:127.0.0.1]:" + endpoint}, "connection refused"},
@@ -292,16 +312,20 @@ func TestHostileCommandNetwork(t *testing.T) {
 			{"connect to any address", []string{"say", "0.0.0.0:" + endpoint}, "connection refused"},
 			{"a datagram to the host", []string{"send", udp.LocalAddr().String()}, ""},
 			{"a datagram to any address", []string{"send", "0.0.0.0:" + everyport}, ""},
-			{"a datagram to a broadcast", []string{"send", "255.255.255.255:" + everyport}, "unreachable|permission denied"},
+			{"a datagram to a broadcast", []string{"send", "255.255.255.255:" + everyport},
+				"unreachable|permission denied"},
 			{"a datagram to a group", []string{"send", "224.0.0.1:" + everyport}, "unreachable"},
 			{"a datagram to a public address", []string{"send", "1.1.1.1:53"}, "unreachable"},
 			{"a question to a name server", []string{"lookup", "evil.test"}, "no such host"},
 			{"a name behind a wildcard", []string{"say", "b.wild.test:" + port}, "no such host"},
 			{"an abstract socket of the host", []string{"unix", abstract}, "address family not supported"},
 			{"a socket with a path", []string{"unix", door}, "address family not supported"},
-			{"a datagram from a raw pair", []string{"pair", strconv.Itoa(unix.SOCK_RAW), door}, "address family not supported"},
-			{"a datagram from a pair", []string{"pair", strconv.Itoa(unix.SOCK_DGRAM), door}, "address family not supported"},
-			{"a stream pair sent elsewhere", []string{"pair", strconv.Itoa(unix.SOCK_STREAM), door}, "already connected"},
+			{"a datagram from a raw pair", []string{"pair", strconv.Itoa(unix.SOCK_RAW), door},
+				"address family not supported"},
+			{"a datagram from a pair", []string{"pair", strconv.Itoa(unix.SOCK_DGRAM), door},
+				"address family not supported"},
+			{"a stream pair sent elsewhere", []string{"pair", strconv.Itoa(unix.SOCK_STREAM),
+				door}, "already connected"},
 			{"a packet pair sent elsewhere", []string{"pair", strconv.Itoa(unix.SOCK_SEQPACKET), door}, "peer got it"},
 			{"raw packets", []string{"socket", "2", "3", "255"}, "address family not supported"},
 			{"raw TCP", []string{"socket", "2", "3", "6"}, "address family not supported"},
@@ -318,8 +342,10 @@ func TestHostileCommandNetwork(t *testing.T) {
 			{"rights over its namespaces", []string{"capabilities"}, "effective 0 permitted 0 inheritable 0"},
 			{"an address of the host's", []string{"address", "10.11.12.13"}, "not permitted"},
 			{"the interface down", []string{"down"}, "not permitted"},
-			{"the network of another process", []string{"setns", "/proc/1/ns/net"}, "permission denied|not permitted|no such file"},
-			{"a new network", []string{"call", strconv.Itoa(unix.SYS_UNSHARE), strconv.Itoa(unix.CLONE_NEWNET)}, "not permitted"},
+			{"the network of another process", []string{"setns", "/proc/1/ns/net"},
+				"permission denied|not permitted|no such file"},
+			{"a new network", []string{"call", strconv.Itoa(unix.SYS_UNSHARE),
+				strconv.Itoa(unix.CLONE_NEWNET)}, "not permitted"},
 			{"rings of the kernel", []string{"call", strconv.Itoa(unix.SYS_IO_URING_SETUP), "8"}, "not permitted"},
 			{"a program in memory", []string{"memfd", "payload"}, "not permitted"},
 			{"a program in a file without a name", []string{"tmpfile", "payload"}, "permission denied|text file busy"},
@@ -335,12 +361,18 @@ func TestHostileCommandNetwork(t *testing.T) {
 			{"a tunnel to localhost on the granted port", []string{"tunnel", "localhost:" + port}, "403 Forbidden"},
 			{"a tunnel by IPv6", []string{"tunnel", "[::1]:" + six.port}, "403 Forbidden"},
 			{"a tunnel to the metadata service", []string{"tunnel", "169.254.169.254:80"}, "403 Forbidden"},
-			{"a name at the metadata service", []string{"tunnel", "meta.test:" + endpoint}, "meta.test is at a cloud metadata address"},
-			{"a name at a mapped address", []string{"tunnel", "mapped.test:" + endpoint}, "mapped.test is at a loopback address"},
-			{"a name at a translated address", []string{"tunnel", "nat.test:" + endpoint}, "nat.test is at a loopback address"},
-			{"a name at no address", []string{"tunnel", "zero.test:" + endpoint}, "zero.test is at an unspecified address, which no grant reaches"},
-			{"a name at an IPv6 address", []string{"tunnel", "six.test:" + endpoint}, "six.test is at a loopback address"},
-			{"a name at a private address, by its alias", []string{"say", "public.test:" + endpoint}, "reset by peer|connection reset"},
+			{"a name at the metadata service", []string{"tunnel", "meta.test:" + endpoint},
+				"meta.test is at a cloud metadata address"},
+			{"a name at a mapped address", []string{"tunnel", "mapped.test:" + endpoint},
+				"mapped.test is at a loopback address"},
+			{"a name at a translated address", []string{"tunnel", "nat.test:" + endpoint},
+				"nat.test is at a loopback address"},
+			{"a name at no address", []string{"tunnel", "zero.test:" + endpoint},
+				"zero.test is at an unspecified address, which no grant allows"},
+			{"a name at an IPv6 address", []string{"tunnel", "six.test:" + endpoint},
+				"six.test is at a loopback address"},
+			{"a name at a private address, by its alias", []string{"say", "public.test:" + endpoint},
+				"reset by peer|connection reset"},
 			{"SOCKS to hako's endpoint", []string{"socks", "127.0.0.1", endpoint}, "5 2"},
 			{"SOCKS to an IPv6 address", []string{"socks", "::1", six.port}, "5 2"},
 			{"SOCKS to a mapped address", []string{"socks", "::ffff:127.0.0.1", endpoint}, "5 2"},
@@ -376,7 +408,8 @@ func TestHostileCommandNetwork(t *testing.T) {
 	if got := n.endpoint.reached.Load() + six.reached.Load(); got != 0 {
 		t.Errorf("a server that is not granted was reached %d times", got)
 	}
-	for name, conn := range map[string]net.PacketConn{"UDP": udp, "UDP at any address": everywhere, "a socket with a path": datagrams} {
+	for name, conn := range map[string]net.PacketConn{"UDP": udp, "UDP at any address": everywhere,
+		"a socket with a path": datagrams} {
 		_ = conn.SetReadDeadline(time.Now())
 		if got, from, err := conn.ReadFrom(make([]byte, 10)); err == nil {
 			t.Errorf("%s got %d bytes from %v", name, got, from)
@@ -384,7 +417,7 @@ func TestHostileCommandNetwork(t *testing.T) {
 	}
 }
 
-// listens has a command listen without bind, and tries to reach it from the host.
+// listens runs a command that listens without bind, and tries to reach it from the host.
 func (n *networked) listens(t *testing.T) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -395,7 +428,8 @@ func (n *networked) listens(t *testing.T) {
 		}
 	})
 	var text []byte
-	for deadline := time.Now().Add(patience); len(text) == 0 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(text) == 0 &&
+		time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		text, _ = os.ReadFile(filepath.Join(n.dir, "listening"))
 	}
 	for address := range strings.FieldsSeq(string(text)) {
@@ -407,23 +441,26 @@ func (n *networked) listens(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(n.dir, "tried"), nil, 0o644))
 }
 
-// TestHostileCommandConnections: connections without end neither bind the host nor outlive the command.
+// TestHostileCommandConnections: endless connections neither exhaust the host nor outlive the command.
 func TestHostileCommandConnections(t *testing.T) {
 	n := newNetworked(t)
-	n.probe("say", "db.test:"+n.granted.port) // what is made once is made
+	n.probe("say", "db.test:"+n.granted.port) // creates everything that is created once
 	before := runtime.NumGoroutine()
 	for _, test := range []struct {
 		name string
 		argv []string
 		want string
 	}{
-		{"two thousand to a granted host", []string{"flood", "db.test:" + n.granted.port, "2000"}, "hako: a connection is refused: a command has at most 64 at once\n"},
-		{"two thousand to the proxy that say nothing", []string{"flood", "127.64.0.1:3128", "2000"}, "hako: a connection is refused: a command has at most 64 at once\n"},
+		{"two thousand to a granted host", []string{"flood", "db.test:" + n.granted.port, "2000"},
+			"hako: a connection is refused: a command may have at most 64 at once\n"},
+		{"two thousand to the proxy that say nothing", []string{"flood", "127.64.0.1:3128", "2000"},
+			"hako: a connection is refused: a command may have at most 64 at once\n"},
 		{"half-open ones", []string{"halves", "db.test:" + n.granted.port, "40"}, ""},
 		{"ones that are left open in the background", []string{"leave", "db.test:" + n.granted.port}, ""},
 		{"half a request", []string{"half-request", "CONNECT db.test:" + n.granted.port + " HTTP/1.1\r\nHost:"}, ""},
 		{"half a greeting", []string{"half-request", "\x05"}, ""},
-		{"a thousand hosts that are not granted", []string{"scan", "1000"}, "hako: more connections were refused or failed\n"},
+		{"a thousand hosts that are not granted", []string{"scan", "1000"},
+			"hako: more connections were refused or failed\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			start := n.granted.reached.Load()
@@ -434,7 +471,7 @@ func TestHostileCommandConnections(t *testing.T) {
 			if got := n.granted.reached.Load() - start; got > 200 {
 				t.Errorf("the server was reached %d times", got)
 			}
-			n.granted.open.Wait() // the server's side has ended too
+			n.granted.open.Wait() // the server's sides have ended too
 		})
 	}
 	deadline := time.Now().Add(10 * time.Second)

@@ -10,19 +10,19 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Observation is what is known of one command when it is over, for metrics. It holds nothing of its arguments.
+// Observation describes a command that has ended, for metrics. It does not contain arguments.
 type Observation struct {
-	// Program is the granted program that was asked for; "line" for a line, "other" for one that was not granted.
+	// Program is the requested program if it is granted, "line" for a command line, and "other" for any other program.
 	Program string
 	// Outcome is one of Outcomes.
 	Outcome  string
 	Duration time.Duration
-	// TraceID is the trace that the command belongs to; empty if none.
+	// TraceID is the trace of the command; empty if there is none.
 	TraceID string
 }
 
-// Outcomes of a command: it succeeded, ended with another status or by a signal, its time was up, it wrote too much, was not allowed to
-// start, or could not be run or was given up.
+// Outcomes of a command: it succeeded, ended with another status or by a signal, timed out, wrote too much, was
+// refused, or failed to run or was canceled.
 const (
 	OutcomeOK       = "ok"
 	OutcomeStatus   = "status"
@@ -33,22 +33,22 @@ const (
 	OutcomeFailed   = "failed"
 )
 
-// sight follows one command.
-type sight struct {
+// observer records one command for metrics and its trace.
+type observer struct {
 	broker  *Broker
 	tool    string
 	program string
 	start   time.Time
-	ctx     context.Context // the call's, for its trace
+	ctx     context.Context // of the call, for its trace
 	span    *trace.Span
 }
 
-func (b *Broker) watch(ctx context.Context, call *broker.Call, request *abi.ExecRequest) *sight {
+func (b *Broker) watch(ctx context.Context, call *broker.Call, request *abi.ExecRequest) *observer {
 	ctx, span := trace.Start(ctx, "exec", trace.Internal)
-	return &sight{b, call.Tool, b.label(request), time.Now(), ctx, span}
+	return &observer{b, call.Tool, b.label(request), time.Now(), ctx, span}
 }
 
-// label is the name of a granted program, so that there are no more labels than programs.
+// label returns the label of a request. There are no more labels than granted programs and the two other values.
 func (b *Broker) label(request *abi.ExecRequest) string {
 	if request.Line != "" {
 		return "line"
@@ -61,7 +61,7 @@ func (b *Broker) label(request *abi.ExecRequest) string {
 	return "other"
 }
 
-func (s *sight) refused(err *abi.Error) *abi.Error {
+func (s *observer) refused(err *abi.Error) *abi.Error {
 	outcome := OutcomeRefused
 	if err.Code == abi.CodeInternal || err.Code == abi.CodeBusy {
 		outcome = OutcomeFailed
@@ -70,7 +70,7 @@ func (s *sight) refused(err *abi.Error) *abi.Error {
 	return err
 }
 
-func (s *sight) ended(exit *abi.ExecExit) {
+func (s *observer) ended(exit *abi.ExecExit) {
 	switch {
 	case exit.Error != nil && exit.Error.Code == abi.CodeCanceled:
 		s.report(OutcomeCanceled)
@@ -85,7 +85,7 @@ func (s *sight) ended(exit *abi.ExecExit) {
 	}
 }
 
-func (s *sight) report(outcome string) {
+func (s *observer) report(outcome string) {
 	o := Observation{Program: s.program, Outcome: outcome, Duration: time.Since(s.start), TraceID: trace.ID(s.ctx)}
 	if s.broker.observe != nil {
 		s.broker.observe(o)
@@ -96,6 +96,7 @@ func (s *sight) report(outcome string) {
 		s.span.Fail(outcome)
 	}
 	s.span.End()
-	s.broker.log.LogAttrs(s.ctx, slog.LevelDebug, "command", slog.String("plugin", s.broker.plugin), slog.String("tool", s.tool),
+	s.broker.log.LogAttrs(s.ctx, slog.LevelDebug, "command", slog.String("plugin", s.broker.plugin),
+		slog.String("tool", s.tool),
 		slog.String("program", o.Program), slog.String("outcome", o.Outcome), slog.Duration("duration", o.Duration))
 }

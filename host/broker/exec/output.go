@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// maxStream is how many bytes of each stream a guest gets; more is dropped, while the command goes on.
+	// maxStream limits the bytes of each stream that a guest gets. More is dropped while the command continues.
 	maxStream = 4 << 20
-	// maxOutput is how many bytes a command may write to both streams together; more ends it.
+	// maxOutput limits the bytes that a command may write to both streams together. More stops it.
 	maxOutput = 64 << 20
-	// maxPiece is the most bytes that wait in one piece.
+	// maxPiece limits the bytes of one buffered piece.
 	maxPiece = 64 << 10
 )
 
-// output keeps what a command writes until the guest reads it, in the order in which it came. What does not fit is dropped, so that the
-// command never waits for the guest.
+// output buffers the output of a command, in its order, until the guest reads it. Output beyond maxStream is dropped,
+// so that the command never waits for the guest.
 type output struct {
-	// flood is called when the command has written more than it may.
+	// flood is called when the command has written more than maxOutput.
 	flood func()
-	// news has an element when there is something to read, or nothing more will come.
-	news chan struct{}
+	// ready has an element when there is output to read or the output is closed.
+	ready chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pieces  []piece
 	total   int
-	written [2]int // to stdout and stderr
+	written [2]int // bytes, to stdout and stderr
 	over    bool
 }
 
@@ -36,24 +36,24 @@ type piece struct {
 	data   []byte
 }
 
-// streamNames are those of the streams, as abi.ExecExit has them.
+// streamNames are the names of the streams in abi.ExecExit.
 var streamNames = [2]string{"stdout", "stderr"}
 
-func newOutput(flood func()) *output { return &output{flood: flood, news: make(chan struct{}, 1)} }
+func newOutput(flood func()) *output { return &output{flood: flood, ready: make(chan struct{}, 1)} }
 
-// stream is the end of one of the streams that the command writes to.
+// stream is the io.Writer of one output stream.
 type stream struct {
 	*output
 	number int
 }
 
-// Write takes everything.
+// Write never fails. Bytes beyond the limits are dropped.
 func (s stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	s.total += len(p)
 	flooded := s.total > maxOutput
 	written := &s.written[s.number-abi.ExecStdout]
-	s.keep(s.number, p[:min(len(p), max(0, maxStream-*written))])
+	s.store(s.number, p[:min(len(p), max(0, maxStream-*written))])
 	*written += len(p)
 	s.mu.Unlock()
 	s.wake()
@@ -63,8 +63,8 @@ func (s stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep appends data. mu is held.
-func (o *output) keep(number int, data []byte) {
+// store appends data. The caller holds mu.
+func (o *output) store(number int, data []byte) {
 	if n := len(o.pieces); n > 0 && o.pieces[n-1].stream == number && len(o.pieces[n-1].data)+len(data) <= maxPiece {
 		o.pieces[n-1].data = append(o.pieces[n-1].data, data...)
 		return
@@ -74,8 +74,8 @@ func (o *output) keep(number int, data []byte) {
 	}
 }
 
-// end says that no more will come.
-func (o *output) end() {
+// close marks the end of the output.
+func (o *output) close() {
 	o.mu.Lock()
 	o.over = true
 	o.mu.Unlock()
@@ -84,19 +84,20 @@ func (o *output) end() {
 
 func (o *output) wake() {
 	select {
-	case o.news <- struct{}{}:
+	case o.ready <- struct{}{}:
 	default:
 	}
 }
 
-// read waits for output and returns at most capacity bytes of one stream; stream 0 means that no more will come. One goroutine reads.
+// read waits for output and returns at most capacity bytes of one stream. Stream 0 means the end of the output. It must
+// not be called concurrently.
 func (o *output) read(ctx context.Context, capacity int) (stream int, data []byte, err error) {
 	for {
 		if stream, data, done := o.next(capacity); done {
 			return stream, data, nil
 		}
 		select {
-		case <-o.news:
+		case <-o.ready:
 		case <-ctx.Done():
 			return 0, nil, ctx.Err()
 		}
@@ -119,8 +120,8 @@ func (o *output) next(capacity int) (stream int, data []byte, done bool) {
 	return stream, data, true
 }
 
-// cut are the names of the streams of which something was dropped.
-func (o *output) cut() (names []string) {
+// truncated returns the names of the streams of which output was dropped.
+func (o *output) truncated() (names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, n := range o.written {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probe does something on the network and says how that went.
+// probe performs a network operation and prints its result.
 func probe(operation string, arguments []string) int {
 	if err := probes[operation](arguments); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -34,14 +34,14 @@ var probes = map[string]func([]string) error{
 		if err != nil {
 			return err
 		}
-		return talk(conn, "")
+		return exchange(conn, "")
 	},
 	"tunnel": func(a []string) error {
 		conn, err := dialProxy()
 		if err != nil {
 			return err
 		}
-		return talk(conn, fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", a[0]))
+		return exchange(conn, fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", a[0]))
 	},
 	"socks": probeSOCKS,
 	"itself": func([]string) error {
@@ -59,14 +59,14 @@ var probes = map[string]func([]string) error{
 		if err != nil {
 			return err
 		}
-		return talk(conn, "")
+		return exchange(conn, "")
 	},
 	"send": func(a []string) error {
 		conn, err := net.Dial("udp", a[0])
 		if err != nil {
 			return err
 		}
-		for range 3 { // an answer that nobody is there comes with the next one
+		for range 3 { // a port unreachable error is reported at the next one
 			if _, err = conn.Write([]byte("x")); err != nil {
 				return err
 			}
@@ -88,7 +88,8 @@ var probes = map[string]func([]string) error{
 		if err != nil {
 			return err
 		}
-		if err := unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: address.Port, Addr: [4]byte(address.IP.To4())}); err != nil {
+		if err := unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: address.Port,
+			Addr: [4]byte(address.IP.To4())}); err != nil {
 			return err
 		}
 		buffer := make([]byte, 100)
@@ -209,7 +210,7 @@ var probes = map[string]func([]string) error{
 		if err != nil {
 			return err
 		}
-		if err := unix.Listen(fd, 5); err != nil { // without bind, to a port that the kernel chooses
+		if err := unix.Listen(fd, 5); err != nil { // without bind, so the kernel chooses the port
 			return err
 		}
 		name, err := unix.Getsockname(fd)
@@ -244,7 +245,7 @@ var probes = map[string]func([]string) error{
 			if err != nil {
 				break
 			}
-			if open = append(open, conn); len(open) == 200 { // as many as its files allow, again and again
+			if open = append(open, conn); len(open) == 200 { // close to the limit of open files, repeatedly
 				for _, conn := range open[100:] {
 					_ = conn.Close()
 				}
@@ -313,7 +314,7 @@ func configure(call uint, request *unix.Ifreq) error {
 	return unix.IoctlIfreq(fd, call, request)
 }
 
-// run puts a program into an open file and starts it.
+// run copies a program into an open file and executes it.
 func run(fd int, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -325,7 +326,7 @@ func run(fd int, from string) error {
 	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", fd), []string{"true", "--version"}, nil)
 }
 
-// dialProxy connects to the proxy of the environment.
+// dialProxy connects to the proxy that the environment names.
 func dialProxy() (net.Conn, error) {
 	u, err := url.Parse(os.Getenv("HTTPS_PROXY"))
 	if err != nil {
@@ -334,14 +335,14 @@ func dialProxy() (net.Conn, error) {
 	return net.DialTimeout("tcp", u.Host, probeTime)
 }
 
-// talk sends text and "x", and prints what comes back.
-func talk(conn net.Conn, text string) error {
+// exchange sends text and "x", and prints the response.
+func exchange(conn net.Conn, text string) error {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(probeTime))
 	if _, err := io.WriteString(conn, text+"x"); err != nil {
 		return err
 	}
-	_ = conn.(*net.TCPConn).CloseWrite() // which may be closed
+	_ = conn.(*net.TCPConn).CloseWrite() // it may be closed already
 	_, err := io.Copy(os.Stdout, conn)
 	return err
 }
@@ -366,5 +367,5 @@ func probeSOCKS(a []string) error {
 		return err
 	}
 	fmt.Print(answer[2], " ", answer[3], " ")
-	return talk(conn, "")
+	return exchange(conn, "")
 }

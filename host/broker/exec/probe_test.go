@@ -1,4 +1,4 @@
 package execbroker_test
 
-// probeWord makes the test's program the probe, which does as a command what a test wants.
+// probeWord is the first argument that makes the test binary act as the probe program, which commands of the tests run.
 const probeWord = "probe-the-network"

@@ -15,27 +15,28 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// searchPath is where programs are looked for. It is the commands' PATH.
+// searchPath lists the directories of programs. It is also the PATH of commands.
 var searchPath = []string{"/usr/local/bin", "/usr/bin", "/bin"}
 
-// installation is what commands need of granted programs.
-type installation struct {
+// programSet holds the granted programs and the files that they need.
+type programSet struct {
 	programs []confine.Program
-	// execute and read are files and directories besides the programs themselves.
+	// execute and read are files and directories that the programs execute and read.
 	execute, read []string
 }
 
-// install finds the programs that names mean, once: links are resolved. Missing are those that are not there.
-func install(names []string) (i installation, missing []string) {
+// resolvePrograms finds the programs with the given names or paths and resolves links. missing are those that do not
+// exist.
+func resolvePrograms(names []string) (i programSet, missing []string) {
 	for _, name := range names {
 		switch path := find(name); {
 		case name == manifest.AnyProgram:
-			i.all()
+			i.addInstalled()
 		case path == "":
 			missing = append(missing, name)
 		default:
 			i.programs = append(i.programs, confine.Program{Name: filepath.Base(name), Path: path})
-			i.needs(path, 0)
+			i.addDependencies(path, 0)
 		}
 	}
 	slices.Sort(i.execute)
@@ -43,7 +44,7 @@ func install(names []string) (i installation, missing []string) {
 	return i, missing
 }
 
-// find returns the file of the program with that name or absolute path, with links resolved; "" if there is none.
+// find returns the file of a program by its name or absolute path, with links resolved; "" if there is none.
 func find(name string) string {
 	candidates := []string{name}
 	if !filepath.IsAbs(name) {
@@ -64,44 +65,47 @@ func find(name string) string {
 	return ""
 }
 
-// all adds every program that is installed, and what installed programs start.
-func (i *installation) all() {
+// addInstalled adds all installed programs and the programs that they start.
+func (i *programSet) addInstalled() {
 	for _, dir := range searchPath {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && !slices.ContainsFunc(i.programs, func(p confine.Program) bool { return p.Path == real }) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && !slices.ContainsFunc(i.programs,
+			func(p confine.Program) bool { return p.Path == real }) {
 			i.programs = append(i.programs, confine.Program{Name: manifest.AnyProgram, Path: real})
 		}
 	}
-	i.execute = append(i.execute, existing("/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/lib", "/usr/local/libexec")...)
+	i.execute = append(i.execute, existing("/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/lib",
+		"/usr/local/libexec")...)
 }
 
-// helpers are the directories of programs that a program starts to do its own work.
+// helpers are the directories of the programs that a program needs to run.
 var helpers = map[string][]string{
 	"git": {"/usr/lib/git-core", "/usr/libexec/git-core"},
 	"gcc": {"/usr/lib/gcc", "/usr/libexec/gcc"}, "g++": {"/usr/lib/gcc", "/usr/libexec/gcc"},
 }
 
-// maxInterpreters bounds scripts whose interpreters are scripts.
+// maxInterpreters limits the depth of scripts whose interpreters are scripts.
 const maxInterpreters = 4
 
-// needs adds what the program at path needs to start.
-func (i *installation) needs(path string, depth int) {
+// addDependencies adds the files that the program at path needs to start.
+func (i *programSet) addDependencies(path string, depth int) {
 	i.execute = append(i.execute, existing(helpers[filepath.Base(path)]...)...)
 	if tree := ownTree(path); tree != "" {
 		i.execute, i.read = append(i.execute, tree), append(i.read, tree)
 	}
-	if loader := loader(path); loader != "" {
+	if loader := elfInterpreter(path); loader != "" {
 		i.execute = append(i.execute, loader)
 		return
 	}
 	for _, interpreter := range interpreters(path) {
 		if file := find(interpreter); file != "" && depth < maxInterpreters {
 			i.execute = append(i.execute, file)
-			i.needs(file, depth+1)
+			i.addDependencies(file, depth+1)
 		}
 	}
 }
 
-// ownTree is the directory of a program that was installed in one of its own, such as /usr/local/go or /opt/tool; else "".
+// ownTree returns the installation directory of a program that has its own, such as /usr/local/go or /opt/tool; else
+// "".
 func ownTree(path string) string {
 	dir, bin := filepath.Split(filepath.Dir(path))
 	tree := filepath.Clean(dir)
@@ -116,8 +120,8 @@ func ownTree(path string) string {
 	return ""
 }
 
-// loader is the program that the kernel starts to load an ELF file; "" for a file that is none or needs none.
-func loader(path string) string {
+// elfInterpreter returns the dynamic linker of an ELF file; "" if it has none or is not an ELF file.
+func elfInterpreter(path string) string {
 	file, err := elf.Open(path)
 	if err != nil {
 		return ""
@@ -136,8 +140,8 @@ func loader(path string) string {
 	return ""
 }
 
-// interpreters are the programs in a script's first line ("#!/usr/bin/env python3"). Shells are left out: scripts for them are
-// interpreted by confine.
+// interpreters returns the programs in a script's first line ("#!/usr/bin/env python3"), except shells, whose scripts
+// confine interprets.
 func interpreters(path string) []string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -156,27 +160,31 @@ func interpreters(path string) []string {
 	case filepath.Base(words[0]) != "env":
 		return words[:1]
 	}
-	if i := slices.IndexFunc(words[1:], func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 && !judge.IsShell(words[1+i]) {
+	if i := slices.IndexFunc(words[1:], func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 &&
+		!judge.IsShell(words[1+i]) {
 		return []string{words[0], words[1+i]}
 	}
 	return nil
 }
 
-// systemPaths are what programs of the system read: libraries, and what belongs to them. Nothing in them is secret.
+// systemPaths returns what system programs read: libraries and their data. It contains no secrets.
 func systemPaths(network bool) []string {
 	paths := []string{
-		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/usr/libexec", "/usr/share", "/usr/include",
-		"/usr/local/lib", "/usr/local/share", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
+		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/usr/libexec",
+		"/usr/share", "/usr/include",
+		"/usr/local/lib", "/usr/local/share", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+		"/etc/localtime", "/etc/timezone",
 		"/etc/locale.alias", "/etc/mime.types", "/etc/magic",
 	}
 	if network {
-		paths = append(paths, "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/ca-certificates",
+		paths = append(paths, "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs",
+			"/etc/pki/ca-trust", "/etc/ca-certificates",
 			"/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/gai.conf", "/etc/host.conf")
 	}
 	return existing(paths...)
 }
 
-// existing are those of paths that are there, with links resolved.
+// existing returns those of paths that exist, with links resolved.
 func existing(paths ...string) []string {
 	var list []string
 	for _, path := range paths {
@@ -187,13 +195,13 @@ func existing(paths ...string) []string {
 	return list
 }
 
-// environment is what every command gets, and the granted variables of the host's.
+// environment returns the variables that every command gets, and the granted variables of the host.
 func environment(granted, environ []string) []string {
 	env := []string{
 		"PATH=" + strings.Join(searchPath, ":"), "LANG=C.UTF-8", "TERM=dumb",
-		// Nobody is there to page through output or to type.
+		// There is no terminal.
 		"PAGER=cat", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
-		// A repository's own configuration and hooks start no programs where git can be told so.
+		// As far as git allows, a repository's configuration and hooks start no programs.
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
 		"GIT_CONFIG_KEY_1=core.hooksPath", "GIT_CONFIG_VALUE_1=/dev/null",
 	}
@@ -207,7 +215,7 @@ func environment(granted, environ []string) []string {
 	return env
 }
 
-// replaceVariables puts variables into an environment, in the place of those of the same names.
+// replaceVariables sets variables in an environment.
 func replaceVariables(env, variables []string) []string {
 	for _, variable := range variables {
 		name, _, _ := strings.Cut(variable, "=")

@@ -14,24 +14,24 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// root is a mount as commands see it: a directory of the host's.
+// root is the directory of a mount.
 type root struct {
 	name, path string
 	write      bool
 }
 
-// roots are the directories that commands work in. The first one is where they start.
+// roots are the directories that commands may work in. They start in the first one.
 type roots struct {
 	list []root
-	// partly are the names of mounts of which the guest may see only a part, and commands nothing.
-	partly []string
+	// partlyHidden are the mounts with deny globs, which commands cannot use.
+	partlyHidden []string
 }
 
 func newRoots(mounts []grant.Mount) (roots, error) {
 	var r roots
 	for _, m := range mounts {
 		if len(m.Deny) > 0 {
-			r.partly = append(r.partly, "/"+m.Name)
+			r.partlyHidden = append(r.partlyHidden, "/"+m.Name)
 			continue
 		}
 		real, err := filepath.EvalSymlinks(m.Path)
@@ -59,8 +59,8 @@ func (r *roots) writable() (paths []string) {
 	return paths
 }
 
-// holds returns the name of the writable mount that path is in, or "".
-func (r *roots) holds(path string) string {
+// writableMount returns the name of the writable mount that contains path, or "".
+func (r *roots) writableMount(path string) string {
 	for _, root := range r.list {
 		if _, ok := below(path, root.path); ok && root.write {
 			return root.name
@@ -69,54 +69,56 @@ func (r *roots) holds(path string) string {
 	return ""
 }
 
-// dir returns the directory that a guest means by cwd: "/MOUNT/...", relative to the first mount, or an absolute path of the host's within
-// a mount. Links are followed as long as they stay in the mount. For "" it is the first mount, or fallback where there is none.
-func (r *roots) dir(cwd, fallback string) (string, *abi.Error) {
+// resolveDir returns the directory for a guest's cwd: "/MOUNT/...", a path relative to the first mount, or an absolute
+// host path in a mount. It follows links that stay in the mount. For "" it returns the first mount, or fallback if
+// there is none.
+func (r *roots) resolveDir(cwd, fallback string) (string, *abi.Error) {
 	switch {
 	case strings.ContainsRune(cwd, 0):
-		return "", r.outside(cwd)
+		return "", r.outsideError(cwd)
 	case cwd == "" && len(r.list) == 0:
 		return fallback, nil
 	case len(r.list) == 0:
-		return "", r.outside(cwd)
+		return "", r.outsideError(cwd)
 	case !path.IsAbs(cwd):
-		return r.within(&r.list[0], cwd, cwd)
+		return r.resolveBelow(&r.list[0], cwd, cwd)
 	}
 	clean := path.Clean(cwd)
 	for i := range r.list {
 		if rest, ok := below(clean, "/"+r.list[i].name); ok {
-			return r.within(&r.list[i], rest, cwd)
+			return r.resolveBelow(&r.list[i], rest, cwd)
 		}
 	}
 	for i := range r.list {
 		if rest, ok := below(clean, r.list[i].path); ok {
-			return r.within(&r.list[i], rest, cwd)
+			return r.resolveBelow(&r.list[i], rest, cwd)
 		}
 	}
-	return "", r.outside(cwd)
+	return "", r.outsideError(cwd)
 }
 
-// within returns the directory at rest below a root. Links out of it are refused without a look at where they lead.
-func (r *roots) within(in *root, rest, cwd string) (string, *abi.Error) {
+// resolveBelow returns the directory at the path rest below a root. It refuses links that leave the root.
+func (r *roots) resolveBelow(in *root, rest, cwd string) (string, *abi.Error) {
 	tree, err := os.OpenRoot(in.path)
 	if err != nil {
-		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("the directory of /%s is not there any more", in.name)}
+		return "", &abi.Error{Code: abi.CodeInvalid,
+			Message: fmt.Sprintf("the directory of /%s does not exist any more", in.name)}
 	}
 	defer tree.Close()
 	local := cmp.Or(strings.Trim(rest, "/"), ".")
 	info, err := tree.Stat(filepath.FromSlash(local))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("the directory %q is not there", cwd)}
+		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("the directory %q does not exist", cwd)}
 	case err != nil:
-		return "", r.outside(cwd)
+		return "", r.outsideError(cwd)
 	case !info.IsDir():
 		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("%q is not a directory", cwd)}
 	}
 	return filepath.Join(in.path, filepath.FromSlash(local)), nil
 }
 
-// below reports whether name is dir or lies below it, and what remains.
+// below reports whether name is dir or below it, and returns the rest of the path.
 func below(name, dir string) (rest string, ok bool) {
 	if name == dir || dir == "/" {
 		return strings.TrimPrefix(name, dir), true
@@ -125,20 +127,21 @@ func below(name, dir string) (rest string, ok bool) {
 	return rest, ok
 }
 
-func (r *roots) outside(cwd string) *abi.Error {
+func (r *roots) outsideError(cwd string) *abi.Error {
 	var names []string
 	for _, root := range r.list {
 		names = append(names, "/"+root.name)
 	}
-	text := fmt.Sprintf("%q is outside of the directories that commands may work in", cwd)
+	text := fmt.Sprintf("%q is outside of the working directories of commands", cwd)
 	switch {
 	case len(names) > 0:
 		text += ": they are " + strings.Join(names, ", ")
 	default:
 		text += ": there are none"
 	}
-	if len(r.partly) > 0 {
-		text += fmt.Sprintf(" (%s is not, because a part of it is hidden from the plugin, which a command would see)", strings.Join(r.partly, ", "))
+	if len(r.partlyHidden) > 0 {
+		text += fmt.Sprintf(" (%s cannot be used, because commands would see the parts of it that are hidden from "+
+			"the plugin)", strings.Join(r.partlyHidden, ", "))
 	}
 	return &abi.Error{Code: abi.CodeNotGranted, Message: text}
 }

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// timer calls a function when a command's own time is up. It stands still while a person is asked.
+// timer calls a function at a command's timeout. The time for which it is paused, while a person is asked, does not
+// count.
 type timer struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	timer   *time.Timer
 	started time.Time
 	left    time.Duration
 	pauses  int
 }
 
-// newTimer returns a timer that calls up after ms milliseconds; never if ms is 0.
+// newTimer returns a timer that calls up after ms milliseconds, or never if ms is 0.
 func newTimer(ms int64, up func()) *timer {
 	t := &timer{started: time.Now(), left: time.Duration(ms) * time.Millisecond}
 	if ms > 0 {
@@ -23,7 +24,7 @@ func newTimer(ms int64, up func()) *timer {
 	return t
 }
 
-// pause stops the time until the returned function is called.
+// pause stops the timer until resume is called. Pauses may overlap.
 func (t *timer) pause() (resume func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

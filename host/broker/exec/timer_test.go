@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestTimer: a command's time stands still while a person is asked, whoever else is asked meanwhile.
+// TestTimer: the timer is stopped while a person is asked, also if questions overlap.
 func TestTimer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTimer(t *testing.T) {
 			t.Errorf("up after %v, want %v", got, want)
 		}
 
-		timer.pause()() // after its end
+		timer.pause()() // after its timeout
 		timer.stop()
 
 		newTimer(0, func() { up <- 0 }).pause()()

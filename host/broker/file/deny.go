@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// globs are deny globs, folded.
+// globs are the deny globs of a mount, normalized by fold.
 type globs []string
 
 func parseGlobs(patterns []string) (globs, error) {
@@ -21,15 +21,16 @@ func parseGlobs(patterns []string) (globs, error) {
 	for _, p := range patterns {
 		clean := strings.Trim(strings.TrimPrefix(p, "./"), "/")
 		if clean == "" || !glob.Valid(clean) {
-			return nil, fmt.Errorf("deny glob %q is malformed: use doublestar syntax relative to the mount, such as **/.git/**, with at most four groups in braces", p)
+			return nil, fmt.Errorf("deny glob %q is malformed: use doublestar syntax relative to the mount, such as "+
+				"**/.git/**, with at most four groups in braces", p)
 		}
 		g = append(g, fold(clean))
 	}
 	return g, nil
 }
 
-// match reports whether a path relative to the mount is hidden. Its parents must have been asked for as well, because a glob
-// for a directory hides all below it.
+// match reports whether a glob hides a path relative to the mount. A glob for a directory hides all below it, so the
+// caller must also match each parent.
 func (g globs) match(path string) bool {
 	if len(g) == 0 {
 		return false
@@ -43,7 +44,7 @@ func (g globs) match(path string) bool {
 	return false
 }
 
-// cost is what match costs for a path, in steps: each of its characters is folded, and held against each glob.
+// cost is the price of match for a path, in steps: each byte is folded once and compared with each glob.
 func (g globs) cost(path string) int64 {
 	if len(g) == 0 {
 		return 0
@@ -51,7 +52,8 @@ func (g globs) cost(path string) int64 {
 	return int64(len(path)*(8+len(g))) * broker.TextSteps
 }
 
-// firstCase returns the first of the characters that differ from r in case alone. The folding of x/text leaves some of them apart (Cherokee).
+// firstCase returns the lowest character that differs from r in case alone. The case folding of x/text does not unify
+// all of them (Cherokee).
 func firstCase(r rune) rune {
 	if r < 0x80 {
 		return r
@@ -63,8 +65,9 @@ func firstCase(r rune) rune {
 	return first
 }
 
-// fold gives all names that some file system takes for the same one form: it drops case, Unicode composition, and
-// hidden characters, among them those that HFS+ and ext4 ignore. On a file system that tells such names apart, a glob hides them all.
+// fold normalizes names so that all spellings that some file system treats as one name are equal. It removes case,
+// Unicode composition and invisible characters, including those that HFS+ and ext4 ignore. On a file system that
+// distinguishes such names, a glob hides them all.
 func fold(s string) string {
 	seen := strings.Map(func(r rune) rune {
 		if visible.Hidden(r) || unicode.Is(unicode.Cf, r) {

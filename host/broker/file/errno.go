@@ -25,27 +25,27 @@ const (
 
 func (e wasiErrno) Error() string { return "errno of WASI that wazero does not know" }
 
-// Refusals of this package, in the order in which they are documented there.
+// Errors of this package's own rules.
 const (
-	errEscapes  = sys.EPERM  // the path leads out of the mount
-	errLink     = sys.EPERM  // guests create no links
-	errSpecial  = sys.EACCES // neither a regular file nor a directory
+	errEscapes  = sys.EPERM  // the path leaves the mount
+	errLink     = sys.EPERM  // guests may not create links
+	errSpecial  = sys.EACCES // not a regular file or directory
 	errThrough  = sys.EACCES // writing through a symbolic link
 	errShared   = sys.EACCES // writing to a file with another hard link or an executable bit
 	errHidden   = sys.ENOENT // under a deny glob
 	errReadOnly = sys.EROFS
 )
 
-// errChanged says that a name led somewhere else from one look to the next.
-var errChanged = errors.New("the path changed while it was walked")
+// errChanged reports that a directory entry changed between two system calls.
+var errChanged = errors.New("the path changed during the walk")
 
 // hostErrno translates an error of the operating system.
 func hostErrno(err error) (sys.Errno, wasiErrno) {
 	var host syscall.Errno
 	switch {
 	case errors.As(err, &host):
-		if beyond, ok := beyondWazero[host]; ok {
-			return sys.EIO, beyond
+		if wasiOnly, ok := wasiOnlyErrnos[host]; ok {
+			return sys.EIO, wasiOnly
 		}
 		return sys.UnwrapOSError(host), 0
 	case errors.Is(err, errChanged):

@@ -14,10 +14,10 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// canary is what lies outside of the mount and must neither be read nor change.
+// canary is the content of a file outside of the mount that guests must neither read nor change.
 const canary = "outside: not for guests"
 
-// outside makes a directory with the mount in "inside" and the canary beside it.
+// outside creates a directory with the mount in "inside" and the canary beside it.
 func outside(t testing.TB) (inside, secret string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,8 @@ func TestNoPathLeadsOut(t *testing.T) {
 	want(t, "a file inside", write(g, "own", "own"), 0)
 	for _, path := range []string{
 		"../secret", "d/../../secret", "/../secret", secret, "//" + secret, "d/../../inside/../secret",
-		"relative", "absolute", "deep", "d/up", "chain1", "loop", "parent/secret", "elsewhere/secret", "root" + secret, "relative/",
+		"relative", "absolute", "deep", "d/up", "chain1", "loop", "parent/secret", "elsewhere/secret",
+		"root" + secret, "relative/",
 		"d//../..//secret", "./../secret", "..", "../", "parent/elsewhere/secret",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -90,7 +91,8 @@ func TestNoPathLeadsOut(t *testing.T) {
 				}
 			}
 			if path[0] == '.' || path[0] == '/' { // the others are links, which may be removed
-				if g.Unlink(path) == 0 || g.Rmdir(path) == 0 || g.Rename(path, "stolen") == 0 || g.Rename("own", path) == 0 {
+				if g.Unlink(path) == 0 || g.Rmdir(path) == 0 || g.Rename(path, "stolen") == 0 ||
+					g.Rename("own", path) == 0 {
 					t.Error("the name was taken")
 				}
 			}
@@ -99,7 +101,7 @@ func TestNoPathLeadsOut(t *testing.T) {
 	unchanged(t, inside)
 }
 
-// unchanged checks that nothing around the mount was touched.
+// unchanged checks that the files outside of the mount are as before.
 func unchanged(t testing.TB, inside string) {
 	t.Helper()
 	dir := filepath.Dir(inside)
@@ -109,7 +111,8 @@ func unchanged(t testing.TB, inside string) {
 			t.Errorf("%s outside holds %q, %v", path, content, err)
 		}
 	}
-	for path, want := range map[string][]string{".": {"elsewhere", "inside", "secret"}, "elsewhere": {"only-outside", "secret"}} {
+	for path, want := range map[string][]string{".": {"elsewhere", "inside", "secret"},
+		"elsewhere": {"only-outside", "secret"}} {
 		entries, err := os.ReadDir(filepath.Join(dir, path))
 		var names []string
 		for _, e := range entries {
@@ -176,7 +179,8 @@ func TestReadlinkTellsNothingOutside(t *testing.T) {
 	symlink(t, "../../secret", filepath.Join(inside, "d", "relative"))
 	symlink(t, "d/hidden/x", filepath.Join(inside, "hidden"))
 	g := open(t, at(inside), deny("d/hidden"))
-	for path, errno := range map[string]sys.Errno{"absolute": sys.EPERM, "d/relative": sys.EPERM, "hidden": sys.ENOENT} {
+	for path, errno := range map[string]sys.Errno{"absolute": sys.EPERM,
+		"d/relative": sys.EPERM, "hidden": sys.ENOENT} {
 		target, got := g.Readlink(path)
 		if got != errno || target != "" {
 			t.Errorf("%s points to %q, %v", path, target, got)
@@ -201,8 +205,8 @@ func TestHardLinks(t *testing.T) {
 	unchanged(t, inside)
 }
 
-// TestSwappedDirectory reads and writes below a directory that is exchanged all the time for a link to the outside, and for one
-// to what a deny glob hides.
+// TestSwappedDirectory reads and writes below a directory that another goroutine keeps exchanging for a link to the
+// outside and for a link to a hidden directory.
 func TestSwappedDirectory(t *testing.T) {
 	t.Parallel()
 	inside, _ := outside(t)
@@ -263,8 +267,10 @@ func TestDeny(t *testing.T) {
 	symlink(t, "private/deep/x", filepath.Join(dir, "shortcut"))
 	g := open(t, at(dir), deny("**/.git/**", "*.PEM", "/private/", "STRASSE", "caf\u00e9"))
 	for _, path := range []string{
-		".git", ".git/config", "sub/.git/config", ".GIT/config", "sub/.Git", ".git/new", ".g\u200cit/config", "key.pem", "KEY.PEM", "private",
-		"private/deep", "private/deep/x", "plain/../.git/config", "alias/config", "shortcut", "straße", "cafe\u0301", "caf\u00e9", "Café",
+		".git", ".git/config", "sub/.git/config", ".GIT/config", "sub/.Git", ".git/new", ".g\u200cit/config",
+		"key.pem", "KEY.PEM", "private",
+		"private/deep", "private/deep/x", "plain/../.git/config", "alias/config", "shortcut", "straße",
+		"cafe\u0301", "caf\u00e9", "Café",
 	} {
 		t.Run(path, func(t *testing.T) {
 			_, errno := read(g, path)
@@ -315,7 +321,8 @@ func TestUnlimitedListing(t *testing.T) {
 func TestTwoGuestsOfOneMount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 1 << 20, Deny: []string{"x"}}, &file.Options{})
+	m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 1 << 20,
+		Deny: []string{"x"}}, &file.Options{})
 	var guests sync.WaitGroup
 	for i := range 8 {
 		g := enter(t, m, dir, 0)

@@ -18,8 +18,8 @@ const (
 	hidden    = "hidden: not for guests either"
 )
 
-// FuzzOperations runs sequences of operations, as many as a guest could think of, and looks at what lies outside of the mount, what a
-// deny glob hides, and the quota.
+// FuzzOperations runs sequences of file operations, then checks the files outside of the mount, the hidden files and
+// the quota.
 func FuzzOperations(f *testing.F) {
 	f.Add("read ../secret\nread out\nread d/../../secret")
 	f.Add("write d/f 100\nrename d/f g\nread g\nunlink g")
@@ -32,10 +32,12 @@ func FuzzOperations(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program string) {
 		inside, _ := outside(t)
 		host(t, inside, map[string]string{"keep/hidden/f": hidden, "d/f": "f"})
-		for link, target := range map[string]string{"out": "../secret", "up": "..", "in": "d", "veil": "keep/hidden/f"} {
+		for link, target := range map[string]string{"out": "../secret", "up": "..", "in": "d",
+			"veil": "keep/hidden/f"} {
 			symlink(t, target, filepath.Join(inside, link))
 		}
-		m, err := file.New(grant.Mount{Name: "w", Path: inside, Write: true, Deny: []string{"keep/hidden"}, Quota: fuzzQuota}, nil)
+		m, err := file.New(grant.Mount{Name: "w", Path: inside, Write: true,
+			Deny: []string{"keep/hidden"}, Quota: fuzzQuota}, nil)
 		must(t, err)
 		g := enter(t, m, inside, 4)
 		for i, line := range strings.Split(program, "\n") {
@@ -56,7 +58,7 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// run does one operation: its name, a path, and what else it takes.
+// run performs one operation: words are its name, a path and its other arguments.
 func run(t *testing.T, g *guest, words []string) {
 	t.Helper()
 	words = append(words, "", "", "")
@@ -118,7 +120,7 @@ func number(s string) (n int) {
 	return n
 }
 
-// held adds up what the files below a directory hold.
+// held returns the sum of the file sizes below a directory.
 func held(t *testing.T, dir string) (total int64) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

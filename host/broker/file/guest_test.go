@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// TestGoGuest runs a program of the standard Go compiler on real mounts.
+// TestGoGuest runs a program built with the standard Go compiler on real mounts.
 func TestGoGuest(t *testing.T) {
 	t.Parallel()
 	inside, secret := outside(t)
@@ -50,7 +50,7 @@ func TestGoGuest(t *testing.T) {
 	unchanged(t, inside)
 }
 
-// linkWASI links WASI such that errnos that wazero has no name for reach the guest.
+// linkWASI links WASI so that errnos that wazero lacks reach the guest.
 func linkWASI(t *testing.T, runtime wazero.Runtime, handles *file.Handles) {
 	t.Helper()
 	plain, err := wasi_snapshot_preview1.NewBuilder(runtime).Compile(t.Context())
@@ -58,11 +58,12 @@ func linkWASI(t *testing.T, runtime wazero.Runtime, handles *file.Handles) {
 	builder := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	for name, def := range plain.ExportedFunctions() {
 		function := def.GoFunction().(api.GoModuleFunction)
-		builder.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, stack []uint64) {
+		builder.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context,
+			m api.Module, stack []uint64) {
 			function.Call(ctx, m, stack)
 			const eio = 29
-			if beyond := handles.Errno(); len(def.ResultTypes()) == 1 && stack[0] == eio && beyond != 0 {
-				stack[0] = uint64(beyond)
+			if wasiOnly := handles.Errno(); len(def.ResultTypes()) == 1 && stack[0] == eio && wasiOnly != 0 {
+				stack[0] = uint64(wasiOnly)
 			}
 		}), def.ParamTypes(), def.ResultTypes()).Export(name)
 	}

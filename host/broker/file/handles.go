@@ -9,23 +9,23 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// Handles are the files and directories that one guest instance has open, over all its mounts.
+// Handles tracks the files and directories that one guest instance has open, over all its mounts.
 //
-// Between Begin and End lies one call. Like the guest, they belong to one goroutine at a time.
+// A call starts with Begin and ends with End. Like the instance, Handles belongs to one goroutine at a time.
 type Handles struct {
-	limit  int
-	ctx    context.Context         // of the call under way
-	charge func(steps int64) error // for it; nil: nothing is charged
-	open   map[handle]struct{}
-	roots  []*openDir // the preopened directories
-	beyond wasiErrno
+	limit    int
+	ctx      context.Context         // of the current call
+	charge   func(steps int64) error // of the current call; nil: nothing is charged
+	open     map[handle]struct{}
+	roots    []*openDir // the preopened directories
+	wasiOnly wasiErrno
 }
 
-// handle is what the guest has open.
+// handle is an open file or directory.
 type handle interface{ release() error }
 
-// NewHandles returns handles of which at most limit are open at once; zero means 64. One more fails with EMFILE. The
-// preopened directories themselves do not count.
+// NewHandles returns a Handles with at most limit open at once; zero means 64. Opening one more fails with EMFILE. The
+// preopened directories do not count.
 func NewHandles(limit int) *Handles {
 	return &Handles{
 		limit: cmp.Or(limit, 64),
@@ -34,13 +34,13 @@ func NewHandles(limit int) *Handles {
 	}
 }
 
-// Begin starts a call. What its operations cost is charged, in the steps of package broker; when ctx has ended or charge fails, operations
-// fail too. A nil charge takes nothing.
+// Begin starts a call. Its operations call charge with their price in steps (package broker), and fail once charge
+// fails or ctx ends. With a nil charge they cost nothing.
 func (h *Handles) Begin(ctx context.Context, charge func(steps int64) error) {
 	h.ctx, h.charge = ctx, charge
 }
 
-// spend charges for work that comes next. An error says that the call is over.
+// spend charges for the work that follows. An error means that the call must stop.
 func (h *Handles) spend(steps int64) error {
 	if h.charge != nil {
 		if err := h.charge(steps); err != nil {
@@ -50,50 +50,50 @@ func (h *Handles) spend(steps int64) error {
 	return h.ctx.Err()
 }
 
-// End ends a call: it closes what the guest left open and returns how many that were. The preopened directories stay usable
-// for the next call.
+// End ends a call: it closes what the guest left open and returns the number of those handles. The preopened
+// directories stay usable for the next call.
 func (h *Handles) End() int {
 	left := len(h.open)
 	for o := range h.open {
-		_ = o.release() // The guest can no longer be told.
+		_ = o.release() // The guest cannot get the error any more.
 	}
 	for _, d := range h.roots {
 		_ = d.release()
 	}
 	clear(h.open)
-	h.ctx, h.charge, h.beyond = context.Background(), nil, 0
+	h.ctx, h.charge, h.wasiOnly = context.Background(), nil, 0
 	return left
 }
 
-// Errno returns the WASI errno of the last operation that failed, if wazero has no name for it, and 0 otherwise. EDQUOT,
-// EMFILE, ENOSPC and a few others are like this: from wazero alone a guest gets EIO (29), which a wrapper around the WASI
-// functions may replace by this number.
-func (h *Handles) Errno() uint32 { return uint32(h.beyond) }
+// Errno returns the WASI errno of the last failed operation if wazero's sys.Errno lacks it, such as EDQUOT, EMFILE and
+// ENOSPC, and 0 otherwise. wazero reports EIO (29) for these; a wrapper around the WASI functions may replace that with
+// this number.
+func (h *Handles) Errno() uint32 { return uint32(h.wasiOnly) }
 
-// remove reports whether o was still open, so that it is released once.
+// remove forgets o and reports whether it was still open, so that it is released once.
 func (h *Handles) remove(o handle) bool {
 	_, ok := h.open[o]
 	delete(h.open, o)
 	return ok
 }
 
-// errno is what the guest gets for err. No text and so no host path reaches it.
+// errno returns the errno for the guest. The text of err, which may contain a host path, does not reach it.
 func (h *Handles) errno(err error) (code sys.Errno) {
 	if err != nil {
-		code, h.beyond = toErrno(err)
+		code, h.wasiOnly = toErrno(err)
 	}
 	return code
 }
 
-// toErrno finds the number for err, or sys.EIO and the one that only WASI knows.
+// toErrno returns wazero's errno for err, or sys.EIO and an errno that wazero lacks.
 func toErrno(err error) (sys.Errno, wasiErrno) {
-	var beyond wasiErrno
+	var wasiOnly wasiErrno
 	var code sys.Errno
 	switch {
 	case errors.Is(err, io.EOF):
 		return 0, 0
-	case errors.As(err, &beyond):
-		return sys.EIO, beyond
+	case errors.As(err, &wasiOnly):
+		return sys.EIO, wasiOnly
 	case errors.As(err, &code):
 		return code, 0
 	}

@@ -5,12 +5,14 @@ import (
 	"unicode"
 )
 
-// TestHostileWindowsNames: what Windows reads as another name, a stream, a device or a drive is no name there.
+// TestHostileWindowsNames: names that Windows maps to another file, a stream, a device or a drive are invalid.
 func TestHostileWindowsNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"C:", "C:secret", `C:\secret`, `\\?\C:\secret`, `\\.\pipe\x`, `\\server\share`, `..\..\secret`, `a\b`, "file:stream", "file::$DATA", "secret.", "secret ",
-		"secret. .", "SECRET~1", "SECRET~1.TXT", "a~9b", "PROGRA~2", "SE12~4AB~3", "a*", "a?", "a<", "a>", `a"`, "a|b", "a\x01", "a\nb", "...", ".. ", ". ",
+		"C:", "C:secret", `C:\secret`, `\\?\C:\secret`, `\\.\pipe\x`, `\\server\share`, `..\..\secret`, `a\b`,
+		"file:stream", "file::$DATA", "secret.", "secret ",
+		"secret. .", "SECRET~1", "SECRET~1.TXT", "a~9b", "PROGRA~2", "SE12~4AB~3",
+		"a*", "a?", "a<", "a>", `a"`, "a|b", "a\x01", "a\nb", "...", ".. ", ". ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -26,7 +28,7 @@ func TestHostileWindowsNames(t *testing.T) {
 	}
 }
 
-// TestHostileSpellings: a deny glob hides a name in each spelling that NTFS, APFS, HFS+ or ext4 takes for the same.
+// TestHostileSpellings: a deny glob hides a name in each spelling that NTFS, APFS, HFS+ or ext4 treats as equal.
 func TestHostileSpellings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ glob, path string }{

@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// nest makes n directories, each in the one before, with a file in the last. It returns how long the name of the last is.
+// nest creates n nested directories, with a file in the innermost.
 func nest(t *testing.T, dir string, n, content int) {
 	t.Helper()
 	at, err := os.OpenRoot(dir)
@@ -33,7 +33,7 @@ func nest(t *testing.T, dir string, n, content int) {
 	must(t, at.Close())
 }
 
-// TestHostileDisk has guests fill the disk, or make the host look at it for long.
+// TestHostileDisk: guests that try to fill the disk, or to make the host spend a long time on it.
 func TestHostileDisk(t *testing.T) {
 	t.Parallel()
 	t.Run("4,000 nested directories", func(t *testing.T) {
@@ -135,7 +135,8 @@ func TestHostileDisk(t *testing.T) {
 			_, stat := g.Stat(deep)
 			_, list := d.Readdir(-1)
 			for what, errno := range map[string]sys.Errno{
-				"read": read, "write": written, "stat": stat, "list": list, "rename": g.Rename("d", "e"), "mkdir": g.Mkdir("m", 0), "unlink": g.Unlink("f"),
+				"read": read, "write": written, "stat": stat, "list": list, "rename": g.Rename("d", "e"),
+				"mkdir": g.Mkdir("m", 0), "unlink": g.Unlink("f"),
 				"truncate": f.Truncate(1), "sync": f.Sync(),
 			} {
 				if errno == 0 {

@@ -1,19 +1,20 @@
-// Package file gives guests the directories that an operator granted, as file systems for WASI preopens.
+// Package file gives guests the directories that an operator granted, as file systems for WASI preopens. New opens a
+// Mount for a grant, and Mount.FS returns it for one guest, whose open files Handles counts and closes.
 //
-// wazero's own directory mounts join strings and follow symbolic links out of the directory. Here every path is walked one
-// element at a time on os.Root, each directory held open while its entry is looked at, so no "..", absolute path, link or
-// rename at the wrong moment leads outside. On top of that a mount knows read-only, deny globs, a size quota and a limit on
-// open files.
+// wazero's own directory mounts join strings and follow symbolic links out of the directory. This package walks a path
+// one element at a time on os.Root and keeps each directory open while it inspects an entry in it. So no "..", absolute
+// path, link or concurrent rename leads outside. A mount also enforces read-only access, deny globs, a size quota and a
+// limit on open files.
 //
-// What a guest may do with what the operator left in the directory:
+// Rules for the files of a mount:
 //
-//   - Only regular files and directories can be opened. Devices, pipes and sockets are refused without touching them.
-//   - Symbolic links that stay inside can be read through and removed. Nothing is written through one, and guests
-//     create neither symbolic nor hard links.
-//   - A file with a second hard link or an executable bit cannot be written in place: the other name may lie outside, and
-//     what a guest wrote must not become executable. Putting a new file in its place is allowed.
-//   - Files are created with mode 0644 and directories with 0755, less the umask. Modes cannot be changed, but a file that
-//     replaces another is readable and writable by no more people than that was.
+//   - Only regular files and directories can be opened. Devices, pipes and sockets are refused without being opened.
+//   - Guests can read through symbolic links that stay inside, and remove links. They cannot write through a link, nor
+//     create symbolic or hard links.
+//   - A file with a second hard link or an executable bit cannot be written in place: its other name may be outside,
+//     and a file written by a guest must not be executable. It can be replaced by a new file.
+//   - Files are created with mode 0644 and directories with 0755, less the umask. Guests cannot change modes. A file
+//     that replaces another gets no permission that the other did not have.
 package file
 
 import (
@@ -32,8 +33,8 @@ import (
 
 // Options configures a Mount. A nil *Options means all defaults.
 type Options struct {
-	// Remeasure is how old the measure of a directory with a quota may be before a growing file starts a new one in the
-	// background, so that what others add or remove counts. Zero means 1m.
+	// Remeasure is the age at which the measurement of a directory with a quota is repeated in the background, when a
+	// file grows, to include changes by other processes. Zero means 1m.
 	Remeasure time.Duration
 }
 
@@ -48,18 +49,18 @@ type Mount struct {
 	close func() error
 }
 
-// New opens the directory of a grant. Close gives it up.
+// New opens the directory of a grant. The caller closes the Mount.
 //
-// It fails if the path is missing or no directory, if the mount has no name, if the quota is negative, or if a deny glob is
-// malformed. Below a writable mount with a quota, a goroutine starts to measure what the files hold; guests that write
-// before it has finished wait for it. All mounts of the same directory in this process share that measure.
+// It fails if the path is missing or no directory, if the mount has no name, if the quota is negative, or if a deny
+// glob is malformed. The first write to a mount with a quota starts a goroutine that measures the files' size; writes
+// wait for it. All mounts of the same directory in this process share that measurement.
 func New(m grant.Mount, opts *Options) (*Mount, error) {
 	deny, err := parseGlobs(m.Deny)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("mount %q: %w", m.Name, err)
 	case m.Name == "":
-		return nil, fmt.Errorf("mount of %s: it needs a name", m.Path)
+		return nil, fmt.Errorf("mount of %s: the name is missing", m.Path)
 	case m.Quota < 0:
 		return nil, fmt.Errorf("mount %q: quota %d is negative: use 0 for no quota", m.Name, m.Quota)
 	}
@@ -83,14 +84,14 @@ func New(m grant.Mount, opts *Options) (*Mount, error) {
 	}, nil
 }
 
-// GuestPath is the directory that a guest sees: "/" and the mount's name.
+// GuestPath returns the path at which guests see the mount: "/" and its name.
 func (m *Mount) GuestPath() string { return "/" + m.name }
 
-// FS returns the mount as one guest instance sees it. What the guest opens is counted and closed by h, which the instance's
-// other mounts share; the result is an io.Closer that ends h. Like h it belongs to one guest, and it must not outlive the
-// mount.
+// FS returns the file system for one guest instance. h counts and closes the files that the guest opens, over all
+// mounts of the instance. The result is an io.Closer that ends h. Like h it belongs to one guest, and it must not
+// outlive the mount.
 func (m *Mount) FS(h *Handles) sys.FS { return &guestFS{m: m, h: h} }
 
-// Close gives the directory up and waits for a measurement under way. Files that guests still have open stay usable until
-// their Handles end. It may be called twice.
+// Close closes the directory and waits for a running measurement to stop. Files that guests still have open stay usable
+// until their Handles end. It may be called twice.
 func (m *Mount) Close() error { return m.close() }

@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// guest is a mount with its handles, as one guest instance has them.
+// guest is the file system of one guest instance.
 type guest struct {
 	sys.FS
 	*file.Handles
@@ -22,7 +22,7 @@ type guest struct {
 	dir     string // of the mount, on the host
 }
 
-// open mounts a new directory, changed by the options.
+// open mounts a new directory with the given options.
 func open(t *testing.T, options ...func(*grant.Mount)) *guest {
 	t.Helper()
 	m := grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}
@@ -32,7 +32,7 @@ func open(t *testing.T, options ...func(*grant.Mount)) *guest {
 	return enter(t, mount(t, m, nil), m.Path, 0)
 }
 
-// enter is a guest in a mount of a directory. Like wazero it opens the preopen first.
+// enter returns a guest of a mount. Like wazero it opens the preopen first.
 func enter(t *testing.T, m *file.Mount, dir string, limit int) *guest {
 	t.Helper()
 	g := &guest{Handles: file.NewHandles(limit), dir: dir}
@@ -63,7 +63,7 @@ func at(dir string) func(*grant.Mount)    { return func(m *grant.Mount) { m.Path
 func deny(g ...string) func(*grant.Mount) { return func(m *grant.Mount) { m.Deny = g } }
 func quota(n int64) func(*grant.Mount)    { return func(m *grant.Mount) { m.Quota = n } }
 
-// host makes files and directories ("name/") below dir on the host.
+// host creates files and directories ("name/") below dir on the host.
 func host(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -91,7 +91,7 @@ func want(t *testing.T, what string, got, want sys.Errno) {
 	}
 }
 
-// read is what a guest reads at a path.
+// read returns the content of a file as a guest reads it.
 func read(g sys.FS, path string) (string, sys.Errno) {
 	f, errno := g.OpenFile(path, sys.O_RDONLY, 0)
 	if errno != 0 {
@@ -109,7 +109,7 @@ func read(g sys.FS, path string) (string, sys.Errno) {
 	}
 }
 
-// write makes or replaces what is at a path.
+// write creates or replaces a file.
 func write(g sys.FS, path, content string) sys.Errno {
 	f, errno := g.OpenFile(path, sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC, 0o777)
 	if errno != 0 {
@@ -122,7 +122,7 @@ func write(g sys.FS, path, content string) sys.Errno {
 	return errno
 }
 
-// list is the names in a directory, sorted, read in small batches.
+// list returns the sorted names in a directory, read in small batches.
 func list(g sys.FS, path string) ([]string, sys.Errno) {
 	f, errno := g.OpenFile(path, sys.O_RDONLY|sys.O_DIRECTORY, 0)
 	if errno != 0 {
@@ -165,7 +165,7 @@ func TestFilesAndDirectories(t *testing.T) {
 	if names, _ := list(g, "."); !slices.Equal(names, []string{"a", "c"}) {
 		t.Errorf("root holds %v", names)
 	}
-	for range 2 { // the preopened directory lists anew after each rewind
+	for range 2 { // the preopened directory can be listed again after a rewind
 		if _, errno := g.preopen.Seek(0, io.SeekStart); errno != 0 {
 			t.Error(errno)
 		}

@@ -33,7 +33,7 @@ func (g *guestFS) open(path string, flag sys.Oflag) (f sys.File, err error) {
 		return nil, wasiEMFILE
 	}
 	exclusive := flag&sys.O_CREAT != 0 && flag&sys.O_EXCL != 0
-	err = g.m.at(g.h, path, flag&sys.O_NOFOLLOW == 0 && !exclusive, func(p *place) (err error) {
+	err = g.m.withEntry(g.h, path, flag&sys.O_NOFOLLOW == 0 && !exclusive, func(p *dirEntry) (err error) {
 		switch {
 		case p.info == nil && flag&sys.O_CREAT == 0:
 			return sys.ENOENT
@@ -54,9 +54,9 @@ func (g *guestFS) open(path string, flag sys.Oflag) (f sys.File, err error) {
 	return f, err
 }
 
-// create makes a new file. O_EXCL keeps it from following a link that has come up since.
-func (g *guestFS) create(p *place, flag sys.Oflag) (sys.File, error) {
-	if err := p.changeable(); err != nil {
+// create creates a file. O_EXCL keeps it from following a link that appeared since the walk.
+func (g *guestFS) create(p *dirEntry, flag sys.Oflag) (sys.File, error) {
+	if err := p.checkModifiable(); err != nil {
 		return nil, err
 	}
 	if err := g.h.spend(broker.ChangeSteps); err != nil {
@@ -73,11 +73,10 @@ func (g *guestFS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.hold(p, f, flag)
+	return g.track(p, f, flag)
 }
 
-// openDir opens a directory for listing.
-func (g *guestFS) openDir(p *place, flag sys.Oflag) (sys.File, error) {
+func (g *guestFS) openDir(p *dirEntry, flag sys.Oflag) (sys.File, error) {
 	if flag&modifies != 0 {
 		return nil, sys.EISDIR
 	}
@@ -86,8 +85,8 @@ func (g *guestFS) openDir(p *place, flag sys.Oflag) (sys.File, error) {
 	return d, nil
 }
 
-// openFile opens a file that exists. What was opened must be what was looked at, and still a regular file.
-func (g *guestFS) openFile(p *place, flag sys.Oflag) (sys.File, error) {
+// openFile opens an existing file. It must be the file that the walk found, and still be a regular file.
+func (g *guestFS) openFile(p *dirEntry, flag sys.Oflag) (sys.File, error) {
 	switch {
 	case p.isLink():
 		return nil, sys.ELOOP
@@ -98,13 +97,13 @@ func (g *guestFS) openFile(p *place, flag sys.Oflag) (sys.File, error) {
 	}
 	f, err := p.dir.OpenFile(p.name, access(flag), 0)
 	if err != nil {
-		return nil, changed(err)
+		return nil, asChanged(err)
 	}
 	if err := verify(p, f, flag&modifies != 0); err != nil {
 		_ = f.Close() // Nothing was written.
 		return nil, err
 	}
-	opened, err := g.hold(p, f, flag)
+	opened, err := g.track(p, f, flag)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +117,8 @@ func (g *guestFS) openFile(p *place, flag sys.Oflag) (sys.File, error) {
 	return opened, nil
 }
 
-// verify checks an open file against the place where it was found, and whether a guest may write to it.
-func verify(p *place, f *os.File, write bool) error {
+// verify checks that f is the file of the entry, and with write that a guest may write to it.
+func verify(p *dirEntry, f *os.File, write bool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -137,9 +136,9 @@ func verify(p *place, f *os.File, write bool) error {
 	return err
 }
 
-// hold makes an open file the guest's.
-func (g *guestFS) hold(p *place, f *os.File, flag sys.Oflag) (*openFile, error) {
-	n, err := g.m.quota.usage.opened(f)
+// track adds an open file to the guest's handles.
+func (g *guestFS) track(p *dirEntry, f *os.File, flag sys.Oflag) (*openFile, error) {
+	n, err := g.m.quota.usage.openNode(f)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +148,8 @@ func (g *guestFS) hold(p *place, f *os.File, flag sys.Oflag) (*openFile, error) 
 	return o, nil
 }
 
-// access is the host's flag for the guest's. Truncating and appending happen here, where the quota sees them.
+// access converts the guest's access mode to the host's flags. Truncating and appending are done by this package, where
+// the quota counts them.
 func access(flag sys.Oflag) int {
 	switch {
 	case flag&sys.O_RDWR != 0, flag&sys.O_TRUNC != 0:

@@ -12,14 +12,14 @@ import (
 	"github.com/hako-run/hako/host/broker"
 )
 
-// openDir is a directory that a guest has open. It holds the host's directory open only from the first entry read
-// to the last; wazero itself resolves paths below it by name.
+// openDir is a directory that a guest has open. The host's directory is open only while a listing is under way, because
+// wazero resolves paths below it by name.
 type openDir struct {
 	sys.DirFile
 	g    *guestFS
 	path string
 	file *os.File // nil while no listing is under way
-	done bool     // the listing has come to its end
+	done bool     // the listing is complete
 }
 
 // Stat implements sys.File.
@@ -37,7 +37,7 @@ func (d *openDir) Ino() (wsys.Inode, sys.Errno) {
 	return st.Ino, errno
 }
 
-// Seek implements sys.File: the only place to go is the start, for a new listing.
+// Seek implements sys.File: it supports only the start, for a new listing.
 func (d *openDir) Seek(to offset, whence int) (int64, sys.Errno) {
 	if to != 0 || whence != io.SeekStart {
 		return 0, sys.EINVAL
@@ -45,10 +45,10 @@ func (d *openDir) Seek(to offset, whence int) (int64, sys.Errno) {
 	return 0, d.g.h.errno(d.release())
 }
 
-// maxEntries is how many entries are read before the next look at the time.
+// maxEntries is the number of entries that are read between two checks of the deadline.
 const maxEntries = 256
 
-// Readdir implements sys.File. Hidden names are left out; inode numbers are not told.
+// Readdir implements sys.File. It omits hidden names and inode numbers.
 func (d *openDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	var dirents []sys.Dirent
 	for n <= 0 || len(dirents) < n {
@@ -68,7 +68,7 @@ func (d *openDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	return dirents, 0
 }
 
-// next lists up to n more names, less the hidden ones. The last time it returns io.EOF.
+// next returns the visible ones of up to n more entries, and io.EOF at the end.
 func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
 	if d.done {
 		return nil, io.EOF
@@ -89,7 +89,7 @@ func (d *openDir) next(n int) (dirents []sys.Dirent, err error) {
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		_ = d.release() // All has been read.
+		_ = d.release()
 		d.done = true
 	}
 	return dirents, err
@@ -100,7 +100,7 @@ func (d *openDir) start() (f *os.File, err error) {
 	if err := d.g.h.spend(broker.ListSteps); err != nil {
 		return nil, err
 	}
-	err = d.g.m.at(d.g.h, d.path, false, func(p *place) error {
+	err = d.g.m.withEntry(d.g.h, d.path, false, func(p *dirEntry) error {
 		switch {
 		case p.info == nil:
 			return sys.ENOENT
@@ -108,7 +108,7 @@ func (d *openDir) start() (f *os.File, err error) {
 			return sys.ENOTDIR
 		}
 		if f, err = p.dir.OpenFile(p.name, os.O_RDONLY|nonblock, 0); err != nil {
-			return changed(err)
+			return asChanged(err)
 		}
 		info, err := f.Stat()
 		if err == nil && !os.SameFile(info, p.info) {
@@ -125,7 +125,7 @@ func (d *openDir) start() (f *os.File, err error) {
 // Utimens implements sys.File.
 func (d *openDir) Utimens(atim, mtim int64) sys.Errno { return d.g.Utimens(d.path, atim, mtim) }
 
-// Sync implements sys.File. A directory has nothing of its own to wait for.
+// Sync implements sys.File. It does nothing.
 func (d *openDir) Sync() sys.Errno { return 0 }
 
 // Datasync implements sys.File.
@@ -137,7 +137,7 @@ func (d *openDir) Close() sys.Errno {
 	return d.g.h.errno(d.release())
 }
 
-// release ends a listing; the next one starts anew.
+// release ends a listing. The next one starts from the beginning.
 func (d *openDir) release() error {
 	f := d.file
 	d.file, d.done = nil, false

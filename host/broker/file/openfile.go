@@ -11,12 +11,12 @@ import (
 	"github.com/hako-run/hako/host/broker"
 )
 
-// openFile is a regular file that a guest has open. It keeps the position itself and passes it with every read and
-// write, so that appending and the quota see where a write ends.
+// openFile is a regular file that a guest has open. It tracks the position itself and passes an offset with each read
+// and write, so that appending and the quota know where a write ends.
 type openFile struct {
 	sys.UnimplementedFile
 	g      *guestFS
-	path   string // where it was opened
+	path   string // relative to the mount, at the time of opening
 	file   *os.File
 	node   *node
 	read   bool
@@ -25,7 +25,8 @@ type openFile struct {
 	pos    int64
 }
 
-// offset is a number of bytes. The alias keeps go vet from taking Seek for a wrong io.Seeker: wazero's has another error type.
+// offset is a number of bytes. The alias keeps go vet from reporting Seek as a wrong io.Seeker: wazero's Seek has
+// another error type.
 type offset = int64
 
 // Stat implements sys.File.
@@ -61,7 +62,7 @@ func (o *openFile) SetAppend(enable bool) sys.Errno {
 	return 0
 }
 
-// MaxTransfer is how many bytes one read or write moves at most.
+// MaxTransfer limits the bytes of one read or write.
 const MaxTransfer = 1 << 20
 
 // spend charges for an operation that moves n bytes.
@@ -126,13 +127,14 @@ func (o *openFile) Write(buf []byte) (n int, errno sys.Errno) {
 		o.pos += int64(n)
 		return n, errno
 	}
-	err := o.writable()
+	err := o.checkWritable()
 	if err == nil && len(buf) > 0 {
-		err = o.change(len(buf), func(size int64) int64 { return size + int64(len(buf)) }, func(size int64) (err error) {
-			n, err = o.file.WriteAt(buf, size)
-			o.pos = size + int64(n)
-			return err
-		})
+		err = o.change(len(buf), func(size int64) int64 { return size + int64(len(buf)) },
+			func(size int64) (err error) {
+				n, err = o.file.WriteAt(buf, size)
+				o.pos = size + int64(n)
+				return err
+			})
 	}
 	return n, o.g.h.errno(err)
 }
@@ -140,7 +142,7 @@ func (o *openFile) Write(buf []byte) (n int, errno sys.Errno) {
 // Pwrite implements sys.File.
 func (o *openFile) Pwrite(buf []byte, off int64) (n int, errno sys.Errno) {
 	buf = buf[:min(len(buf), MaxTransfer)]
-	err := o.writable()
+	err := o.checkWritable()
 	switch {
 	case err != nil:
 	case off < 0:
@@ -158,7 +160,7 @@ func (o *openFile) Pwrite(buf []byte, off int64) (n int, errno sys.Errno) {
 
 // Truncate implements sys.File.
 func (o *openFile) Truncate(size int64) sys.Errno {
-	err := o.writable()
+	err := o.checkWritable()
 	switch {
 	case err != nil:
 	case size < 0:
@@ -173,7 +175,7 @@ func (o *openFile) resize(size int64) error {
 	return o.change(0, func(int64) int64 { return size }, func(int64) error { return o.file.Truncate(size) })
 }
 
-// change is quota.change for this file, for an operation that moves n bytes.
+// change charges for n bytes and calls quota.change for this file.
 func (o *openFile) change(n int, end func(size int64) int64, do func(size int64) error) error {
 	if err := o.spend(n); err != nil {
 		return err
@@ -181,8 +183,8 @@ func (o *openFile) change(n int, end func(size int64) int64, do func(size int64)
 	return o.g.m.quota.change(o.g.h.ctx, o.node, o.file, end, do)
 }
 
-// writable is an error unless the file was opened for writing.
-func (o *openFile) writable() error {
+// checkWritable returns an error unless the file was opened for writing.
+func (o *openFile) checkWritable() error {
 	switch {
 	case !o.g.m.write:
 		return errReadOnly
@@ -203,9 +205,9 @@ func (o *openFile) Sync() sys.Errno {
 // Datasync implements sys.File.
 func (o *openFile) Datasync() sys.Errno { return o.Sync() }
 
-// Utimens implements sys.File. The file must still be where it was opened, or the error is ENOENT.
+// Utimens implements sys.File. It returns ENOENT if the file is no longer at the path of its opening.
 func (o *openFile) Utimens(atim, mtim int64) sys.Errno {
-	return o.g.modify(o.path, false, func(p *place) error {
+	return o.g.modifyEntry(o.path, false, func(p *dirEntry) error {
 		info, err := o.file.Stat()
 		switch {
 		case err != nil:
@@ -217,7 +219,7 @@ func (o *openFile) Utimens(atim, mtim int64) sys.Errno {
 	})
 }
 
-// Close closes the file, once.
+// Close implements sys.File. It may be called twice.
 func (o *openFile) Close() sys.Errno {
 	if !o.g.h.remove(o) {
 		return 0
@@ -225,4 +227,4 @@ func (o *openFile) Close() sys.Errno {
 	return o.g.h.errno(o.release())
 }
 
-func (o *openFile) release() error { return o.g.m.quota.usage.closed(o.node, o.file) }
+func (o *openFile) release() error { return o.g.m.quota.usage.closeNode(o.node, o.file) }

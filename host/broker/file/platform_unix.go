@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonblock keeps the opening of a pipe that took a file's name from waiting for its other end.
+// nonblock keeps open from blocking if a pipe has replaced the file.
 const nonblock = syscall.O_NONBLOCK
 
-var beyondWazero = map[syscall.Errno]wasiErrno{
+var wasiOnlyErrnos = map[syscall.Errno]wasiErrno{
 	syscall.EBUSY:   wasiEBUSY,
 	syscall.EDQUOT:  wasiEDQUOT,
 	syscall.EFBIG:   wasiEFBIG,
@@ -26,15 +26,14 @@ var beyondWazero = map[syscall.Errno]wasiErrno{
 	syscall.EXDEV:   wasiEXDEV,
 }
 
-// validName reports whether one element of a path can be a name.
 func validName(string) bool { return true }
 
-// hardLinks counts the names of an open file.
+// hardLinks returns the number of names of an open file.
 func hardLinks(_ *os.File, info fs.FileInfo) (uint64, error) { return wsys.NewStat_t(info).Nlink, nil }
 
-// rename moves a name from one open directory to another. os.Root has no rename between two roots, and its own would
-// walk both paths again.
-func rename(from, to *place) error {
+// rename moves an entry from one open directory to another. os.Root cannot rename between two roots, and os.Root.Rename
+// would walk both paths again.
+func rename(from, to *dirEntry) error {
 	source, err := from.dir.Open(".")
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// quota bounds what the files below a mount hold together: the sum of their sizes, holes included, by name. It also bounds how many names
-// there are. It is exact for what guests of this process do; what others do counts from the next measurement on.
+// quota limits the files below a mount: the sum of their sizes, holes included, counted once per name, and the number
+// of names. It is exact for changes by guests of this process. Changes by others count from the next measurement on.
 type quota struct {
 	limit     int64 // bytes; math.MaxInt64 for none
 	entries   int64 // names
@@ -26,12 +26,13 @@ func newQuota(m grant.Mount, root *os.Root, opts *Options) (quota, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	u, err := shareUsage(root)
+	u, err := acquireUsage(root)
 	if err != nil {
 		return quota{}, err
 	}
 	limit := cmp.Or(m.Quota, math.MaxInt64)
-	return quota{limit: limit, entries: max(minEntries, limit/bytesPerEntry), remeasure: cmp.Or(opts.Remeasure, time.Minute), usage: u}, nil
+	return quota{limit: limit, entries: max(minEntries, limit/bytesPerEntry),
+		remeasure: cmp.Or(opts.Remeasure, time.Minute), usage: u}, nil
 }
 
 // A mount with a quota has room for one name for each bytesPerEntry bytes of it, and at least for minEntries.
@@ -44,10 +45,11 @@ func (q quota) limited() bool { return q.limit != math.MaxInt64 }
 
 func (q quota) close() { q.usage.release() }
 
-// change runs do, which leaves f with at most the size that end returns for its size before. Growth that the quota has no room for
-// is EDQUOT, and nothing is done. Changes below one directory happen one at a time, so concurrent guests cannot
-// together exceed what each alone may.
-func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size int64) int64, do func(size int64) error) error {
+// change runs do, which changes the size of f to at most end(size before). If the quota has no room for the growth, it
+// returns EDQUOT and does not call do. Changes below one directory are serialized, so concurrent guests cannot exceed
+// the quota together.
+func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size int64) int64,
+	do func(size int64) error) error {
 	u := q.usage
 	if q.limited() {
 		if err := u.wait(ctx); err != nil {
@@ -73,7 +75,7 @@ func (q quota) change(ctx context.Context, n *node, f *os.File, end func(size in
 	return err
 }
 
-// add runs do, which makes a new name. It is EDQUOT where the quota has no room for one.
+// add runs do, which creates a name. It returns EDQUOT if the quota has no room for another name.
 func (q quota) add(ctx context.Context, do func() error) error {
 	u := q.usage
 	if q.limited() {
@@ -94,16 +96,16 @@ func (q quota) add(ctx context.Context, do func() error) error {
 	return nil
 }
 
-// remove runs do, which takes the name at p away.
-func (q quota) remove(p *place, do func() error) error {
+// remove runs do, which removes the entry p.
+func (q quota) remove(p *dirEntry, do func() error) error {
 	u := q.usage
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.replaceLocked(p, nil, do)
 }
 
-// move runs do, which gives the name of target to the file at source.
-func (q quota) move(ctx context.Context, source, target *place, do func() error) error {
+// move runs do, which renames source to target.
+func (q quota) move(ctx context.Context, source, target *dirEntry, do func() error) error {
 	u := q.usage
 	if q.limited() {
 		if err := u.wait(ctx); err != nil {
@@ -127,7 +129,7 @@ func size(f *os.File) (int64, error) {
 	return info.Size(), nil
 }
 
-// fileID tells files apart. It is zero where the system gives no inode numbers.
+// fileID identifies a file. It is zero where the system has no inode numbers.
 type fileID struct{ dev, ino uint64 }
 
 func idOf(info fs.FileInfo) fileID {
@@ -138,7 +140,7 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{st.Dev, st.Ino}
 }
 
-// node is a file that guests have open. Its bytes stay in use without a name until the last of them closes it.
+// node is a file that guests have open. Without a name its bytes count until the last handle is closed.
 type node struct {
 	id       fileID
 	handles  int

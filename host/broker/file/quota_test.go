@@ -17,7 +17,7 @@ import (
 
 const edquot = 19 // as WASI numbers it
 
-// full checks that the last operation passed the quota.
+// full checks that the last operation exceeded the quota.
 func full(t *testing.T, what string, g *guest, errno sys.Errno) {
 	t.Helper()
 	if errno != sys.EIO || g.Errno() != edquot {
@@ -102,7 +102,7 @@ func TestQuotaHoldsForConcurrentGuests(t *testing.T) {
 	dir := t.TempDir()
 	const limit = 100 << 10
 	var writers sync.WaitGroup
-	for i := range 8 { // each with a mount of its own of the same directory
+	for i := range 8 { // each with its own mount of the same directory
 		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: limit}, nil)
 		g := enter(t, m, dir, 0)
 		writers.Go(func() {
@@ -179,7 +179,8 @@ func TestQuotaNoticesWhatOthersDo(t *testing.T) {
 	dir := t.TempDir()
 	host(t, dir, map[string]string{"theirs": kilobytes(8)})
 	synctest.Test(t, func(t *testing.T) {
-		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10}, &file.Options{Remeasure: time.Hour})
+		m := mount(t, grant.Mount{Name: "workspace", Path: dir, Write: true, Quota: 8 << 10},
+			&file.Options{Remeasure: time.Hour})
 		g := enter(t, m, dir, 0)
 		full(t, "over the quota", g, write(g, "ours", "x"))
 		must(t, os.Remove(filepath.Join(dir, "theirs")))

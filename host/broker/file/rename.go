@@ -10,42 +10,42 @@ import (
 	"github.com/hako-run/hako/host/broker"
 )
 
-// Rename implements sys.FS. Both names are held by their directories while one becomes the other, so neither can be led
-// elsewhere meanwhile.
+// Rename implements sys.FS. Both parent directories are open during the rename, so neither path can be redirected
+// meanwhile.
 func (g *guestFS) Rename(from, to string) sys.Errno {
-	return g.modify(from, false, func(source *place) error {
-		if err := source.exists(); err != nil {
+	return g.modifyEntry(from, false, func(source *dirEntry) error {
+		if err := source.mustExist(); err != nil {
 			return err
 		}
-		return g.m.at(g.h, to, false, func(target *place) error { return g.rename(source, target) })
+		return g.m.withEntry(g.h, to, false, func(target *dirEntry) error { return g.rename(source, target) })
 	})
 }
 
-func (g *guestFS) rename(source, target *place) error {
-	for _, p := range []*place{source, target} {
-		if err := p.changeable(); err != nil {
+func (g *guestFS) rename(source, target *dirEntry) error {
+	for _, p := range []*dirEntry{source, target} {
+		if err := p.checkModifiable(); err != nil {
 			return err
 		}
 	}
 	switch {
 	case source.isLink():
-		return errThrough // Elsewhere it would point elsewhere.
+		return errThrough // A relative target would change.
 	case source.isDir():
-		if err := g.hidesNothing(source); err != nil {
+		if err := g.checkNothingHidden(source); err != nil {
 			return err
 		}
 	}
 	return g.m.quota.move(g.h.ctx, source, target, func() error {
-		if err := keepPrivate(source, target); err != nil {
+		if err := restrictMode(source, target); err != nil {
 			return err
 		}
 		return rename(source, target)
 	})
 }
 
-// keepPrivate takes from a file the permissions that the one it replaces does not give: guests write by replacing, and what
-// only its owner could read must stay so.
-func keepPrivate(source, target *place) error {
+// restrictMode removes the permissions from source that the replaced file does not have. Guests often write a file by
+// replacing it, and a private file must stay private.
+func restrictMode(source, target *dirEntry) error {
 	if target.info == nil || !target.info.Mode().IsRegular() || !source.info.Mode().IsRegular() {
 		return nil
 	}
@@ -56,14 +56,15 @@ func keepPrivate(source, target *place) error {
 	return source.dir.Chmod(source.name, mode)
 }
 
-// hidesNothing is an error if a deny glob hides something below a directory: under another name it would come to light.
-func (g *guestFS) hidesNothing(p *place) error {
+// checkNothingHidden returns an error if a deny glob hides a file below a directory: under the new name it would be
+// visible.
+func (g *guestFS) checkNothingHidden(p *dirEntry) error {
 	if len(g.m.deny) == 0 {
 		return nil
 	}
 	dir, err := p.dir.OpenRoot(p.name)
 	if err != nil {
-		return changed(err)
+		return asChanged(err)
 	}
 	defer dir.Close()
 	above := p.path + "/"

@@ -8,8 +8,9 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 )
 
-// Root returns the directory "/" of a guest. The mounts are listed in it, and nothing else is there: a guest's runtime that finds no preopen
-// for a path says "bad file number", and with this one that there is no such file. It belongs to one guest.
+// Root returns the directory "/" of a guest, which lists the mounts and nothing else. Without it, a language runtime
+// that finds no preopen for a path reports "bad file number"; with it, that the file does not exist. It belongs to one
+// guest.
 func Root(mounts []*Mount) sys.FS {
 	r := &rootFS{}
 	for _, m := range mounts {
@@ -48,7 +49,7 @@ func (r *rootFS) Stat(path string) (wsys.Stat_t, sys.Errno) { return r.Lstat(pat
 // Readlink implements sys.FS.
 func (r *rootFS) Readlink(string) (string, sys.Errno) { return "", sys.ENOENT }
 
-// Mkdir implements sys.FS. It and what follows change nothing here.
+// Mkdir implements sys.FS. Like the following methods it always fails.
 func (r *rootFS) Mkdir(string, fs.FileMode) sys.Errno    { return errReadOnly }
 func (r *rootFS) Rmdir(string) sys.Errno                 { return errReadOnly }
 func (r *rootFS) Unlink(string) sys.Errno                { return errReadOnly }
@@ -58,11 +59,11 @@ func (r *rootFS) Symlink(string, string) sys.Errno       { return errReadOnly }
 func (r *rootFS) Chmod(string, fs.FileMode) sys.Errno    { return errReadOnly }
 func (r *rootFS) Utimens(string, int64, int64) sys.Errno { return errReadOnly }
 
-// rootDir is the open "/".
+// rootDir is an open "/".
 type rootDir struct {
 	sys.DirFile
 	root *rootFS
-	read int // entries that were listed
+	read int // entries listed so far
 }
 
 // Stat implements sys.File.
@@ -74,7 +75,7 @@ func (d *rootDir) Dev() (uint64, sys.Errno) { return 1, 0 }
 // Ino implements sys.File.
 func (d *rootDir) Ino() (wsys.Inode, sys.Errno) { return 1, 0 }
 
-// Seek implements sys.File: the only place to go is the start.
+// Seek implements sys.File: it supports only the start.
 func (d *rootDir) Seek(to offset, whence int) (int64, sys.Errno) {
 	if to != 0 || whence != io.SeekStart {
 		return 0, sys.EINVAL

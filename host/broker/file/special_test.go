@@ -21,7 +21,8 @@ func TestSpecialFilesAreNotOpened(t *testing.T) {
 	must(t, err)
 	defer socket.Close()
 	for _, path := range []string{"pipe", "socket"} {
-		for _, flag := range []sys.Oflag{sys.O_RDONLY, sys.O_WRONLY, sys.O_RDWR | sys.O_CREAT, sys.O_RDWR | sys.O_TRUNC} {
+		for _, flag := range []sys.Oflag{sys.O_RDONLY, sys.O_WRONLY, sys.O_RDWR | sys.O_CREAT,
+			sys.O_RDWR | sys.O_TRUNC} {
 			_, errno := g.OpenFile(path, flag, 0)
 			want(t, path, errno, sys.EACCES)
 		}
@@ -50,7 +51,8 @@ func TestDevicesAreNotOpened(t *testing.T) {
 	}
 }
 
-// TestSwappedFile opens a name that is a pipe one moment and a file the next: the guest gets the file or an error, at once.
+// TestSwappedFile opens a name that alternates between a pipe and a file. The guest gets the file or an error without
+// delay.
 func TestSwappedFile(t *testing.T) {
 	t.Parallel()
 	g := open(t)

@@ -9,8 +9,8 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 )
 
-// stat is what a guest learns about a file: type, size and times. In place of device and inode numbers it gets one number per
-// file that differs from mount to mount, enough to tell whether two paths lead to the same file.
+// stat returns what a guest may know about a file: type, size and times. Device and inode numbers are replaced by one
+// number per file and mount, which shows whether two paths lead to the same file.
 func (m *Mount) stat(info fs.FileInfo) wsys.Stat_t {
 	st := wsys.NewStat_t(info)
 	if st.Ino != 0 {
@@ -23,9 +23,9 @@ func (m *Mount) stat(info fs.FileInfo) wsys.Stat_t {
 	return st
 }
 
-// readlink is the target of the link at a place, as it is written there. It must be inside and not hidden.
-func (m *Mount) readlink(p *place) (string, error) {
-	if err := p.exists(); err != nil {
+// readlink returns the target of a link as written. It fails if the target is outside of the mount or hidden.
+func (m *Mount) readlink(p *dirEntry) (string, error) {
+	if err := p.mustExist(); err != nil {
 		return "", err
 	}
 	if !p.isLink() {

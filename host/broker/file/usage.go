@@ -13,56 +13,58 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 )
 
-// usage counts what the files below one directory hold.
+// usage counts the bytes and names below one directory.
 type usage struct {
 	info   fs.FileInfo // of the directory
 	root   *os.Root    // to measure it
-	refs   int         // guarded by usages.mu
+	refs   int         // guarded by openUsages.mu
 	stop   context.CancelFunc
-	ctx    context.Context // ends with the last mount, to stop the goroutine
+	ctx    context.Context // ends with the last mount, which stops the walk
 	walker sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows, and is held over changes of size
-	named    int64      // bytes in files with a name
-	orphaned int64      // bytes in open files without one
-	entries  int64      // files, directories and whatever else has a name
-	nodes    map[fileID]*node
-	walking  bool
-	void     bool          // the walk under way has been led astray
-	seen     measure       // by the first walk, while it is under way
-	grown    measure       // what was added to named and entries since the walk began
-	ready    chan struct{} // closed by readyOnce when nobody waits for the first measurement any more
-	at       time.Time     // of the last measurement
-	took     time.Duration // by it
+	mu         sync.Mutex // guards the fields below; held during changes of size
+	named      int64      // bytes of files with a name
+	orphaned   int64      // bytes of open files without a name
+	entries    int64      // names of all kinds
+	nodes      map[fileID]*node
+	walking    bool
+	unreliable bool          // a directory moved during the walk, so its result is unreliable
+	partial    measure       // by the first walk while it runs
+	added      measure       // added to named and entries since the walk began
+	ready      chan struct{} // closed by readyOnce when guests need not wait for the first measurement
+	measuredAt time.Time     // end of the last measurement
+	duration   time.Duration // its duration
 
 	readyOnce func()
 }
 
-// measure is what lies below a directory.
+// measure is the size and the number of names below a directory.
 type measure struct{ bytes, entries int64 }
 
 const (
-	// awaited is how many entries the first measurement finds before guests stop waiting for it. They go by what it has found so far then.
-	awaited = 10_000
-	// restFactor is how much longer than a measurement the pause after it is, so that it takes no more than a hundredth of a core.
+	// maxAwaited is the number of entries after which guests stop waiting for the first measurement. Then its partial
+	// result counts.
+	maxAwaited = 10_000
+	// restFactor makes the pause after a measurement a hundred times its duration, so that measuring costs at most a
+	// hundredth of a core.
 	restFactor = 100
 )
 
-// usages are those of all open mounts: two mounts of one directory hold the same files.
-var usages struct {
+// openUsages are the openUsages of all open mounts. Mounts of the same directory share one.
+var openUsages struct {
 	mu   sync.Mutex
 	open []*usage
 }
 
-// shareUsage returns the usage of a directory, which release gives back.
-func shareUsage(root *os.Root) (*usage, error) {
+// acquireUsage returns the usage of a directory. The caller releases it.
+func acquireUsage(root *os.Root) (*usage, error) {
 	info, err := root.Stat(".")
 	if err != nil {
 		return nil, err
 	}
-	usages.mu.Lock()
-	defer usages.mu.Unlock()
-	for _, u := range usages.open {
+	openUsages.mu.Lock()
+	defer openUsages.mu.Unlock()
+	for _, u := range openUsages.open {
 		if os.SameFile(u.info, info) {
 			u.refs++
 			return u, nil
@@ -75,31 +77,31 @@ func shareUsage(root *os.Root) (*usage, error) {
 	u := &usage{info: info, root: own, refs: 1, nodes: map[fileID]*node{}, ready: make(chan struct{})}
 	u.readyOnce = sync.OnceFunc(func() { close(u.ready) })
 	u.ctx, u.stop = context.WithCancel(context.Background())
-	usages.open = append(usages.open, u)
+	openUsages.open = append(openUsages.open, u)
 	return u, nil
 }
 
-// release gives the usage back; after the last it waits for the measurement to stop.
+// release ends one use. The last one stops the measurement and waits for it.
 func (u *usage) release() {
-	usages.mu.Lock()
-	defer usages.mu.Unlock()
+	openUsages.mu.Lock()
+	defer openUsages.mu.Unlock()
 	if u.refs--; u.refs != 0 {
 		return
 	}
-	usages.open = slices.DeleteFunc(usages.open, func(o *usage) bool { return o == u })
+	openUsages.open = slices.DeleteFunc(openUsages.open, func(o *usage) bool { return o == u })
 	u.stop()
 	u.walker.Wait()
-	_ = u.root.Close() // Only a descriptor.
+	_ = u.root.Close() // Nothing was written through it.
 }
 
-// wait has the directory measured if it never was, and returns once that is done. It does not wait for more than awaited entries.
+// wait starts the first measurement if needed and waits for it, but for no more than maxAwaited entries.
 func (u *usage) wait(ctx context.Context) error {
 	select {
 	case <-u.ready:
 		return nil
 	default:
 	}
-	u.startMeasuring()
+	u.startFirstWalk()
 	select {
 	case <-u.ready:
 		return nil
@@ -110,49 +112,48 @@ func (u *usage) wait(ctx context.Context) error {
 	}
 }
 
-// startMeasuring measures for the first time.
-func (u *usage) startMeasuring() {
+func (u *usage) startFirstWalk() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.at.IsZero() {
+	if u.measuredAt.IsZero() {
 		u.walkLocked()
 	}
 }
 
-// remeasureLocked measures again if the last time is longer ago than age, and than a measurement may take.
+// remeasureLocked starts a new measurement if the last one is older than age and than restFactor allows.
 func (u *usage) remeasureLocked(age time.Duration) {
-	if !u.at.IsZero() && time.Since(u.at) > max(age, restFactor*u.took) {
+	if !u.measuredAt.IsZero() && time.Since(u.measuredAt) > max(age, restFactor*u.duration) {
 		u.walkLocked()
 	}
 }
 
-// walkLocked starts a walk unless one is under way. What guests add meanwhile counts on top of what it finds, so a file
-// it sees half-written may count twice until the next time, but nothing is missed.
+// walkLocked starts a walk unless one is running. What guests add meanwhile is added to its result. A file that it sees
+// half-written may count twice until the next walk, but nothing is missed.
 func (u *usage) walkLocked() {
 	if u.walking {
 		return
 	}
-	u.walking, u.void, u.grown = true, false, measure{}
-	first := u.at.IsZero()
+	u.walking, u.unreliable, u.added = true, false, measure{}
+	first := u.measuredAt.IsZero()
 	u.walker.Go(func() {
 		begin := time.Now()
 		total, err := u.walk(first)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.walking = false
-		if err != nil && !first || u.ctx.Err() != nil || u.void && !first {
+		if err != nil && !first || u.ctx.Err() != nil || u.unreliable && !first {
 			return
 		}
-		u.named, u.entries = total.bytes+u.grown.bytes, total.entries+u.grown.entries
-		u.at, u.took, u.seen = time.Now(), time.Since(begin), measure{}
+		u.named, u.entries = total.bytes+u.added.bytes, total.entries+u.added.entries
+		u.measuredAt, u.duration, u.partial = time.Now(), time.Since(begin), measure{}
 		if first {
 			u.readyOnce()
 		}
 	})
 }
 
-// walk adds up what is below the directory. What cannot be read does not count. It fails when the last mount closes, or where a directory
-// moved meanwhile.
+// walk sums up the files below the directory, except for unreadable ones. It fails when the last mount closes or when a
+// directory moves meanwhile.
 func (u *usage) walk(first bool) (total measure, err error) {
 	err = walkTree(u.root, func(path []string, mode fs.FileMode, size int64) error {
 		if first && mode.IsRegular() && u.removeLeftover(path) {
@@ -168,7 +169,7 @@ func (u *usage) walk(first bool) (total measure, err error) {
 		if first {
 			u.mu.Lock()
 			defer u.mu.Unlock()
-			if u.seen = total; total.entries >= awaited {
+			if u.partial = total; total.entries >= maxAwaited {
 				u.readyOnce()
 			}
 		}
@@ -177,14 +178,14 @@ func (u *usage) walk(first bool) (total measure, err error) {
 	return total, err
 }
 
-// Names of the temporary files of the shipped plugin "files", and how old those are that an interrupted write has left.
+// Names of the temporary files of the shipped plugin "files". One older than leftoverAge is from an interrupted write.
 const (
 	tempPrefix  = "hako-write-"
 	tempSuffix  = ".tmp"
 	leftoverAge = 10 * time.Minute
 )
 
-// removeLeftover removes the file at a path if an interrupted write has left it, and reports whether it did.
+// removeLeftover removes the temporary file of an interrupted write and reports whether it did.
 func (u *usage) removeLeftover(path []string) bool {
 	name := path[len(path)-1]
 	if !strings.HasPrefix(name, tempPrefix) || !strings.HasSuffix(name, tempSuffix) {
@@ -192,32 +193,34 @@ func (u *usage) removeLeftover(path []string) bool {
 	}
 	where := filepath.Join(path...)
 	info, err := u.root.Lstat(where)
-	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftoverAge && u.root.Remove(where) == nil
+	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftoverAge &&
+		u.root.Remove(where) == nil
 }
 
-// countLocked adds a change of a file's size.
+// countLocked records a change of a file's size.
 func (u *usage) countLocked(n *node, change int64) {
 	if n.orphaned {
 		u.orphaned += change
 		return
 	}
 	u.named += change
-	u.grown.bytes += max(change, 0)
+	u.added.bytes += max(change, 0)
 }
 
-// usedLocked is what counts against quotas, as far as it is known.
+// usedLocked returns what counts against quotas, as far as it is measured.
 func (u *usage) usedLocked() measure {
-	return measure{u.named + u.orphaned + u.seen.bytes, u.entries + u.seen.entries}
+	return measure{u.named + u.orphaned + u.partial.bytes, u.entries + u.partial.entries}
 }
 
-// addedLocked counts a new name.
+// addedLocked records a new name.
 func (u *usage) addedLocked() {
 	u.entries++
-	u.grown.entries++
+	u.added.entries++
 }
 
-// replaceLocked runs do, which takes the name away from the file at p, if there is one and it is not the successor itself.
-func (u *usage) replaceLocked(p *place, successor fs.FileInfo, do func() error) error {
+// replaceLocked runs do, which removes or replaces the entry p, and then stops counting the file that was there. A nil
+// successor means removal; a file that replaces itself still counts.
+func (u *usage) replaceLocked(p *dirEntry, successor fs.FileInfo, do func() error) error {
 	victim, lstatErr := p.dir.Lstat(p.name)
 	if err := do(); err != nil {
 		return err
@@ -232,27 +235,27 @@ func (u *usage) replaceLocked(p *place, successor fs.FileInfo, do func() error) 
 	return nil
 }
 
-// movedLocked keeps a walk from missing what moves from where it has not been to where it was: a file counts anew, and a walk
-// during which a directory moved counts for nothing.
+// movedLocked keeps a running walk from missing a file that moves from an unvisited to a visited directory: the file is
+// counted again. If a directory moves, the result of the walk is discarded.
 func (u *usage) movedLocked(info fs.FileInfo) {
 	if info.IsDir() {
-		u.void = u.void || u.walking
+		u.unreliable = u.unreliable || u.walking
 	} else if u.walking {
-		u.grown.bytes += info.Size()
+		u.added.bytes += info.Size()
 	}
 }
 
-// forgetLocked counts a file that lost its name.
+// forgetLocked records that a file lost its name.
 func (u *usage) forgetLocked(info fs.FileInfo) {
-	u.named = max(0, u.named-info.Size()) // it may have come up since the last measurement
+	u.named = max(0, u.named-info.Size()) // it may be newer than the last measurement
 	if n, ok := u.nodes[idOf(info)]; ok {
 		n.orphaned = true
 		u.orphaned += info.Size()
 	}
 }
 
-// opened returns the node of a file that a guest opened; closed gives it back.
-func (u *usage) opened(f *os.File) (*node, error) {
+// openNode returns the node of a file that a guest opened. closeNode releases it.
+func (u *usage) openNode(f *os.File) (*node, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	info, err := f.Stat()
@@ -263,7 +266,7 @@ func (u *usage) opened(f *os.File) (*node, error) {
 	n := u.nodes[id]
 	if n == nil {
 		n = &node{id: id}
-		if wsys.NewStat_t(info).Nlink == 0 { // removed since it was opened
+		if wsys.NewStat_t(info).Nlink == 0 { // removed since the open
 			n.orphaned = true
 			u.orphaned += info.Size()
 		}
@@ -275,8 +278,8 @@ func (u *usage) opened(f *os.File) (*node, error) {
 	return n, nil
 }
 
-// closed closes a guest's file.
-func (u *usage) closed(n *node, f *os.File) error {
+// closeNode closes a guest's file.
+func (u *usage) closeNode(n *node, f *os.File) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if n.handles--; n.handles == 0 {

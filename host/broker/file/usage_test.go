@@ -14,7 +14,7 @@ func shared(t *testing.T, dir string) *usage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := shareUsage(root)
+	u, err := acquireUsage(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +33,13 @@ func TestWaitingForTheMeasurementEndsWithTheCall(t *testing.T) {
 	if err := u.wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v before the measurement", err)
 	}
-	u.startMeasuring()
+	u.startFirstWalk()
 	if err := u.wait(t.Context()); err != nil {
 		t.Errorf("error %v after it", err)
 	}
 }
 
-// TestMovesDuringAWalk has a walk end after a file or directory moved, from where it had not been to where it was.
+// TestMovesDuringAWalk: during a walk a file or directory moves from an unvisited to a visited directory.
 func TestMovesDuringAWalk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,12 +53,12 @@ func TestMovesDuringAWalk(t *testing.T) {
 	}
 	for moved, want := range map[string]int64{"": 100, "f": 200, "d": 0} {
 		u := shared(t, dir)
-		u.startMeasuring()
+		u.startFirstWalk()
 		if err := u.wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		u.mu.Lock()
-		u.named = 0 // what another measurement is to correct
+		u.named = 0 // wrong until the next measurement
 		u.walkLocked()
 		if moved != "" {
 			info, err := os.Stat(filepath.Join(dir, moved))

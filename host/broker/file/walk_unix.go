@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// walkTree calls visit for every name below a directory, a directory before what is in it. names leads there and is only valid until visit
-// returns. The error of visit ends the walk; what cannot be read is left out. It is errChanged when a directory is moved meanwhile.
+// walkTree calls visit for every name below a directory, parents first. names is the path from root and is valid only
+// until visit returns. An error of visit ends the walk. Unreadable entries are skipped. It returns errChanged if a
+// directory moves meanwhile.
 //
-// One directory is open at a time: the way back is "..", held against what was there on the way down. So neither the time for a directory
-// nor the number of descriptors depends on how deep it lies.
+// One directory is open at a time. The walk returns to a parent through "..", and checks that it is the directory it
+// came from. So neither the time for a directory nor the number of open files depends on its depth.
 func walkTree(root *os.Root, visit func(names []string, mode fs.FileMode, size int64) error) error {
 	top, err := root.Open(".")
 	if err != nil {
@@ -30,13 +31,13 @@ func walkTree(root *os.Root, visit func(names []string, mode fs.FileMode, size i
 type treeWalk struct {
 	visit func(names []string, mode fs.FileMode, size int64) error
 	top   int
-	// way are the directories from the top to the open one, and names the names that lead from each to the next.
-	way   []wayDir
+	// path are the directories from the top to the open one; names are their names, without the top.
+	path  []pathDir
 	names []string
 }
 
-// wayDir is a directory on the way, with the directories in it that are still to come.
-type wayDir struct {
+// pathDir is a directory of the path with its subdirectories that are still to be visited.
+type pathDir struct {
 	id      fileID
 	pending []string
 }
@@ -46,32 +47,32 @@ func (w *treeWalk) run() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }() // the one that is open then
+	defer func() { _ = dir.Close() }() // dir changes during the walk
 	for enter := true; ; {
 		if enter {
 			pending, err := w.list(dir)
 			if err != nil {
 				return err
 			}
-			w.way = append(w.way, wayDir{id, pending})
+			w.path = append(w.path, pathDir{id, pending})
 		}
-		here := &w.way[len(w.way)-1]
+		here := &w.path[len(w.path)-1]
 		var next *os.File
 		if last := len(here.pending) - 1; last >= 0 {
 			name := here.pending[last]
 			here.pending = here.pending[:last]
 			if next, id, err = openDirectory(int(dir.Fd()), name); err != nil {
 				enter = false
-				continue // it is gone, or closed to hako
+				continue // it is gone or unreadable
 			}
 			w.names, enter = append(w.names, name), true
 		} else {
-			w.way = w.way[:len(w.way)-1]
-			if len(w.way) == 0 {
+			w.path = w.path[:len(w.path)-1]
+			if len(w.path) == 0 {
 				return nil
 			}
 			w.names, enter = w.names[:len(w.names)-1], false
-			if next, err = w.back(dir); err != nil {
+			if next, err = w.openParent(dir); err != nil {
 				return err
 			}
 		}
@@ -80,24 +81,24 @@ func (w *treeWalk) run() error {
 	}
 }
 
-// back opens the directory above dir, which is the last of the way.
-func (w *treeWalk) back(dir *os.File) (*os.File, error) {
+// openParent opens the parent of dir, which is the last directory of the path.
+func (w *treeWalk) openParent(dir *os.File) (*os.File, error) {
 	above, id, err := openDirectory(int(dir.Fd()), "..")
-	if errors.Is(err, fs.ErrPermission) { // hako may list dir, and not leave it
-		return w.down()
+	if errors.Is(err, fs.ErrPermission) { // dir may be listed but not searched
+		return w.reopenFromTop()
 	}
-	if err == nil && id != w.way[len(w.way)-1].id {
+	if err == nil && id != w.path[len(w.path)-1].id {
 		_ = above.Close()
 		err = errChanged
 	}
 	return above, err
 }
 
-// down opens the last directory of the way from the top.
-func (w *treeWalk) down() (*os.File, error) {
+// reopenFromTop opens the last directory of the path, starting from the top.
+func (w *treeWalk) reopenFromTop() (*os.File, error) {
 	dir, id, err := openDirectory(w.top, ".")
-	for i := 0; err == nil && id == w.way[i].id; i++ {
-		if i == len(w.way)-1 {
+	for i := 0; err == nil && id == w.path[i].id; i++ {
+		if i == len(w.path)-1 {
 			return dir, nil
 		}
 		var next *os.File
@@ -111,7 +112,7 @@ func (w *treeWalk) down() (*os.File, error) {
 	return nil, errChanged
 }
 
-// list visits what is in dir, and returns the directories among it.
+// list visits the entries of dir and returns the directories among them.
 func (w *treeWalk) list(dir *os.File) (directories []string, err error) {
 	w.names = append(w.names, "")
 	defer func() { w.names = w.names[:len(w.names)-1] }()
@@ -144,7 +145,7 @@ func (w *treeWalk) list(dir *os.File) (directories []string, err error) {
 	}
 }
 
-// openDirectory opens a directory by its name in another, and says which it is. It follows no link.
+// openDirectory opens a directory by its name in another and returns its identity. It follows no link.
 func openDirectory(in int, name string) (*os.File, fileID, error) {
 	fd, err := unix.Openat(in, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"os"
 )
 
-// walkTree calls visit for every name below a directory, a directory before what is in it. names leads there and is only valid until visit
-// returns. The error of visit ends the walk; what cannot be read is left out. The directories on the way stay open.
+// walkTree calls visit for every name below a directory, parents first. names is the path from root and is valid only
+// until visit returns. An error of visit ends the walk. Unreadable entries are skipped. The directories of the path
+// stay open.
 func walkTree(root *os.Root, visit func(names []string, mode fs.FileMode, size int64) error) error {
 	return walkBelow(root, nil, visit)
 }

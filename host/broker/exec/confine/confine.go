@@ -1,11 +1,12 @@
-// Package confine runs a command in a child process that the kernel holds to what was granted.
+// Package confine runs a command in a child process that the kernel restricts to a specification. Run runs the command
+// of a Spec; Main must be called first in the program; Check reports what this machine supports.
 //
-// The child is this program started again (see Main), on Linux in namespaces of its own: of users, mounts, network and System V IPC. It
-// makes the file system read-only but for what the command may write, and gives up its rights, for good and for all that it starts:
-// Landlock rules hold it to paths, resource limits to its share. Then it starts itself once more, in a namespace of
-// processes, and that second process watches over the command: it filters system calls, interprets lines for a shell, and judges each
-// program with its final arguments when it starts. When it ends, by itself or at the deadline, the kernel ends all that it has started.
-// Check says what this machine can do.
+// The child is this program started again, on Linux in its own user, mount, network, UTS and IPC namespaces. It makes
+// the file system read-only except for the paths that the command may write, and restricts itself irrevocably with
+// Landlock rules and resource limits. Then it starts this program once more in a PID namespace, as the supervisor of
+// the command. The supervisor installs a seccomp filter, interprets shell lines, and judges each program with its final
+// arguments before it starts. When the supervisor ends, at the end of the command or at the deadline, the kernel kills
+// all processes in its namespace.
 package confine
 
 import (
@@ -23,100 +24,102 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 )
 
-// Spec says what to run and what it may do. Paths are absolute and of the host.
+// Spec describes a command and its restrictions. Paths are absolute host paths.
 type Spec struct {
-	// Argv is a program with its arguments; Line is a line for a shell. Exactly one of them is set.
+	// Argv is a program with its arguments; Line is a shell command line. Exactly one of them is set.
 	Argv []string
 	Line string
 	Dir  string
-	// Env is the environment, "NAME=value". Lines cannot change the variables in it that say which programs run (judge.IsLoader).
+	// Env is the environment, "NAME=value". Lines cannot change variables that select programs or libraries
+	// (judge.IsLoader).
 	Env []string
-	// Programs may start, besides shells, whose lines and scripts are interpreted here.
+	// Programs may be started. Shells are not among them: this package interprets their lines and scripts.
 	Programs []Program
-	// Rules come before judge's own.
+	// Rules precede judge.Defaults.
 	Rules []judge.Rule
-	// Approved are commands that a person has agreed to already.
+	// Approved are commands that a person has already approved.
 	Approved [][]string
 
-	// Read and Write are files and directories with all that is below them.
+	// Read and Write are files, and directories with all that is below them.
 	//
 	// Links in Read, Write and Execute are followed when the command starts.
 	Read, Write []string
-	// Execute are files, or directories below which anything, may be executed by programs, for example their helpers.
+	// Execute are files, and directories with all that is below them, that programs may execute, for example their
+	// helpers.
 	Execute []string
-	// Replace are files that the command sees in the place of others: by the path that it knows, the path of the file that it gets, to
-	// read. Both must be there.
+	// Replace maps paths of existing files to the paths of the files that the command sees there instead, read-only.
 	Replace map[string]string
-	// Listen are TCP addresses at which the host accepts connections from the command, in the command's own network; see Options.Network.
-	// Nothing else can be reached from there. Empty means that the command can make no sockets.
+	// Listen are TCP addresses in the command's network namespace at which the host accepts connections; see
+	// Options.Network. The command can reach nothing else. If it is empty, the command cannot create sockets.
 	Listen []netip.AddrPort
 	Limits Limits
-	// Loose runs the command even where the kernel cannot hold it. Where there are no namespaces, a command with Listen then has the
-	// network of the host, and Options.Network is not called.
+	// Loose runs the command even if the kernel cannot confine it. Without namespaces, a command with Listen then has
+	// the network of the host, and Options.Network is not called.
 	Loose bool
 }
 
-// Program is one that may start.
+// Program is a program that may be started.
 type Program struct {
-	// Name is what it is called by; Path is the file that is meant, with links resolved.
+	// Name is the name by which it is started; Path is its file, with links resolved.
 	Name, Path string
 }
 
-// Limits bound what a command uses. Zero means no limit.
+// Limits limit a command's resources. Zero means no limit.
 type Limits struct {
-	// CPU is computing time of each process, in whole seconds; Memory its private memory, in bytes.
+	// CPU is the CPU time of each process, in whole seconds; Memory is its private memory, in bytes.
 	CPU    time.Duration
 	Memory uint64
-	// Processes is how many there may be at once; Files how many each holds open; FileSize the size of a file it writes, in bytes.
+	// Processes is the number of processes; Files is the number of open files of each process; FileSize is the size of
+	// a written file, in bytes.
 	Processes, Files, FileSize uint64
 }
 
-// Question is a command that a rule wants a person to agree to.
+// Question is a command that a rule wants a person to approve.
 type Question struct {
 	Command string `json:"command"`
 	Rule    string `json:"rule"`
 	Reason  string `json:"reason"`
 }
 
-// Exit says how a command ended.
+// Exit describes how a command ended.
 type Exit struct {
-	// Code is the exit status; -1 if a signal ended it, which Signal then names ("killed").
+	// Code is the exit status, or -1 if a signal ended the command. Signal names that signal ("killed").
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
-	// Unjudged are programs that it started of which hako knows nothing: no rule could look into them.
+	// Unjudged are the started programs that package judge does not know and no rule decided on.
 	Unjudged []string `json:"unjudged,omitempty"`
 }
 
-// Options are the host's side of a command.
+// Options connect a command with the host.
 type Options struct {
-	// Stdout and Stderr get the output. Each is written to by one goroutine.
+	// Stdout and Stderr receive the output. One goroutine writes to each.
 	Stdout, Stderr io.Writer
-	// Ask is called when a command has to be agreed to, one question at a time. Nil answers no.
+	// Ask is called when a person must approve a command, one question at a time. An error refuses it. Nil refuses all.
 	Ask func(ctx context.Context, q Question) error
-	// Network is called once with a listener for each address in Spec.Listen. It returns when ctx ends, which happens with the command at the
-	// latest, and leaves nothing running.
+	// Network is called once with a listener for each address in Spec.Listen. It must return when ctx ends, at the
+	// latest when the command ends, and must not leave goroutines behind.
 	Network func(ctx context.Context, listeners []net.Listener)
 }
 
 // Errors of Run, besides ctx's own.
 var (
-	// ErrCannotConfine: the kernel lacks what Spec asks for, and Spec.Loose is not set.
+	// ErrCannotConfine means that the kernel lacks a needed feature and Spec.Loose is not set.
 	ErrCannotConfine = errors.New("this machine cannot confine commands")
-	// ErrNoMain: this program has not called Main, and so cannot be started again as a child.
+	// ErrNoMain means that this program has not called Main, and so cannot run as the child.
 	ErrNoMain = errors.New("the program does not call confine.Main when it starts")
-	// ErrSupervisor: the child ended without saying how the command ended.
-	ErrSupervisor = errors.New("the process that watches over the command has ended")
+	// ErrSupervisor means that the child ended without reporting how the command ended.
+	ErrSupervisor = errors.New("the supervisor of the command has ended")
 )
 
-// How long output is read on after the child has ended. Where the kernel ends all that it started, nobody is left to write, and what was
-// written arrives; elsewhere somebody may keep the pipes open.
+// Time for which output is read after the child has ended. With a PID namespace no writer is left, and all output
+// arrives. Without one, a surviving process may keep the pipes open.
 const (
 	outputGrace          = time.Minute
 	outputGraceSurvivors = 200 * time.Millisecond
 )
 
-// Run runs the command until it ends or ctx does, and returns how it ended. All processes that it started are gone then. If ctx ends
-// first the error matches ctx.Err(). It is safe for concurrent use.
+// Run runs a command until it ends or ctx ends, and returns how it ended. By then all of its processes have ended. If
+// ctx ends first, the error matches ctx.Err(). Run is safe for concurrent use.
 func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 	if !ready.Load() {
 		return nil, ErrNoMain
@@ -139,7 +142,7 @@ func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 		c.end()
 		return nil, errors.Join(ctx.Err(), fmt.Errorf("the command's network: %w", err))
 	}
-	exit, err := c.converse(ctx, options.Ask)
+	exit, err := c.serveQuestions(ctx, options.Ask)
 	c.end()
 	stopNetwork()
 	if ctx.Err() != nil {
@@ -148,27 +151,27 @@ func Run(ctx context.Context, spec *Spec, options *Options) (*Exit, error) {
 	return exit, err
 }
 
-// child is the process that confines itself, as the host sees it.
+// child is the host's side of the process that confines itself.
 type child struct {
 	command *exec.Cmd
-	// control leads to the process that watches over the command. The child ends when lifeline is closed, as the kernel does if this
+	// control is a connection to the supervisor. The child ends when lifeline is closed, which the kernel does if this
 	// process is killed.
 	control, lifeline *os.File
-	// network brings the listeners of the command's network.
+	// network receives the listeners of the command's network.
 	network *os.File
 }
 
-// What the child finds as its own name and as open files.
+// Values of os.Args[0] and numbers of the open files in the child.
 const (
-	confineName = "hako-confine"
-	watchName   = "hako-watch"
-	probeName   = "hako-probe"
+	confineName    = "hako-confine"
+	supervisorName = "hako-watch"
+	probeName      = "hako-probe"
 
-	controlFD, orderFD, lifelineFD, networkFD = 3, 4, 5, 6
+	controlFD, specFD, lifelineFD, networkFD = 3, 4, 5, 6
 )
 
 func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *child, err error) {
-	encoded, err := json.Marshal(order{spec, Check().Namespaces})
+	encoded, err := json.Marshal(childSpec{spec, Check().Namespaces})
 	if err != nil {
 		return nil, err
 	}
@@ -192,19 +195,19 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 	if !Check().Namespaces {
 		c.command.WaitDelay = outputGraceSurvivors
 	}
-	separate(c.command)
+	setNamespaces(c.command)
 	if err := c.command.Start(); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
 
-// open makes the child's open files, in their order, and this side of them.
-func (c *child) open(order []byte) (theirs []*os.File, err error) {
+// open creates the child's open files, in the order of their numbers, and the host's ends of them.
+func (c *child) open(spec []byte) (theirs []*os.File, err error) {
 	var control, described, life, network *os.File
 	if c.control, control, err = socketPair("control"); err == nil {
 		theirs = append(theirs, control)
-		described, err = memoryFile(order)
+		described, err = memoryFile(spec)
 	}
 	if err == nil {
 		theirs = append(theirs, described)
@@ -224,21 +227,21 @@ func (c *child) close() error {
 	return errors.Join(c.control.Close(), c.lifeline.Close(), c.network.Close())
 }
 
-// message is what the child says: a question, or how the command ended.
+// message is a message from the child: a question, or how the command ended.
 type message struct {
 	Ask    *Question `json:"ask,omitempty"`
 	Exit   *Exit     `json:"exit,omitempty"`
 	Failed string    `json:"failed,omitempty"`
 }
 
-// answer is what it is told.
-type answer struct {
-	// No is why not; empty means yes.
+// reply is the host's answer to a question.
+type reply struct {
+	// No is the reason for a refusal; empty means approval.
 	No string `json:"no,omitempty"`
 }
 
-// converse answers the child's questions until it says how the command ended.
-func (c *child) converse(ctx context.Context, ask func(context.Context, Question) error) (*Exit, error) {
+// serveQuestions answers the child's questions until it reports how the command ended.
+func (c *child) serveQuestions(ctx context.Context, ask func(context.Context, Question) error) (*Exit, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.control.Close() })
 	defer stop()
 	messages, answers := json.NewDecoder(c.control), json.NewEncoder(c.control)
@@ -253,23 +256,23 @@ func (c *child) converse(ctx context.Context, ask func(context.Context, Question
 		case m.Ask == nil:
 			return nil, errors.New(m.Failed)
 		}
-		if err := answers.Encode(reply(ctx, ask, *m.Ask)); err != nil {
+		if err := answers.Encode(askHost(ctx, ask, *m.Ask)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func reply(ctx context.Context, ask func(context.Context, Question) error, q Question) answer {
+func askHost(ctx context.Context, ask func(context.Context, Question) error, q Question) reply {
 	if ask == nil {
-		return answer{No: "nobody can be asked"}
+		return reply{No: "nobody can be asked"}
 	}
 	if err := ask(ctx, q); err != nil {
-		return answer{No: err.Error()}
+		return reply{No: err.Error()}
 	}
-	return answer{}
+	return reply{}
 }
 
-// end kills what is left and waits for it.
+// end kills the remaining processes and waits for them.
 func (c *child) end() {
 	_ = kill(c.command.Process)
 	_ = c.command.Wait()

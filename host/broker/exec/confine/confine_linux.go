@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are those that the child gets at its start. What watches over the command has one of processes besides.
+// namespaces are the clone flags of the child. The supervisor gets a PID namespace besides.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET
 
-// Support is what this machine's kernel can do to hold a command.
+// Support describes the kernel's means to confine commands.
 type Support struct {
-	// Landlock is the version of Landlock's interface, 0 without it.
+	// Landlock is the version of the Landlock ABI, or 0.
 	Landlock int
-	// Namespaces says that processes can have namespaces of their own without privileges.
+	// Namespaces reports whether unprivileged processes can create namespaces.
 	Namespaces bool
-	// Filter says that the system calls of processes can be filtered.
+	// Filter reports whether seccomp filters are available.
 	Filter bool
 }
 
-// Check finds out what this machine can do, once.
+// Check returns what this machine supports. It tests that once.
 func Check() Support { return check() }
 
 var check = sync.OnceValue(func() Support {
@@ -39,7 +39,7 @@ var check = sync.OnceValue(func() Support {
 	return s
 })
 
-// tryNamespaces starts a process as the child does; see probe.
+// tryNamespaces starts a process like the child, which runs probe.
 func tryNamespaces() bool {
 	if !ready.Load() {
 		return false
@@ -50,60 +50,65 @@ func tryNamespaces() bool {
 	}
 	command := exec.Command(self)
 	command.Args, command.Env = []string{probeName}, []string{ids()}
-	command.SysProcAttr = attributes(namespaces | unix.CLONE_NEWPID)
+	command.SysProcAttr = namespaceAttr(namespaces | unix.CLONE_NEWPID)
 	return command.Run() == nil
 }
 
-// Versions of Landlock's interface that are needed: with namespaces the one that holds files that move between directories; without, the
-// one that holds truncation.
+// Required versions of the Landlock ABI: with namespaces the one that controls renames between directories, without
+// them the one that controls truncation.
 const (
 	landlockWithNamespaces = 2
 	landlockAlone          = 3
 )
 
-// Confines reports whether a command can be held to its paths and to no network.
+// Confines reports whether commands can be restricted to paths and kept off the network.
 func (s Support) Confines() bool {
 	return s.Filter && (s.Landlock >= landlockAlone || s.Landlock >= landlockWithNamespaces && s.Namespaces)
 }
 
-// ConfinesNetwork reports whether a command can be held to some hosts: only in a network of its own.
+// ConfinesNetwork reports whether commands can be restricted to some hosts, which needs a network namespace.
 func (s Support) ConfinesNetwork() bool { return s.Confines() && s.Namespaces }
 
-// Missing says what the machine lacks, and what to do. It is empty if there is nothing that it lacks.
+// Missing returns what the machine lacks and the remedy. It is empty if nothing is missing.
 func (s Support) Missing() string {
 	if !ready.Load() {
 		return ErrNoMain.Error()
 	}
 	var missing []string
 	if !s.Filter {
-		missing = append(missing, "the kernel has no filter for system calls (seccomp), or hako none for this processor")
+		missing = append(missing, "the kernel has no seccomp filters, or hako has none for this processor")
 	}
 	switch {
 	case s.Landlock == 0:
-		missing = append(missing, "the kernel has no Landlock (Linux 5.19 and newer, with landlock among the lsm= modules)")
+		missing = append(missing, "the kernel has no Landlock (Linux 5.19 and newer, with landlock among the lsm= "+
+			"modules)")
 	case s.Landlock < landlockAlone && !s.Namespaces, s.Landlock < landlockWithNamespaces:
-		missing = append(missing, fmt.Sprintf("the kernel's Landlock is version %d: 2 is needed (Linux 5.19), 3 without namespaces (Linux 6.2)", s.Landlock))
+		missing = append(missing, fmt.Sprintf("the kernel has version %d of Landlock: "+
+			"hako needs 2 (Linux 5.19), or 3 without namespaces (Linux 6.2)", s.Landlock))
 	}
 	if !s.Namespaces {
-		missing = append(missing, "processes cannot have namespaces of their own (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, AppArmor's restriction of them, or a container's seccomp profile)")
+		missing = append(missing, "unprivileged processes cannot create namespaces (sysctl "+
+			"kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, AppArmor's restriction of them, "+
+			"or a container's seccomp profile)")
 	}
 	return strings.Join(missing, "; ")
 }
 
-// idsVariable tells a process in a namespace of users who it is outside.
+// idsVariable passes the outer user and group IDs to a process in a user namespace.
 const idsVariable = "HAKO_IDS"
 
 func ids() string { return fmt.Sprintf("%s=%d %d", idsVariable, os.Getuid(), os.Getgid()) }
 
-// mapSelf makes the user and the group those that they are outside, in the namespace of users that this process is in. The process that
-// started it cannot do that: where it is sealed (internal/process), files of a child that has not become another program belong to root.
-func mapSelf() error {
+// mapIDs maps the user and group IDs of this process's user namespace to the same IDs outside. Its parent cannot do
+// that: if the parent is sealed (package process), the files in /proc of a child belong to root until its execve.
+func mapIDs() error {
 	var uid, gid int
 	if _, err := fmt.Sscan(os.Getenv(idsVariable), &uid, &gid); err != nil {
 		return fmt.Errorf("%s: %w", idsVariable, err)
 	}
 	for _, f := range []struct{ name, text string }{
-		{"setgroups", "deny"}, {"gid_map", fmt.Sprintf("%d %d 1", gid, gid)}, {"uid_map", fmt.Sprintf("%d %d 1", uid, uid)},
+		{"setgroups", "deny"}, {"gid_map", fmt.Sprintf("%d %d 1", gid, gid)},
+		{"uid_map", fmt.Sprintf("%d %d 1", uid, uid)},
 	} {
 		if err := os.WriteFile("/proc/self/"+f.name, []byte(f.text), 0); err != nil {
 			return err
@@ -112,9 +117,9 @@ func mapSelf() error {
 	return nil
 }
 
-// attributes are those of a process in namespaces of its own, in which it may make further ones and give up rights for good. It calls
-// mapSelf first.
-func attributes(flags uintptr) *syscall.SysProcAttr {
+// namespaceAttr returns the attributes of a process in new namespaces. It has the capabilities to create further ones
+// and to restrict itself. It must call mapIDs first.
+func namespaceAttr(flags uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setpgid:     true,
 		Cloneflags:  flags,
@@ -122,15 +127,16 @@ func attributes(flags uintptr) *syscall.SysProcAttr {
 	}
 }
 
-// separate makes the child the first of a group of processes and puts it into namespaces of its own, as far as the machine has them.
-func separate(command *exec.Cmd) {
+// setNamespaces makes the child the leader of a process group and, if the machine supports that, starts it in new
+// namespaces.
+func setNamespaces(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if Check().Namespaces {
-		command.SysProcAttr = attributes(namespaces)
+		command.SysProcAttr = namespaceAttr(namespaces)
 	}
 }
 
-// kill ends the child and its group of processes. In a namespace the kernel ends all that is in it.
+// kill kills the child and its process group. In a PID namespace the kernel kills all other processes with it.
 func kill(p *os.Process) error {
 	if err := syscall.Kill(-p.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 		return err
@@ -138,7 +144,7 @@ func kill(p *os.Process) error {
 	return nil
 }
 
-// socketPair is a connection between host and child.
+// socketPair returns both ends of a connection between host and child.
 func socketPair(name string) (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -147,7 +153,7 @@ func socketPair(name string) (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
 }
 
-// memoryFile returns a file without a name that holds data.
+// memoryFile returns an anonymous file that contains data.
 func memoryFile(data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -160,29 +166,29 @@ func memoryFile(data []byte) (*os.File, error) {
 	return file, nil
 }
 
-// confineSelf gives up all rights but those of the order, for this process and all that it starts. self is this program, to be started
+// confineSelf restricts this process and its descendants to the spec. self is the path of this program, which it starts
 // once more.
-func confineSelf(o *order, self string) error {
+func confineSelf(o *childSpec, self string) error {
 	if err := limitSelf(&o.Limits); err != nil {
 		return err
 	}
 	if o.Namespaces {
-		if err := mapSelf(); err != nil {
+		if err := mapIDs(); err != nil {
 			return err
 		}
-		if err := seal(o.Write, o.Replace); err != nil {
+		if err := sealFileSystem(o.Write, o.Replace); err != nil {
 			return err
 		}
 	}
-	// The newest version of the rules that the kernel has; with Loose none is fine too. Connections need none: they end in a network of the
-	// command's own, or the command can make no sockets.
+	// BestEffort: the newest Landlock version that the kernel supports. Connections need no rules: the command has its
+	// own network namespace, or cannot create sockets.
 	config := landlock.MustConfig(landlock.V7.HandledAccessFS, landlock.V7.Scoped)
 	return config.BestEffort().Restrict(append(rules(o.Spec), access(self, readFile|execute))...)
 }
 
-// isolate puts the process that watches over the command into a namespace of processes, in which it is the first: all others end with
-// it. It is to be started by this goroutine, which is locked to its thread, and will have no rights in the other namespaces.
-func isolate(command *exec.Cmd, o *order) error {
+// isolate starts the supervisor in a PID namespace as its first process, so that all others end with it. This
+// goroutine, which is locked to its thread, must start it. The supervisor has no capabilities in the other namespaces.
+func isolate(command *exec.Cmd, o *childSpec) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if !o.Namespaces {
 		return nil
@@ -190,12 +196,12 @@ func isolate(command *exec.Cmd, o *order) error {
 	command.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
-		// Root alone could get it back. The kernel may know fewer capabilities than this program.
+		// Only root could regain it. The kernel may know fewer capabilities than this program.
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 			return os.NewSyscallError("prctl", err)
 		}
 	}
-	// Root's programs also get what is inheritable.
+	// Programs of root also get the inheritable capabilities.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&header, &sets[0]); err != nil {
@@ -205,41 +211,45 @@ func isolate(command *exec.Cmd, o *order) error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// limitProcesses bounds the processes in this process's namespace of users. Outside of one all processes of the user would count.
-func limitProcesses(o *order) error {
+// limitProcesses limits the processes in this user namespace. Without one the limit would count all processes of the
+// user.
+func limitProcesses(o *childSpec) error {
 	if o.Limits.Processes == 0 || !o.Namespaces {
 		return nil
 	}
-	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: o.Limits.Processes, Max: o.Limits.Processes}))
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NPROC,
+		&unix.Rlimit{Cur: o.Limits.Processes, Max: o.Limits.Processes}))
 }
 
-// keepFilesFromPrograms keeps this process's open files, also those that it was started with, from the programs that it starts.
-func keepFilesFromPrograms() error {
+// setCloseOnExec marks all open files of this process, including inherited ones, as close-on-exec.
+func setCloseOnExec() error {
 	return os.NewSyscallError("close_range", unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC))
 }
 
-// probe is what a process does to find out whether the child could give up rights.
+// probe tests in a child process whether it can restrict itself.
 func probe() int {
-	if mapSelf() != nil || bringUpLoopback(nil) != nil || seal(nil, nil) != nil {
+	if mapIDs() != nil || bringUpLoopback(nil) != nil || sealFileSystem(nil, nil) != nil {
 		return 1
 	}
 	return 0
 }
 
-// Rights of Landlock's.
+// Landlock access rights.
 const (
 	execute  = unix.LANDLOCK_ACCESS_FS_EXECUTE
 	readFile = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readDir  = unix.LANDLOCK_ACCESS_FS_READ_DIR
-	// change is everything but executing and making devices.
-	change = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | readDir | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
-		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+	// change is every right except executing and creating devices.
+	change = readFile | readDir | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 )
 
-// rules are Landlock's for spec.
+// rules returns the Landlock rules for spec.
 func rules(spec *Spec) []landlock.Rule {
-	rules := []landlock.Rule{landlock.RWFiles("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full").IgnoreIfMissing()}
+	rules := []landlock.Rule{landlock.RWFiles("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random",
+		"/dev/full").IgnoreIfMissing()}
 	for _, path := range spec.Read {
 		rules = append(rules, access(path, readFile))
 	}
@@ -255,7 +265,7 @@ func rules(spec *Spec) []landlock.Rule {
 	return rules
 }
 
-// access gives rights on a file, or on a directory and what is below it.
+// access allows rights on a file, or on a directory and all that is below it.
 func access(path string, rights landlock.AccessFSSet) landlock.Rule {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		rights |= readDir

@@ -9,42 +9,42 @@ import (
 	"os/exec"
 )
 
-// Support is what this machine's kernel can do to hold a command. Elsewhere than on Linux it is nothing.
+// Support describes the kernel's means to confine commands, which exist on Linux only.
 type Support struct {
 	Landlock   int
 	Namespaces bool
 	Filter     bool
 }
 
-// Check finds out what this machine can do.
+// Check returns what this machine supports.
 func Check() Support { return Support{} }
 
-// Confines reports whether a command can be held to its paths and to no network.
+// Confines reports whether commands can be restricted to paths and kept off the network.
 func (Support) Confines() bool { return false }
 
-// ConfinesNetwork reports whether a command can be held to some hosts.
+// ConfinesNetwork reports whether commands can be restricted to some hosts.
 func (Support) ConfinesNetwork() bool { return false }
 
-// Missing says what the machine lacks, and what to do.
+// Missing returns what the machine lacks and the remedy.
 func (Support) Missing() string {
-	return "only Linux has what it takes: run hako there, in a virtual machine or a container"
+	return "only Linux can confine commands: run hako on Linux, in a virtual machine or a container"
 }
 
-func separate(*exec.Cmd) {}
+func setNamespaces(*exec.Cmd) {}
 
 func kill(p *os.Process) error { return p.Kill() }
 
-func filterSelf(*order) error { return nil }
+func filterSelf(*childSpec) error { return nil }
 
-func isolate(*exec.Cmd, *order) error { return nil }
+func isolate(*exec.Cmd, *childSpec) error { return nil }
 
-func limitProcesses(*order) error { return nil }
+func limitProcesses(*childSpec) error { return nil }
 
-func confineSelf(*order, string) error { return nil }
+func confineSelf(*childSpec, string) error { return nil }
 
-func keepFilesFromPrograms() error { return nil }
+func setCloseOnExec() error { return nil }
 
-func passListeners(*order, *os.File) error { return errLinux }
+func passListeners(*childSpec, *os.File) error { return errLinux }
 
 func receiveFiles(context.Context, *os.File, int) ([]*os.File, error) { return nil, errLinux }
 
@@ -54,7 +54,7 @@ func ids() string { return "" }
 
 func memoryFile([]byte) (*os.File, error) { return nil, errLinux }
 
-// socketPair is a connection between host and child.
+// socketPair returns both ends of a connection between host and child.
 func socketPair(string) (ours, theirs *os.File, err error) {
 	return nil, nil, errLinux
 }

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// result is what a command did.
+// result describes what a command did.
 type result struct {
 	exit        *confine.Exit
 	out, errOut string
@@ -40,7 +40,7 @@ type result struct {
 	err         error
 }
 
-// box is a directory that commands may write to, and what else they get.
+// box is a writable directory and the rest of the commands' grants.
 type box struct {
 	dir, outside string
 	spec         confine.Spec
@@ -95,13 +95,14 @@ func (b *box) line(ctx context.Context, line string) *result {
 func (b *box) run(ctx context.Context, spec *confine.Spec) *result {
 	var out, errOut bytes.Buffer
 	r := new(result)
-	r.exit, r.err = confine.Run(ctx, spec, &confine.Options{Stdout: &out, Stderr: &errOut, Ask: func(_ context.Context, q confine.Question) error {
-		r.asked = append(r.asked, q.Command)
-		if !b.agree {
-			return errors.New("refused by aki")
-		}
-		return nil
-	}})
+	r.exit, r.err = confine.Run(ctx, spec, &confine.Options{Stdout: &out, Stderr: &errOut,
+		Ask: func(_ context.Context, q confine.Question) error {
+			r.asked = append(r.asked, q.Command)
+			if !b.agree {
+				return errors.New("refused by aki")
+			}
+			return nil
+		}})
 	r.out, r.errOut = out.String(), errOut.String()
 	return r
 }
@@ -154,22 +155,29 @@ func TestRun(t *testing.T) {
 	}
 	spec := b.spec
 	spec.Argv = []string{"cat", "$(echo a.txt)"}
-	if r := b.run(t.Context(), &spec); r.exit == nil || r.exit.Code != 1 || !strings.Contains(r.errOut, "$(echo a.txt)") {
+	if r := b.run(t.Context(), &spec); r.exit == nil || r.exit.Code != 1 ||
+		!strings.Contains(r.errOut, "$(echo a.txt)") {
 		t.Errorf("arguments are taken for a line: %v", r)
 	}
 }
 
-// TestJudged: what only the running line knows is judged when it starts.
+// TestJudged: commands whose arguments are known only at run time are judged at their start.
 func TestJudged(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "ls", "rm", "env", "xargs", "find", "chmod", "cp", "nohup")
 	for _, line := range []string{
-		"x=rm; $x -rf keep", `$(echo rm) -rf keep`, "/bin/r? -rf keep", `a='-rf keep'; rm $a`, `eval "r""m -rf keep"`, "ln=rm; $ln -r -f keep",
-		"f() { rm \"$@\"; }; f -rf keep", "sh -c 'x=rm; $x -rf keep'", "echo 'rm -rf keep' | sh", "echo 'rm -rf keep' > s; sh s; sh ./s; . ./s; source s",
-		"trap 'rm -rf keep' EXIT", "alias x='rm -rf'; shopt -s expand_aliases\nx keep", "env rm -rf keep", "x=rm; env $x -rf keep", "nohup rm -rf keep",
-		"echo keep | xargs rm -rf", "find keep -delete", "find . -name keep -exec rm -rf {} +", "set -- rm -rf keep; \"$@\"", "IFS_=x; rm${IFS_}", "${X:=rm} -rf keep",
-		"cp /bin/rm myrm; ./myrm -rf keep", "exec rm -rf keep", "command rm -rf keep", "! rm -rf keep", "coproc rm -rf keep", "time rm -rf keep",
-		"PATH=.:$PATH; cp /bin/rm ls; ls -rf keep", "export PATH=.; ls", "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf keep", "{rm,-rf,keep}", "rm -$(echo rf) keep",
+		"x=rm; $x -rf keep", `$(echo rm) -rf keep`, "/bin/r? -rf keep", `a='-rf keep'; rm $a`,
+		`eval "r""m -rf keep"`, "ln=rm; $ln -r -f keep",
+		"f() { rm \"$@\"; }; f -rf keep", "sh -c 'x=rm; $x -rf keep'", "echo 'rm -rf keep' | sh",
+		"echo 'rm -rf keep' > s; sh s; sh ./s; . ./s; source s",
+		"trap 'rm -rf keep' EXIT", "alias x='rm -rf'; shopt -s expand_aliases\nx keep", "env rm -rf keep",
+		"x=rm; env $x -rf keep", "nohup rm -rf keep",
+		"echo keep | xargs rm -rf", "find keep -delete", "find . -name keep -exec rm -rf {} +",
+		"set -- rm -rf keep; \"$@\"", "IFS_=x; rm${IFS_}", "${X:=rm} -rf keep",
+		"cp /bin/rm myrm; ./myrm -rf keep", "exec rm -rf keep", "command rm -rf keep", "! rm -rf keep",
+		"coproc rm -rf keep", "time rm -rf keep",
+		"PATH=.:$PATH; cp /bin/rm ls; ls -rf keep", "export PATH=.; ls",
+		"/lib64/ld-linux-x86-64.so.2 /bin/rm -rf keep", "{rm,-rf,keep}", "rm -$(echo rf) keep",
 	} {
 		if err := os.MkdirAll(filepath.Join(b.dir, "keep", "file"), 0o755); err != nil {
 			t.Fatal(err)
@@ -185,11 +193,13 @@ func TestAsk(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "chmod", "ls", "env")
 	b.write(t, "x", "", 0o644)
-	if r := b.line(t.Context(), "chmod 600 x; echo $?"); r.out != "126\n" || len(r.asked) != 1 || !strings.Contains(r.errOut, "refused by aki") {
+	if r := b.line(t.Context(), "chmod 600 x; echo $?"); r.out != "126\n" || len(r.asked) != 1 ||
+		!strings.Contains(r.errOut, "refused by aki") {
 		t.Errorf("refused: %v", r)
 	}
 	b.agree = true
-	if r := b.line(t.Context(), "m=600; chmod $m x && ls"); r.out != "x\n" || len(r.asked) != 1 || r.asked[0] != "chmod 600 x" {
+	if r := b.line(t.Context(), "m=600; chmod $m x && ls"); r.out != "x\n" || len(r.asked) != 1 ||
+		r.asked[0] != "chmod 600 x" {
 		t.Errorf("agreed: %v", r)
 	}
 	b.spec.Approved = [][]string{{"chmod", "640", "x"}}
@@ -197,12 +207,13 @@ func TestAsk(t *testing.T) {
 		t.Errorf("agreed to before: %v", r)
 	}
 	b.spec.Rules = []judge.Rule{{Name: "no modes", Action: judge.Deny, Programs: []string{"chmod"}, Reason: "never"}}
-	if r := b.line(t.Context(), "chmod 640 x"); r.exit.Code != 126 || !strings.Contains(r.errOut, `denied by the rule "no modes": never`) {
+	if r := b.line(t.Context(), "chmod 640 x"); r.exit.Code != 126 || !strings.Contains(r.errOut,
+		`denied by the rule "no modes": never`) {
 		t.Errorf("a rule of the operator's: %v", r)
 	}
 }
 
-// TestGrants: programs that were not granted do not start, whatever they are called.
+// TestGrants: programs that were not granted do not start under any name.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "ls", "env")
@@ -215,15 +226,16 @@ func TestGrants(t *testing.T) {
 		{"a link to another program", "ln -s /bin/cat ls2; ./ls2", "is not"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if r := b.line(t.Context(), test.line); r.out != "" || r.exit.Code == 0 || !strings.Contains(r.errOut, test.want) {
+			if r := b.line(t.Context(), test.line); r.out != "" || r.exit.Code == 0 ||
+				!strings.Contains(r.errOut, test.want) {
 				t.Errorf("%s: %v", test.line, r)
 			}
 		})
 	}
 }
 
-// TestHostileCommandKernel: where rules see nothing, because a program does something of its own, the kernel holds it. The probe plays the program that a
-// rule was fooled about.
+// TestHostileCommandKernel: the kernel restricts what a program does by itself, which rules cannot see. The probe
+// stands for a program that was allowed by mistake.
 func TestHostileCommandKernel(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "ls")
@@ -241,7 +253,7 @@ func TestHostileCommandKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	door := filepath.Join(b.dir, "door") // in a directory of the command's
+	door := filepath.Join(b.dir, "door") // in a directory that the command may write
 	other, err := net.Listen("unix", door)
 	if err != nil {
 		t.Fatal(err)
@@ -294,8 +306,10 @@ func TestHostileCommandKernel(t *testing.T) {
 		{"asks for sockets without rules", []string{"socket", "2", "262"}, "not permitted"},
 		{"asks for the network's configuration", []string{"socket", "16", "0"}, "not permitted"},
 		{"talks to the hypervisor", []string{"socket", "40", "0"}, "not permitted"},
-		{"makes a namespace", []string{"syscall", strconv.Itoa(unix.SYS_UNSHARE), strconv.Itoa(unix.CLONE_NEWUSER)}, "not permitted"},
-		{"makes a namespace for a child", []string{"syscall", strconv.Itoa(unix.SYS_CLONE), strconv.Itoa(unix.CLONE_NEWUSER)}, "not permitted"},
+		{"makes a namespace", []string{"syscall", strconv.Itoa(unix.SYS_UNSHARE),
+			strconv.Itoa(unix.CLONE_NEWUSER)}, "not permitted"},
+		{"makes a namespace for a child", []string{"syscall", strconv.Itoa(unix.SYS_CLONE),
+			strconv.Itoa(unix.CLONE_NEWUSER)}, "not permitted"},
 		{"hides calls", []string{"syscall", strconv.Itoa(unix.SYS_IO_URING_SETUP), "8"}, "not permitted"},
 		{"looks into processes", []string{"syscall", strconv.Itoa(unix.SYS_PTRACE), "0"}, "not permitted"},
 		{"signals the host", []string{"signal", host}, "process already finished|no such process|not permitted"},
@@ -322,7 +336,7 @@ func TestHostileCommandKernel(t *testing.T) {
 	}
 }
 
-// TestGone: at the deadline and at its end, nothing that a command started is left.
+// TestGone: after its end or its deadline, no process of a command is left.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "sleep", "setsid", "nohup", "env")
@@ -330,14 +344,16 @@ func TestGone(t *testing.T) {
 		t.Skip("without namespaces of its own a process can leave its group")
 	}
 	for _, line := range []string{
-		"sleep 3131 & sleep 3131", "trap '' TERM INT HUP; sleep 3131", "setsid sleep 3131 & sleep 3131", "nohup setsid env sleep 3131 & sleep 3131",
-		"(sleep 3131 &) ; while true; do :; done", ":(){ :|:& };:", "f() { sleep 3131 & f; }; f", "while :; do (sleep 3131 &); done",
+		"sleep 3131 & sleep 3131", "trap '' TERM INT HUP; sleep 3131", "setsid sleep 3131 & sleep 3131",
+		"nohup setsid env sleep 3131 & sleep 3131",
+		"(sleep 3131 &) ; while true; do :; done", ":(){ :|:& };:", "f() { sleep 3131 & f; }; f",
+		"while :; do (sleep 3131 &); done",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		start := time.Now()
 		r := b.line(ctx, line)
 		cancel()
-		if r.err == nil && !strings.HasPrefix(line, ":") { // which leaves its work to the background
+		if r.err == nil && !strings.HasPrefix(line, ":") { // it works in the background
 			t.Errorf("%s ended by itself: %v", line, r)
 		}
 		if took := time.Since(start); took > 5*time.Minute {
@@ -352,8 +368,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestWithoutNamespaces: where processes have none of their own, paths, modes and sockets are still held, and the end of a command ends its
-// group of processes. It is not parallel, because it changes what the others see of the machine.
+// TestWithoutNamespaces: without namespaces, paths, modes and sockets are still restricted, and the end of a command
+// ends its process group. It is not parallel, because it changes the result of Check.
 func TestWithoutNamespaces(t *testing.T) {
 	b := newBox(t, "ls", "sleep", "setsid")
 	self, err := os.Executable()
@@ -391,7 +407,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		{[]string{"attribute", secret}, "not permitted"},
 		{[]string{"dial", "udp", "192.0.2.1:53"}, "not permitted"},
 		{[]string{"dial", "tcp", "127.0.0.1:1"}, "not permitted"},
-		{[]string{"setuid"}, "^exit"}, // root may become somebody else, with the same bounds
+		{[]string{"setuid"}, "^exit"}, // root may change its user, with the same restrictions
 	} {
 		spec := b.spec
 		spec.Argv = append([]string{"probe"}, test.argv...)
@@ -416,7 +432,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestFlood: output is taken while the command runs, and the command is stopped by whoever takes it.
+// TestFlood: output arrives while the command runs, and its reader can stop the command.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "yes")
@@ -424,7 +440,8 @@ func TestFlood(t *testing.T) {
 	defer cancel()
 	spec := b.spec
 	spec.Argv = []string{"yes"}
-	_, err := confine.Run(ctx, &spec, &confine.Options{Stdout: &limited{left: 10 << 20, full: cancel}, Stderr: new(bytes.Buffer)})
+	_, err := confine.Run(ctx, &spec, &confine.Options{Stdout: &limited{left: 10 << 20, full: cancel},
+		Stderr: new(bytes.Buffer)})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a flood ends with %v", err)
 	}

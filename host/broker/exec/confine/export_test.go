@@ -2,7 +2,7 @@
 
 package confine
 
-// Pretend makes Check say something else until the returned function is called. Nothing else may run commands meanwhile.
+// Pretend makes Check return s until restore is called. No other test may run commands meanwhile.
 func Pretend(s Support) (restore func()) {
 	real := check
 	check = func() Support { return s }

@@ -2,8 +2,8 @@
 
 package confine
 
-// oldForbidden are older calls for what forbidden lists, which this processor does not have or hako does not know.
+// oldForbidden are older variants of forbidden; there are none on this processor.
 var oldForbidden []uint32
 
-// oldMetadata are older calls for what metadata lists, which this processor does not have or hako does not know.
+// oldMetadata are older variants of metadata; there are none on this processor.
 var oldMetadata []uint32

@@ -8,11 +8,13 @@ import (
 	"sync"
 )
 
-// The command's network is a namespace with nothing but a loopback interface. The child opens listeners on it before the command starts, and
-// passes them to the host, which accepts connections there.
+// The command's network namespace has only a loopback interface. Before the command starts, the child opens listeners
+// there and passes them to the host, which accepts connections on them.
 
-// serveNetwork receives the child's listeners and runs serve on them until stop is called. Stop closes the listeners and waits for serve.
-func (c *child) serveNetwork(ctx context.Context, spec *Spec, serve func(context.Context, []net.Listener)) (stop func(), err error) {
+// serveNetwork receives the child's listeners and runs serve on them until stop is called. stop closes the listeners
+// and waits for serve.
+func (c *child) serveNetwork(ctx context.Context, spec *Spec, serve func(context.Context,
+	[]net.Listener)) (stop func(), err error) {
 	if len(spec.Listen) == 0 || !Check().Namespaces {
 		return func() {}, nil
 	}
@@ -21,7 +23,7 @@ func (c *child) serveNetwork(ctx context.Context, spec *Spec, serve func(context
 		return nil, err
 	}
 	if files == nil {
-		return func() {}, nil // the child says why
+		return func() {}, nil // the child reports the reason
 	}
 	listeners, err := listenersOf(files)
 	if err != nil {
@@ -39,7 +41,7 @@ func (c *child) serveNetwork(ctx context.Context, spec *Spec, serve func(context
 	}, nil
 }
 
-// listenersOf turns open files into listeners, and closes the files.
+// listenersOf converts open files to listeners and closes the files.
 func listenersOf(files []*os.File) ([]net.Listener, error) {
 	var listeners []net.Listener
 	var errs []error

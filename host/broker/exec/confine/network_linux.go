@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passListeners makes this process's network ready, opens the listeners of the order and passes them to the host.
-func passListeners(o *order, network *os.File) error {
+// passListeners configures this process's network namespace, opens the listeners of the spec and passes them to the
+// host.
+func passListeners(o *childSpec, network *os.File) error {
 	if err := bringUpLoopback(o.Listen); err != nil {
 		return fmt.Errorf("the command's network: %w", err)
 	}
@@ -53,13 +54,13 @@ func listen(addresses []netip.AddrPort) (files []*os.File, err error) {
 	return files, nil
 }
 
-// loopback is the interface, and its number in every network.
+// Name and index of the loopback interface in every network namespace.
 const (
 	loopback      = "lo"
 	loopbackIndex = 1
 )
 
-// bringUpLoopback starts the loopback interface, and gives it those of the addresses that are not its own.
+// bringUpLoopback starts the loopback interface and adds those addresses that it does not have by default.
 func bringUpLoopback(addresses []netip.AddrPort) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -88,7 +89,7 @@ func bringUpLoopback(addresses []netip.AddrPort) error {
 	return nil
 }
 
-// addAddress gives the loopback interface an address, the number-th one.
+// addAddress adds an address to the loopback interface under an alias with the given number.
 func addAddress(fd int, addr netip.Addr, number int) error {
 	if addr.Is6() {
 		return addAddress6(addr)
@@ -121,13 +122,15 @@ func addAddress6(addr netip.Addr) error {
 		prefix  uint32
 		index   int32
 	}{addr.As16(), 128, loopbackIndex}
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFADDR,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// receiveFiles receives count open files from the child. It returns nil where the child closed its side without sending any.
+// receiveFiles receives count open files from the child. It returns nil if the child closed its end without sending
+// any.
 func receiveFiles(ctx context.Context, from *os.File, count int) ([]*os.File, error) {
 	defer context.AfterFunc(ctx, func() { _ = from.Close() })()
 	raw, err := from.SyscallConn()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probe does something and says how that went.
+// probe performs an operation and prints its result.
 func probe(operation string, arguments []string) int {
 	operations := map[string]func([]string) error{
 		"read": func(a []string) error {
@@ -64,7 +64,7 @@ func probe(operation string, arguments []string) int {
 		"touch": func(a []string) error { return os.Chtimes(a[0], time.Now(), time.Now()) },
 		"attribute": func(a []string) error {
 			err := unix.Setxattr(a[0], "user.probe", []byte("x"), 0)
-			if err == unix.EOPNOTSUPP { // a file system without them
+			if err == unix.EOPNOTSUPP { // the file system does not support them
 				return nil
 			}
 			return err
@@ -77,7 +77,7 @@ func probe(operation string, arguments []string) int {
 			}
 			return nil
 		},
-		"pair": func(a []string) error { // a datagram socket of a pair can be sent from to any other
+		"pair": func(a []string) error { // a datagram socket of a pair can send to any other socket
 			fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
 			if err != nil {
 				return err

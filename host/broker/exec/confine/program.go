@@ -15,33 +15,33 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 )
 
-// place is where and how a program starts.
-type place struct {
+// procEnv is the environment in which a program starts.
+type procEnv struct {
 	dir            string
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// Exit statuses of a shell: for a command that may not run, and for one that is not there.
+// Exit statuses of a shell for a command that may not run, and for one that does not exist.
 const (
 	statusRefused  = 126
 	statusNotFound = 127
 )
 
-// statusError is the end of a program that did not succeed.
+// statusError reports a program that did not succeed.
 type statusError struct{ exit Exit }
 
 func (e *statusError) Error() string { return fmt.Sprintf("exit status %d", e.exit.Code) }
 
-// refuse ends a command before it starts, and says why where its own errors go.
-func (p *place) refuse(status int, format string, args ...any) error {
+// refuse writes the reason of a refusal to the program's stderr and returns the exit status.
+func (p *procEnv) refuse(status int, format string, args ...any) error {
 	fmt.Fprintf(p.stderr, "hako: "+format+"\n", args...)
 	return &statusError{Exit{Code: status}}
 }
 
-// exec judges a program with its final arguments and runs it. Shells are interpreted.
-func (w *watcher) exec(ctx context.Context, at place, argv []string) error {
+// exec judges a program with its final arguments and runs it. It interprets shells itself.
+func (w *supervisor) exec(ctx context.Context, at procEnv, argv []string) error {
 	if judge.IsShell(filepath.Base(argv[0])) {
 		return w.shell(ctx, at, argv)
 	}
@@ -49,7 +49,7 @@ func (w *watcher) exec(ctx context.Context, at place, argv []string) error {
 	if err != nil {
 		return at.refuse(statusNotFound, "%v", err)
 	}
-	if err := w.permit(at.dir, path, argv); err != nil {
+	if err := w.authorize(at.dir, path, argv); err != nil {
 		return at.refuse(statusRefused, "%v", err)
 	}
 	if script, ok := shellScript(path); ok {
@@ -63,7 +63,7 @@ func (w *watcher) exec(ctx context.Context, at place, argv []string) error {
 	return ended(at, argv[0], command.Run())
 }
 
-// shellScript opens a program that is a script for a shell.
+// shellScript opens the program at path if it is a shell script.
 func shellScript(path string) (*os.File, bool) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func shellScript(path string) (*os.File, bool) {
 	return nil, false
 }
 
-func ended(at place, name string, err error) error {
+func ended(at procEnv, name string, err error) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -97,8 +97,8 @@ func ended(at place, name string, err error) error {
 	return &statusError{Exit{Code: exit.ExitCode()}}
 }
 
-// Program returns the file that a program's name or path means, if it is granted. A relative path is relative to dir.
-// The error says that it is not.
+// Program returns the file of a program by its name or path, or an error if it is not granted. A relative path is
+// relative to dir.
 func (s *Spec) Program(dir, name string) (string, error) {
 	if !strings.Contains(name, "/") {
 		for _, program := range s.Programs {
@@ -106,14 +106,14 @@ func (s *Spec) Program(dir, name string) (string, error) {
 				return program.Path, nil
 			}
 		}
-		return s.beneath(name)
+		return s.findInDirs(name)
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return "", fmt.Errorf("%s is not there, or not granted", name)
+		return "", fmt.Errorf("%s does not exist, or is not granted", name)
 	}
 	for _, program := range s.Programs {
 		if program.Path == real || program.Name == "*" && filepath.Dir(real) == program.Path {
@@ -123,8 +123,8 @@ func (s *Spec) Program(dir, name string) (string, error) {
 	return "", fmt.Errorf("%s is not granted", name)
 }
 
-// beneath looks for a program in the directories of which all programs are granted.
-func (s *Spec) beneath(name string) (string, error) {
+// findInDirs looks for a program in the directories whose programs are all granted.
+func (s *Spec) findInDirs(name string) (string, error) {
 	for _, program := range s.Programs {
 		if program.Name != "*" || name == "" {
 			continue
@@ -133,31 +133,31 @@ func (s *Spec) beneath(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not granted, or not there", name)
+	return "", fmt.Errorf("%s is not granted, or does not exist", name)
 }
 
-// permit holds a program, and what it would start, against the rules.
-func (w *watcher) permit(dir, path string, argv []string) error {
+// authorize checks a program, and the programs that it would start, against the rules.
+func (w *supervisor) authorize(dir, path string, argv []string) error {
 	verdict, err := w.judge.Argv(argv)
 	if err != nil {
 		return err
 	}
 	commands := verdict.Commands[1:]
-	if verdict, err = w.byFile(verdict, path, argv); err != nil {
+	if verdict, err = w.judgeFile(verdict, path, argv); err != nil {
 		return err
 	}
 	for _, command := range commands {
 		path, err := w.spec.Program(dir, command.Argv[0])
 		switch {
 		case err == nil:
-			if verdict, err = w.byFile(verdict, path, command.Argv); err != nil {
+			if verdict, err = w.judgeFile(verdict, path, command.Argv); err != nil {
 				return err
 			}
 		case !judge.IsShell(command.Name()):
 			return fmt.Errorf("%s would start %s: %w", argv[0], command.Name(), err)
 		}
 	}
-	if err := w.settle(verdict, argv); err != nil {
+	if err := w.enforce(verdict, argv); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -170,12 +170,12 @@ func (w *watcher) permit(dir, path string, argv []string) error {
 	return nil
 }
 
-// maxUnjudged bounds the programs that an Exit names.
+// maxUnjudged limits the length of Exit.Unjudged.
 const maxUnjudged = 32
 
-// byFile judges a program also by the name of its file, which a link may have given another one, and returns the
-// stricter verdict.
-func (w *watcher) byFile(verdict *judge.Verdict, path string, argv []string) (*judge.Verdict, error) {
+// judgeFile judges a program also under the name of its file, which differs if it was started through a link. It
+// returns the stricter verdict.
+func (w *supervisor) judgeFile(verdict *judge.Verdict, path string, argv []string) (*judge.Verdict, error) {
 	named := filepath.Base(path)
 	if named == filepath.Base(argv[0]) || judge.IsMultiCall(named) {
 		return verdict, nil
@@ -185,14 +185,14 @@ func (w *watcher) byFile(verdict *judge.Verdict, path string, argv []string) (*j
 	case err != nil:
 		return nil, err
 	case other.Rule == judge.RuleUnknown && !strings.Contains(argv[0], "/"):
-		return verdict, nil // the system's own link: which -> which.debianutils
+		return verdict, nil // a link of the system, such as which -> which.debianutils
 	case other.Action > verdict.Action:
 		return other, nil
 	}
 	return verdict, nil
 }
 
-func (w *watcher) settle(verdict *judge.Verdict, argv []string) error {
+func (w *supervisor) enforce(verdict *judge.Verdict, argv []string) error {
 	text := (&judge.Command{Argv: argv}).String()
 	switch {
 	case verdict.Action == judge.Allow:
@@ -205,7 +205,7 @@ func (w *watcher) settle(verdict *judge.Verdict, argv []string) error {
 	return w.ask(Question{Command: text, Rule: verdict.Rule, Reason: verdict.Reason})
 }
 
-// Named are the names of the programs that were granted by name, and of their files.
+// Named returns the names of the programs that were granted by name, and of their files.
 func (s *Spec) Named() (names []string) {
 	for _, program := range s.Programs {
 		if program.Name != "*" {

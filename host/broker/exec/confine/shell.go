@@ -16,8 +16,8 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 )
 
-// interpret runs a line, or the text of a script, as a shell would. Each program in it goes through exec.
-func (w *watcher) interpret(ctx context.Context, at place, text, name string, parameters []string) error {
+// interpret runs a line or the text of a script like a shell. It starts each program with exec.
+func (w *supervisor) interpret(ctx context.Context, at procEnv, text, name string, parameters []string) error {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), name)
 	if err != nil {
 		return at.refuse(2, "%v", err)
@@ -40,9 +40,9 @@ func (w *watcher) interpret(ctx context.Context, at place, text, name string, pa
 }
 
 // handle starts a program for the interpreter.
-func (w *watcher) handle(ctx context.Context, argv []string) error {
+func (w *supervisor) handle(ctx context.Context, argv []string) error {
 	h := interp.HandlerCtx(ctx)
-	at := place{dir: h.Dir, env: w.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr}
+	at := procEnv{dir: h.Dir, env: w.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr}
 	err := w.exec(ctx, at, argv)
 	var status *statusError
 	if !errors.As(err, &status) {
@@ -54,11 +54,12 @@ func (w *watcher) handle(ctx context.Context, argv []string) error {
 	return interp.ExitStatus(status.exit.Code)
 }
 
-// statusSignaled is what a line sees of a program that a signal ended.
+// statusSignaled is added to the number of the signal that ended a program.
 const statusSignaled = 128
 
-// environment is what programs get: what the line has exported, but for the variables that say which programs run: these stay as they were.
-func (w *watcher) environment(env expand.Environ) []string {
+// environment returns the variables for programs: those that the line exports. Variables that select programs or
+// libraries keep their original values.
+func (w *supervisor) environment(env expand.Environ) []string {
 	var list []string
 	env.Each(func(name string, v expand.Variable) bool {
 		if v.Exported && v.Kind == expand.String && !judge.IsLoader(name) {
@@ -74,11 +75,11 @@ func (w *watcher) environment(env expand.Environ) []string {
 	return list
 }
 
-// maxScript bounds a script, in bytes.
+// maxScript limits a script, in bytes.
 const maxScript = 1 << 20
 
-// shell does what a shell with these arguments would: run the line after -c, a script, or what comes on standard input.
-func (w *watcher) shell(ctx context.Context, at place, argv []string) error {
+// shell acts as a shell with the given arguments. It runs the line after -c, a script, or standard input.
+func (w *supervisor) shell(ctx context.Context, at procEnv, argv []string) error {
 	o := parseShell(argv[1:])
 	switch {
 	case o.line && len(o.rest) == 0:
@@ -100,10 +101,10 @@ func (w *watcher) shell(ctx context.Context, at place, argv []string) error {
 	return w.script(ctx, at, file, o.rest[0], o.parameters(o.rest[1:]))
 }
 
-// shellOptions are what a shell was started with.
+// shellOptions are the options of a shell.
 type shellOptions struct {
 	line, stdin bool     // -c, -s
-	set         []string // those of the command "set": -e, -o pipefail
+	set         []string // options of the command "set": -e, -o pipefail
 	rest        []string
 }
 
@@ -116,7 +117,7 @@ func parseShell(arguments []string) (o shellOptions) {
 			break
 		}
 		if strings.HasPrefix(option, "--") {
-			continue // --norc and the like, of which there is nothing here
+			continue // --norc and the like have no effect here
 		}
 		for _, letter := range option[1:] {
 			switch {
@@ -135,12 +136,12 @@ func parseShell(arguments []string) (o shellOptions) {
 	return o
 }
 
-// parameters are the options and $1, $2, ... for the interpreter.
+// parameters returns the options and $1, $2, ... for the interpreter.
 func (o *shellOptions) parameters(arguments []string) []string {
 	return slices.Concat(o.set, []string{"--"}, arguments)
 }
 
-func (w *watcher) script(ctx context.Context, at place, from io.Reader, name string, parameters []string) error {
+func (w *supervisor) script(ctx context.Context, at procEnv, from io.Reader, name string, parameters []string) error {
 	text, err := io.ReadAll(io.LimitReader(from, maxScript+1))
 	switch {
 	case err != nil:

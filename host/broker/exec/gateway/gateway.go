@@ -1,9 +1,10 @@
-// Package gateway connects commands with the hosts that were granted to their plugin.
+// Package gateway connects commands with the hosts that were granted to their plugin. A Gateway belongs to one plugin,
+// and Serve serves one command.
 //
-// A command has a network of its own, from which no route leads out. The gateway accepts connections on its loopback interface: at one address as
-// a proxy, which speaks HTTP and SOCKS 5, and for each host that a grant names exactly at an address that stands for that host. It holds the
-// host and port against the grants, checks the address as the HTTP broker does, connects from the host's network and copies bytes. What
-// is said over a connection is not looked at.
+// A command has its own network namespace without a route to the outside. The gateway accepts connections on the
+// loopback interface there: at one address as a proxy for HTTP and SOCKS 5, and at one address for each host that a
+// grant names exactly. It checks host and port against the grants and the resolved address as the HTTP broker does.
+// Then it connects from the host's network and copies bytes, which it does not inspect.
 package gateway
 
 import (
@@ -23,10 +24,10 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// proxyAddress is where commands find the proxy. The address is one that no server of a command's own takes by chance.
+// proxyAddress is the proxy's address in the commands' network. Servers that a command starts are unlikely to use it.
 var proxyAddress = netip.MustParseAddrPort("127.64.0.1:3128")
 
-// firstAlias is the first of the addresses that stand for granted hosts.
+// firstAlias is the first of the loopback addresses that represent granted hosts.
 var firstAlias = netip.MustParseAddr("127.64.1.1")
 
 // Options configures a Gateway.
@@ -37,7 +38,8 @@ type Options struct {
 	Proxy *url.URL
 	// Resolver looks up host names. Nil means net.DefaultResolver.
 	Resolver outbound.Resolver
-	// Observe, if set, is called once for every connection when it is over or was refused, from many goroutines at once.
+	// Observe, if set, is called once for every connection when it was closed or refused. It must be safe for
+	// concurrent use.
 	Observe func(Observation)
 	// Logger gets connections at debug level and refused addresses at warn. Nil discards them.
 	Logger *slog.Logger
@@ -45,31 +47,31 @@ type Options struct {
 
 // Gateway connects one plugin's commands. It is safe for concurrent use.
 type Gateway struct {
-	plugin  string
-	rules   []rule
-	ports   []port
-	hosts   string
-	observe func(Observation)
-	log     *slog.Logger
+	plugin    string
+	rules     []rule
+	endpoints []endpoint
+	hosts     string
+	observe   func(Observation)
+	log       *slog.Logger
 }
 
-// rule is a grant made ready.
+// rule is a parsed grant.
 type rule struct {
 	grant.Connect
 	dialer *outbound.Dialer
 }
 
-// port is one address at which a command finds something: the proxy, or a granted host.
-type port struct {
+// endpoint is one address in the command's network: of the proxy, or of a granted host.
+type endpoint struct {
 	at netip.AddrPort
-	// host and number are the granted host's. Empty means the proxy.
+	// host and number are the granted host and port. Empty means the proxy.
 	host, number string
 }
 
-// New returns a Gateway for granted hosts, in the form of grant.ParseConnect. The grant that says most about a host applies to it, whatever
-// their order.
+// New returns a Gateway for granted hosts, in the form of grant.ParseConnect. The most specific grant applies to a
+// host, whatever their order.
 func New(connect []string, o Options) (*Gateway, error) {
-	g := &Gateway{plugin: o.Plugin, observe: o.Observe, log: o.Logger, ports: []port{{at: proxyAddress}}}
+	g := &Gateway{plugin: o.Plugin, observe: o.Observe, log: o.Logger, endpoints: []endpoint{{at: proxyAddress}}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -78,9 +80,10 @@ func New(connect []string, o Options) (*Gateway, error) {
 		if err != nil {
 			return nil, fmt.Errorf("connect %q: %w", text, err)
 		}
-		g.rules = append(g.rules, rule{c, &outbound.Dialer{Host: c.Host, Private: c.Private, Proxy: o.Proxy, Resolver: o.Resolver}})
+		g.rules = append(g.rules, rule{c, &outbound.Dialer{Host: c.Host, Private: c.Private,
+			Proxy: o.Proxy, Resolver: o.Resolver}})
 	}
-	g.setPorts()
+	g.setEndpoints()
 	slices.SortStableFunc(g.rules, func(a, b rule) int {
 		private := 0
 		if a.Private != b.Private {
@@ -94,8 +97,9 @@ func New(connect []string, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// setPorts gives an address to each host that is granted by its name, and opens the granted ports there. Granted addresses are their own.
-func (g *Gateway) setPorts() {
+// setEndpoints assigns a loopback address to each host that is granted by its name, for the granted ports. Hosts that
+// are granted by address keep that address.
+func (g *Gateway) setEndpoints() {
 	hosts := []string{"127.0.0.1 localhost"}
 	aliases := map[string]netip.Addr{"localhost": netip.MustParseAddr("127.0.0.1")}
 	next := firstAlias
@@ -106,7 +110,7 @@ func (g *Gateway) setPorts() {
 		}
 		addr, literal := r.Host.Addr()
 		if literal && addr.Is6() && addr.IsLinkLocalUnicast() {
-			continue // has no meaning without an interface
+			continue // an address with a zone is not assigned
 		}
 		if !literal {
 			var known bool
@@ -115,28 +119,28 @@ func (g *Gateway) setPorts() {
 				hosts = append(hosts, addr.String()+" "+host)
 			}
 		}
-		number, _ := strconv.ParseUint(r.Port, 10, 16) // which ParseConnect has checked
+		number, _ := strconv.ParseUint(r.Port, 10, 16) // ParseConnect has checked it
 		at := netip.AddrPortFrom(addr, uint16(number))
-		if !slices.ContainsFunc(g.ports, func(p port) bool { return p.at == at }) {
-			g.ports = append(g.ports, port{at, host, r.Port})
+		if !slices.ContainsFunc(g.endpoints, func(p endpoint) bool { return p.at == at }) {
+			g.endpoints = append(g.endpoints, endpoint{at, host, r.Port})
 		}
 	}
 	g.hosts = strings.Join(hosts, "\n") + "\n"
 }
 
-// Listen are the addresses at which commands find the gateway; see confine.Spec.
+// Listen returns the addresses of the gateway in the commands' network; see confine.Spec.
 func (g *Gateway) Listen() []netip.AddrPort {
 	var list []netip.AddrPort
-	for _, p := range g.ports {
+	for _, p := range g.endpoints {
 		list = append(list, p.at)
 	}
 	return list
 }
 
-// Hosts is the text of the commands' hosts file.
+// Hosts returns the content of the commands' hosts file.
 func (g *Gateway) Hosts() string { return g.hosts }
 
-// Environ are the variables, "NAME=value", by which programs find the proxy. Those that a program reads in lower case are there too.
+// Environ returns the variables, "NAME=value", that configure programs to use the proxy, in upper and in lower case.
 func (g *Gateway) Environ() []string {
 	proxy, direct := "http://"+proxyAddress.String(), "localhost,127.0.0.1,::1"
 	var list []string
@@ -146,7 +150,7 @@ func (g *Gateway) Environ() []string {
 	return append(list, "NO_PROXY="+direct, "no_proxy="+direct)
 }
 
-// failure is why there is no connection, in a sentence for the command and who reads its output.
+// failure explains why there is no connection, in a sentence for the command and the readers of its output.
 type failure struct {
 	outcome string
 	text    string
@@ -154,7 +158,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// Outcomes of a connection: it was made, was not granted, could not be made, or was one too many.
+// Outcomes of a connection: it was established, was not granted, failed, or exceeded the limit.
 const (
 	OutcomeOK      = "ok"
 	OutcomeRefused = "refused"
@@ -163,7 +167,7 @@ const (
 )
 
 // find returns the rule for connections to a host in the form of outbound.CanonicalHost.
-func (g *Gateway) find(host, number string) (*rule, *failure) {
+func (g *Gateway) findRule(host, number string) (*rule, *failure) {
 	var granted []string
 	for i := range g.rules {
 		r := &g.rules[i]
@@ -173,11 +177,12 @@ func (g *Gateway) find(host, number string) (*rule, *failure) {
 		granted = append(granted, r.String())
 	}
 	target := net.JoinHostPort(host, number)
-	return nil, &failure{OutcomeRefused, fmt.Sprintf("the connection to %s is not granted: the commands of plugin %s may connect to %s. The operator can grant it: %s, with the others",
+	return nil, &failure{OutcomeRefused, fmt.Sprintf("the connection to %s is not granted: "+
+		"the commands of plugin %s may connect to %s. The operator can grant it: %s, with the others",
 		target, g.plugin, strings.Join(granted, ", "), g.remedy(target))}
 }
 
-// remedy is the command that grants a target.
+// remedy returns the command that grants a target.
 func (g *Gateway) remedy(target string) string {
 	return fmt.Sprintf("hako plugin approve %s --connect %s", g.plugin, target)
 }
@@ -191,25 +196,29 @@ func (g *Gateway) dial(ctx context.Context, r *rule, host, number string) (net.C
 	case err == nil:
 		return conn, nil
 	case errors.As(err, &refused):
-		g.log.WarnContext(ctx, "command address refused", "plugin", g.plugin, "rule", r.String(), "address", refused.Addr.String())
-		return nil, &failure{OutcomeRefused, fmt.Sprintf("the connection to %s is refused: %s", target, g.explain(r, target, refused))}
+		g.log.WarnContext(ctx, "command address refused", "plugin", g.plugin, "rule", r.String(),
+			"address", refused.Addr.String())
+		return nil, &failure{OutcomeRefused, fmt.Sprintf("the connection to %s is refused: %s", target,
+			g.explain(r, target, refused))}
 	case ctx.Err() != nil:
-		return nil, &failure{OutcomeFailed, fmt.Sprintf("the connection to %s was given up: the command has ended", target)}
+		return nil, &failure{OutcomeFailed, fmt.Sprintf("the connection to %s was canceled: the command has ended",
+			target)}
 	}
 	return nil, &failure{OutcomeFailed, fmt.Sprintf("the connection to %s failed: %s", target, outbound.Reason(err))}
 }
 
-// explain says why an address is refused under a rule, without the address, which the command need not learn.
+// explain returns why a rule refuses an address. The text omits the address, which the command need not know.
 func (g *Gateway) explain(r *rule, target string, refused *outbound.RefusedError) string {
-	text := fmt.Sprintf("%s is at %s address, which the grant %s does not reach", refused.Host, refused.Kind, r)
+	text := fmt.Sprintf("%s is at %s address, which the grant %s does not allow", refused.Host, refused.Kind, r)
 	_, err := netip.ParseAddr(refused.Host)
 	switch literal := err == nil; {
 	case refused.Need == outbound.Never:
-		return fmt.Sprintf("%s is at %s address, which no grant reaches", refused.Host, refused.Kind)
+		return fmt.Sprintf("%s is at %s address, which no grant allows", refused.Host, refused.Kind)
 	case literal, refused.Host == "localhost":
 		return text + ". The operator can grant that host itself: " + g.remedy(target) + ", with the others"
 	case refused.Need == outbound.Named:
 		return text + ". Only a grant that names that address does"
 	}
-	return text + ". The operator can grant private addresses of that host: " + g.remedy(target) + ":private, with the others"
+	return text + ". The operator can grant private addresses of that host: " + g.remedy(target) +
+		":private, with the others"
 }

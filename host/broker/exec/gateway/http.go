@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// maxHeader is the largest header of a request or an answer that is forwarded, in bytes.
+// maxHeader limits the header of a forwarded request or response, in bytes.
 const maxHeader = 256 << 10
 
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// newServer returns the server for clients that speak HTTP to the proxy. It reads each request as a whole and writes it anew, so that no server
-// understands another request than the one that was checked.
+// newServer returns the server for HTTP clients of the proxy. It parses each request and serializes it again, so that
+// no server can read another request than the one that was checked.
 func newServer(p *proxy) *http.Server {
 	silent := log.New(io.Discard, "", 0)
 	transport := &http.Transport{
@@ -42,14 +42,14 @@ func newServer(p *proxy) *http.Server {
 		Transport:     transport,
 		FlushInterval: -1,
 		ErrorLog:      silent,
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { answerFailure(w, err) },
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { writeFailure(w, err) },
 	}
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodConnect {
 				p.connect(w, r)
 			} else if forwardable(w, r) {
-				r.Header.Del("Upgrade") // a tunnel is for that
+				r.Header.Del("Upgrade") // upgrades need a tunnel
 				forward.ServeHTTP(w, r)
 			}
 		}),
@@ -59,41 +59,46 @@ func newServer(p *proxy) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          silent,
 		BaseContext:       func(net.Listener) context.Context { return p.session.ctx },
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnContext: func(ctx context.Context,
+			c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state == http.StateClosed {
-				close(c.(*sniffed).over)
+				close(c.(*peekedConn).over)
 			}
 		},
 	}
 }
 
-// forwardable reports whether a request is one for a proxy, and answers it otherwise.
+// forwardable reports whether a request is a proxy request. Otherwise it writes an error response.
 func forwardable(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !r.URL.IsAbs() || r.URL.Host == "":
-		http.Error(w, "hako: this is a proxy: ask it for http://HOST/PATH, or for a tunnel with CONNECT HOST:PORT", http.StatusBadRequest)
+		http.Error(w, "hako: this is a proxy: ask it for http://HOST/PATH, or for a tunnel with CONNECT HOST:PORT",
+			http.StatusBadRequest)
 	case r.URL.Scheme != "http":
-		http.Error(w, "hako: the proxy forwards http alone: ask it for a tunnel with CONNECT HOST:PORT", http.StatusBadRequest)
+		http.Error(w, "hako: the proxy forwards http only: ask it for a tunnel with CONNECT HOST:PORT",
+			http.StatusBadRequest)
 	case r.URL.User != nil:
-		http.Error(w, "hako: a user name in the URL of a request to a proxy: send an Authorization header", http.StatusBadRequest)
+		http.Error(w, "hako: the URL contains a user name: send an Authorization header instead", http.StatusBadRequest)
 	default:
 		return true
 	}
 	return false
 }
 
-// connect serves a request for a tunnel.
+// connect serves a CONNECT request.
 func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
-	// The authority alone, as it is checked: net/url would find other hosts in some of them than other programs do.
+	// Parse the authority directly: net/url and other programs disagree about the host in some of them.
 	host, number, err := net.SplitHostPort(r.RequestURI)
 	if err != nil || strings.ContainsAny(r.RequestURI, "@/?#\\%") {
 		http.Error(w, "hako: CONNECT needs HOST:PORT and nothing else", http.StatusBadRequest)
 		return
 	}
-	server, failed := p.session.openTarget(p.session.ctx, host, number) // the client may have sent all it will
+	server, failed := p.session.openTarget(p.session.ctx, host, number) // the client may have closed its sending side
 	if failed != nil {
-		answerFailure(w, failed)
+		writeFailure(w, failed)
 		return
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -101,19 +106,20 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 		_ = server.Close()
 		return
 	}
-	defer close(r.Context().Value(connKey{}).(*sniffed).over) // the server does not follow it any more
+	// the HTTP server does not use the hijacked connection any more
+	defer close(r.Context().Value(connKey{}).(*peekedConn).over)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Time{})
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = server.Close()
 		return
 	}
-	join(p.session.ctx, conn, buffered.Reader, server)
+	relay(p.session.ctx, conn, buffered.Reader, server)
 }
 
-// answerFailure tells a client why there is no connection.
-func answerFailure(w http.ResponseWriter, err error) {
-	status, text := http.StatusBadGateway, "the answer of the host is not HTTP, or it broke the connection off"
+// writeFailure sends the client the reason why there is no connection.
+func writeFailure(w http.ResponseWriter, err error) {
+	status, text := http.StatusBadGateway, "the host sent no HTTP response or closed the connection"
 	var failed *failure
 	if errors.As(err, &failed) {
 		text = failed.text

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxConnections is how many connections one command has at once.
+	// maxConnections limits the connections that one command has at once.
 	maxConnections = 64
-	// maxNotes is how many different reasons a command is told why connections were refused.
+	// maxNotes limits the different reasons for refused connections that are reported to one command.
 	maxNotes = 16
-	// greetingTime is how long a client of the proxy may take to say where it wants to go.
+	// greetingTime is the timeout for a proxy client to send its target.
 	greetingTime = 30 * time.Second
 )
 
@@ -27,30 +27,31 @@ const (
 type Client struct {
 	// Tool is the tool that runs the command.
 	Tool string
-	// Notify is called with a sentence for each different reason why connections were not made. Nil drops them.
+	// Notify is called with a sentence for each different reason for which connections failed. Nil drops them.
 	Notify func(text string)
 }
 
-// session is one command's use of the gateway.
+// session serves one command.
 type session struct {
 	*Gateway
 	ctx    context.Context // ends with the command
 	client Client
-	slots  chan struct{} // holds one element per connection
+	slots  chan struct{} // one element per open connection
 	proxy  *proxy
 
 	mu    sync.Mutex // guards notes
 	notes map[string]bool
 }
 
-// Serve accepts connections on listeners, one for each address in Listen, until ctx ends. Then it closes all connections, and returns when nothing
-// of them is left.
+// Serve accepts connections on listeners, one for each address in Listen, until ctx ends. Then it closes all
+// connections and waits for their goroutines.
 func (g *Gateway) Serve(ctx context.Context, listeners []net.Listener, client Client) {
-	s := &session{Gateway: g, ctx: ctx, client: client, slots: make(chan struct{}, maxConnections), notes: map[string]bool{}}
+	s := &session{Gateway: g, ctx: ctx, client: client, slots: make(chan struct{}, maxConnections),
+		notes: map[string]bool{}}
 	s.proxy = newProxy(s)
 	var accepting, connections sync.WaitGroup
 	for i, l := range listeners {
-		accepting.Go(func() { s.accept(l, &g.ports[i], &connections) })
+		accepting.Go(func() { s.accept(l, &g.endpoints[i], &connections) })
 	}
 	<-ctx.Done()
 	for _, l := range listeners {
@@ -61,15 +62,15 @@ func (g *Gateway) Serve(ctx context.Context, listeners []net.Listener, client Cl
 	s.proxy.close()
 }
 
-// accept takes connections until the listener is closed.
-func (s *session) accept(l net.Listener, at *port, connections *sync.WaitGroup) {
+// accept accepts connections until the listener is closed.
+func (s *session) accept(l net.Listener, at *endpoint, connections *sync.WaitGroup) {
 	for {
 		conn, err := l.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many open files, for one
-			s.log.WarnContext(s.ctx, "a command's connection is not accepted", "plugin", s.plugin, "err", err)
+		case err != nil: // for example too many open files
+			s.log.WarnContext(s.ctx, "cannot accept a command's connection", "plugin", s.plugin, "err", err)
 			if !s.sleep(100 * time.Millisecond) {
 				return
 			}
@@ -82,14 +83,15 @@ func (s *session) accept(l net.Listener, at *port, connections *sync.WaitGroup) 
 				s.serve(conn, at)
 			})
 		default:
-			s.note(&failure{OutcomeBusy, fmt.Sprintf("a connection is refused: a command has at most %d at once", maxConnections)})
+			text := fmt.Sprintf("a connection is refused: a command may have at most %d at once", maxConnections)
+			s.notify(&failure{OutcomeBusy, text})
 			s.watch().end(OutcomeBusy, 0, 0)
 			reset(conn)
 		}
 	}
 }
 
-// sleep reports whether the command still runs after d.
+// sleep waits for d and reports whether the command still runs.
 func (s *session) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -101,8 +103,8 @@ func (s *session) sleep(d time.Duration) bool {
 	}
 }
 
-// serve serves one connection until it is over or the command has ended.
-func (s *session) serve(conn net.Conn, at *port) {
+// serve serves one connection until it is closed or the command has ended.
+func (s *session) serve(conn net.Conn, at *endpoint) {
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
 	if at.host == "" {
@@ -114,29 +116,30 @@ func (s *session) serve(conn net.Conn, at *port) {
 		reset(conn)
 		return
 	}
-	join(s.ctx, conn, conn, server)
+	relay(s.ctx, conn, conn, server)
 }
 
-// open connects to a host in the form of outbound.CanonicalHost, if the grants allow it. Failures are noted.
-func (s *session) open(ctx context.Context, host, number string) (*link, *failure) {
+// open connects to a host in the form of outbound.CanonicalHost if the grants allow it. It reports failures with
+// notify.
+func (s *session) open(ctx context.Context, host, number string) (*countedConn, *failure) {
 	seen := s.watch()
 	seen.host = host
-	r, failed := s.find(host, number)
+	r, failed := s.findRule(host, number)
 	var conn net.Conn
 	if failed == nil {
 		seen.rule = r.String()
 		conn, failed = s.dial(ctx, r, host, number)
 	}
 	if failed != nil {
-		s.note(failed)
+		s.notify(failed)
 		seen.end(failed.outcome, 0, 0)
 		return nil, failed
 	}
-	return &link{Conn: conn, sight: seen}, nil
+	return &countedConn{Conn: conn, observer: seen}, nil
 }
 
 // openTarget is open for a host as a client wrote it.
-func (s *session) openTarget(ctx context.Context, host, number string) (*link, *failure) {
+func (s *session) openTarget(ctx context.Context, host, number string) (*countedConn, *failure) {
 	canonical, err := outbound.CanonicalHost(host)
 	if err == nil {
 		number, err = canonicalPort(number)
@@ -145,13 +148,13 @@ func (s *session) openTarget(ctx context.Context, host, number string) (*link, *
 		return s.open(ctx, canonical, number)
 	}
 	failed := &failure{OutcomeRefused, fmt.Sprintf("the connection is refused: %v", err)}
-	s.note(failed)
+	s.notify(failed)
 	s.watch().end(failed.outcome, 0, 0)
 	return nil, failed
 }
 
-// note tells the command's user why a connection was not made.
-func (s *session) note(f *failure) {
+// notify reports why a connection failed, each text once.
+func (s *session) notify(f *failure) {
 	if s.client.Notify == nil || s.ctx.Err() != nil {
 		return
 	}
@@ -168,8 +171,9 @@ func (s *session) note(f *failure) {
 	s.client.Notify(text)
 }
 
-// join copies between a command's connection, from which reader reads, and a server, until both sides have ended or ctx has. It closes server.
-func join(ctx context.Context, conn io.WriteCloser, reader io.Reader, server *link) {
+// relay copies between a command's connection, from which reader reads, and a server, until both sides have ended or
+// ctx ends. It closes server.
+func relay(ctx context.Context, conn io.WriteCloser, reader io.Reader, server *countedConn) {
 	defer server.Close()
 	defer context.AfterFunc(ctx, func() { _ = server.Conn.Close() })()
 	var copies sync.WaitGroup
@@ -184,7 +188,7 @@ func join(ctx context.Context, conn io.WriteCloser, reader io.Reader, server *li
 	copies.Wait()
 }
 
-// closeWrite says that nothing more will be written to a connection, or closes it if it knows no halves.
+// closeWrite closes the sending side of a connection, or the whole connection if it has no CloseWrite.
 func closeWrite(c io.Closer) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -192,7 +196,7 @@ func closeWrite(c io.Closer) error {
 	return c.Close()
 }
 
-// reset closes a connection so that the other side sees that it failed.
+// reset closes a connection with a TCP reset, so that the peer sees a failure.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -204,26 +208,26 @@ func reset(conn net.Conn) {
 type proxy struct {
 	session *session
 	server  *http.Server
-	queue   *queue
+	queue   *connListener
 	serving sync.WaitGroup
 }
 
 func newProxy(s *session) *proxy {
-	p := &proxy{session: s, queue: &queue{conns: make(chan *sniffed), closed: make(chan struct{})}}
+	p := &proxy{session: s, queue: &connListener{conns: make(chan *peekedConn), closed: make(chan struct{})}}
 	p.server = newServer(p)
 	p.serving.Go(func() { _ = p.server.Serve(p.queue) })
 	return p
 }
 
-// close ends the server. All of its connections are closed already.
+// close stops the server. Its connections are closed already.
 func (p *proxy) close() {
 	_ = p.server.Close()
 	p.serving.Wait()
 }
 
-// serve finds out which protocol the client speaks, and returns when the connection is over.
+// serve detects the client's protocol and serves the connection until it is closed.
 func (p *proxy) serve(conn net.Conn) {
-	c := &sniffed{Conn: conn, reader: bufio.NewReader(conn), over: make(chan struct{})}
+	c := &peekedConn{Conn: conn, reader: bufio.NewReader(conn), over: make(chan struct{})}
 	_ = conn.SetReadDeadline(time.Now().Add(greetingTime))
 	first, err := c.reader.Peek(1)
 	switch {
@@ -238,27 +242,27 @@ func (p *proxy) serve(conn net.Conn) {
 	}
 }
 
-// sniffed is a connection of which the first byte was looked at.
-type sniffed struct {
+// peekedConn is a connection whose first byte was peeked at.
+type peekedConn struct {
 	net.Conn
 	reader *bufio.Reader
-	// over is closed when the HTTP server is done with the connection.
+	// over is closed when the HTTP server has finished with the connection.
 	over chan struct{}
 }
 
-func (c *sniffed) Read(p []byte) (int, error) { return c.reader.Read(p) }
+func (c *peekedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
-func (c *sniffed) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *peekedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
-// queue is a listener that accepts what is put into it.
-type queue struct {
-	conns  chan *sniffed
+// connListener is a net.Listener that returns the connections of put.
+type connListener struct {
+	conns  chan *peekedConn
 	once   sync.Once
 	closed chan struct{}
 }
 
 // put reports whether the connection was accepted.
-func (q *queue) put(ctx context.Context, c *sniffed) bool {
+func (q *connListener) put(ctx context.Context, c *peekedConn) bool {
 	select {
 	case q.conns <- c:
 		return true
@@ -267,7 +271,7 @@ func (q *queue) put(ctx context.Context, c *sniffed) bool {
 	}
 }
 
-func (q *queue) Accept() (net.Conn, error) {
+func (q *connListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-q.conns:
 		return c, nil
@@ -276,9 +280,9 @@ func (q *queue) Accept() (net.Conn, error) {
 	}
 }
 
-func (q *queue) Close() error {
+func (q *connListener) Close() error {
 	q.once.Do(func() { close(q.closed) })
 	return nil
 }
 
-func (q *queue) Addr() net.Addr { return net.TCPAddrFromAddrPort(proxyAddress) }
+func (q *connListener) Addr() net.Addr { return net.TCPAddrFromAddrPort(proxyAddress) }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// SOCKS 5 (RFC 1928), as far as clients need it: no authentication, connections to TCP ports.
+// The part of SOCKS 5 (RFC 1928) that clients need: no authentication, CONNECT to TCP ports.
 const (
 	socksVersion = 5
 
@@ -20,13 +20,13 @@ const (
 	socksOK, socksNotAllowed, socksUnreachable, socksNoCommand, socksNoAddress = 0, 2, 4, 7, 8
 )
 
-// serveSOCKS serves a client that speaks SOCKS.
-func (s *session) serveSOCKS(c *sniffed) {
-	host, number, code, err := greet(c)
+// serveSOCKS serves a SOCKS client.
+func (s *session) serveSOCKS(c *peekedConn) {
+	host, number, code, err := readSOCKSRequest(c)
 	if err != nil {
 		return
 	}
-	var server *link
+	var server *countedConn
 	if code == socksOK {
 		var failed *failure
 		if server, failed = s.openTarget(s.ctx, host, number); failed != nil {
@@ -43,14 +43,15 @@ func (s *session) serveSOCKS(c *sniffed) {
 		_ = server.Close()
 	default:
 		_ = c.SetDeadline(time.Time{})
-		join(s.ctx, c, c, server)
+		relay(s.ctx, c, c, server)
 	}
 }
 
-var errNoMethod = errors.New("the client wants to authenticate itself")
+var errNoMethod = errors.New("the client requires authentication")
 
-// greet reads where a client wants to go. A code other than socksOK says that it asks for something else. The error is one of the connection.
-func greet(c io.ReadWriter) (host, number string, code byte, err error) {
+// readSOCKSRequest reads the target of a client. A code other than socksOK rejects the request. An error means that the
+// connection failed.
+func readSOCKSRequest(c io.ReadWriter) (host, number string, code byte, err error) {
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(c, head); err != nil {
 		return "", "", 0, err
@@ -97,6 +98,6 @@ func greet(c io.ReadWriter) (host, number string, code byte, err error) {
 	if request[3] == socksName {
 		return string(rest[:size]), number, socksOK, nil
 	}
-	addr, _ := netip.AddrFromSlice(rest[:size]) // of 4 or 16 bytes
+	addr, _ := netip.AddrFromSlice(rest[:size]) // size is 4 or 16
 	return addr.String(), number, socksOK, nil
 }

@@ -1,14 +1,16 @@
-// Package judge says what a command line would start, and holds each of those commands against rules.
+// Package judge finds the programs that a command line would start and checks each of them against rules. New returns a
+// Judge for a list of Rules; Judge.Line and Judge.Argv return a Verdict: allow, ask or deny.
 //
-// A line is taken apart with a shell's grammar, and what programs start on behalf of others (sh -c, env, xargs, find
-// -exec, sudo, ...) is found too. Nothing runs here. What is only known once the line runs ("$program", $(...)) is
-// reported as such, so that whoever runs it can have the final arguments judged with Argv.
+// A line is parsed with a shell grammar. Programs that start others (sh -c, env, xargs, find -exec, sudo, ...) are
+// followed. The package runs nothing. Arguments that are known only at run time ("$program", $(...)) are reported as
+// such, so that the runner of the line can have the final arguments judged with Argv.
 //
-// The options of common programs are read as the programs do (table.go), so that a rule about "--force" meets "-f" and
-// "--forc", and what can start other programs is asked about. Only what is known to be harmless is let through.
+// The options of common programs are parsed like the programs do it (table.go), so that a rule about "--force" also
+// matches "-f" and "--forc", and options that can start other programs need approval. Only what is known to be harmless
+// is allowed without a rule.
 //
-// Rules are a fence and not a wall: a program that may run can do whatever the sandbox around it allows. They say what
-// people mean to permit; the kernel holds what must not happen.
+// Rules are no security boundary: a program that may run can do whatever its sandbox allows. They express what people
+// mean to permit; the kernel enforces what must not happen.
 package judge
 
 import (
@@ -20,7 +22,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// Action is what becomes of a command. A larger one is stricter.
+// Action is the decision about a command. A larger one is stricter.
 type Action int
 
 // Actions.
@@ -30,29 +32,29 @@ const (
 	Deny
 )
 
-// String is the action as rules spell it.
+// String returns the action as rules spell it.
 func (a Action) String() string { return [...]string{"allow", "ask", "deny"}[a] }
 
-// Command is one program that would start, as far as its arguments are known.
+// Command is a program that would start, with its arguments as far as they are known.
 type Command struct {
-	// Argv is the program and the arguments known.
+	// Argv is the program and its known arguments.
 	Argv []string
-	// Open says that there will be more arguments, which nobody can tell beforehand.
+	// Open reports that there will be more arguments, which are not known beforehand.
 	Open bool
-	// Later says that the line's shell will add arguments, which it knows when the command starts: to be judged with
-	// Argv then.
+	// Later reports that the shell of the line will add arguments. They are known when the command starts, and must be
+	// judged with Argv then.
 	Later bool
-	// Via are the programs that start it, outermost first. Empty for one that the line itself starts.
+	// Via are the programs that start it, outermost first. It is empty for a program that the line itself starts.
 	Via []string
 
-	// args is what the program makes of Argv; nil if this package does not know it.
-	args *reading
+	// args are the parsed arguments; nil if this package does not know the program.
+	args *parsedArgs
 }
 
-// Name is the program's name without its directory and, as Windows has it, without ".exe".
+// Name returns the program's name without its directory and without the ".exe" of Windows.
 func (c *Command) Name() string { return baseName(c.Argv[0]) }
 
-// String shows the command to people.
+// String returns the command as a shell line, for people.
 func (c *Command) String() string {
 	text := quoteAll(c.Argv)
 	if c.Open || c.Later {
@@ -61,51 +63,52 @@ func (c *Command) String() string {
 	return text
 }
 
-// Verdict is what the rules say of a whole line: the strictest of what they say of its commands.
+// Verdict is the decision about a whole line, the strictest of the decisions about its commands.
 type Verdict struct {
 	Action Action
 	// Rule names the rule that decided; empty if none matched.
 	Rule string
-	// Reason says what the rule is about.
+	// Reason is the reason that the rule gives.
 	Reason string
-	// Command is the one that it decided on; of several the first, if possible one that is fully known. Nil if no
-	// command starts, or if the line as a whole was refused.
+	// Command is the command that decided the verdict. Of several it is the first, preferably a fully known one. Nil if
+	// no command starts, or if the line as a whole was refused.
 	Command *Command
-	// Commands are all that would start, in the order of the line, commands within commands after those that start
+	// Commands are all commands that would start, in the order of the line. Nested commands follow the ones that start
 	// them.
 	Commands []Command
-	// Functions are the names that the line gives to functions of its own.
+	// Functions are the names of the functions that the line defines.
 	Functions []string
-	// Deferred says that the line's shell will start more than Commands names, or with more arguments: to be judged
-	// with Argv then.
+	// Deferred reports that the shell of the line will start further commands, or commands with more arguments. They
+	// must be judged with Argv then.
 	Deferred bool
-	// Opaque says that other programs would start what nobody can tell beforehand. Action is then at least Ask.
+	// Opaque reports that other programs would start commands that are not known beforehand. Action is at least Ask
+	// then.
 	Opaque bool
-	// Unjudged names the programs that no rule decided on and whose options this package does not know. What they do
-	// is held by the sandbox alone.
+	// Unjudged names the programs that no rule decided on and that this package does not know. Only the sandbox
+	// restricts them.
 	Unjudged []string
 }
 
-// Later reports whether all that Action depends on will be judged again, with more known, when the line runs.
+// Later reports whether the command that decided Action will be judged again, with more arguments, when the line runs.
 func (v *Verdict) Later() bool { return v.Command != nil && v.Command.Later && !v.Opaque }
 
-// Rules that are not in a list, as verdicts name them. That of options is followed by the program's name.
+// Names of built-in rules in verdicts. The program's name follows ruleOptions.
 const (
 	RuleOpaque  = "unknown commands"
 	RuleUnknown = "unknown programs"
 	ruleOptions = "options of "
 )
 
-// Judge holds commands against rules. It is safe for concurrent use.
+// Judge checks commands against rules. It is safe for concurrent use.
 type Judge struct {
 	rules []Rule
 	named []string
 }
 
-// New returns a Judge for rules, of which the first that matches a command decides. The defaults come after them. A
-// command that none matches is allowed if this package knows the program, and that its arguments make it start no
-// others and load no code. Other programs are allowed if their names are among named, those that were granted by name;
-// if not, a person is asked. The error names the rule that is wrong.
+// New returns a Judge. The first rule that matches a command decides, first of rules, then of Defaults. Without a
+// matching rule, a program that this package knows is allowed if its arguments cannot make it start other programs or
+// load code. A program that it does not know is allowed if its name is in named, the programs that were granted by
+// name; otherwise a person is asked. An error names the invalid rule.
 func New(rules []Rule, named []string) (*Judge, error) {
 	j := &Judge{rules: append(append([]Rule(nil), rules...), Defaults()...), named: named}
 	for i := range j.rules {
@@ -116,10 +119,10 @@ func New(rules []Rule, named []string) (*Judge, error) {
 	return j, nil
 }
 
-// maxDepth bounds commands within commands.
+// maxDepth limits the nesting of commands.
 const maxDepth = 8
 
-// Line judges a command line. The error is a *LineError if it is no command line, or holds what cannot be judged.
+// Line judges a command line. The error is a *LineError if it cannot be parsed or judged.
 func (j *Judge) Line(line string) (*Verdict, error) {
 	f := new(finder)
 	if err := f.line(line, nil); err != nil {
@@ -128,8 +131,8 @@ func (j *Judge) Line(line string) (*Verdict, error) {
 	return j.decide(f), nil
 }
 
-// Argv judges a program with its arguments, as they are when it starts. The error is a *LineError if a line among the
-// arguments ("sh -c") is none.
+// Argv judges a program with its final arguments. The error is a *LineError if a command line among the arguments ("sh
+// -c") cannot be parsed.
 func (j *Judge) Argv(argv []string) (*Verdict, error) {
 	f := new(finder)
 	if len(argv) == 0 || argv[0] == "" {
@@ -159,14 +162,14 @@ func (j *Judge) decide(f *finder) *Verdict {
 	return v
 }
 
-// decision is what becomes of one command.
+// decision is the decision about one command.
 type decision struct {
 	action       Action
 	rule, reason string
 	unjudged     bool
 }
 
-// command decides about one command: by the first rule that matches, and else by its options.
+// command decides about one command, by the first matching rule or by its options.
 func (j *Judge) command(c *Command, functions []string) decision {
 	for i := range j.rules {
 		if rule := &j.rules[i]; rule.matches(c) {
@@ -184,16 +187,16 @@ func (j *Judge) command(c *Command, functions []string) decision {
 	}
 	return decision{
 		action: Ask, rule: RuleUnknown, unjudged: true, reason: fmt.Sprintf("hako does not know what %s starts, "+
-			"and it was granted as one of all programs, not by its name: only the sandbox holds it", quoted(name)),
+			"and it was granted with all programs, not by its name: only the sandbox restricts it", quoted(name)),
 	}
 }
 
-// options decides by the options and arguments of a program that this package knows.
+// options decides about a program that this package knows, by its options and arguments.
 func (c *Command) options() decision {
 	rule := ruleOptions + c.Name()
 	switch {
-	case len(c.args.doubts) > 0:
-		return decision{action: Ask, rule: rule, reason: c.args.doubts[0].text}
+	case len(c.args.risks) > 0:
+		return decision{action: Ask, rule: rule, reason: c.args.risks[0].text}
 	case c.Open && c.args.risky() && !c.args.closed:
 		return decision{action: Ask, rule: rule, reason: "it gets arguments that are not known beforehand, " +
 			`and some of its options start other programs: "--" before them helps`}
@@ -201,7 +204,7 @@ func (c *Command) options() decision {
 	return decision{}
 }
 
-// LineError says that a line cannot be judged, and so must not run.
+// LineError reports that a line cannot be judged, and so must not run.
 type LineError struct{ Reason string }
 
 func (e *LineError) Error() string { return "command line: " + e.Reason }
@@ -211,13 +214,12 @@ func baseName(program string) string {
 	return strings.TrimSuffix(name, ".exe")
 }
 
-// IsMultiCall reports whether the program with that name is many in one file, and does what the name it is called by
-// says.
+// IsMultiCall reports whether the program is a multi-call binary, such as busybox, whose behavior depends on argv[0].
 func IsMultiCall(name string) bool {
 	return slices.Contains([]string{"busybox", "toybox", "coreutils"}, name)
 }
 
-// tableName is the name of a program in the table.
+// tableName returns the name of a program in the table.
 func tableName(name string) string {
 	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") {
 		return "ld.so"

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// TestHostileCommandRules holds the outcome of each line in testdata/lines.txt that is not plainly allowed. Those that
-// try to get around the rules come out as strict as what they hide, or are left to the judgement of the final
+// TestHostileCommandRules checks the verdict on each line in testdata/lines.txt that is not simply allowed. Lines that
+// try to bypass the rules are judged as strictly as the command that they hide, or are judged again with their final
 // arguments.
 func TestHostileCommandRules(t *testing.T) {
 	t.Parallel()
 	testLines(t, func(c lineCase) bool { return c.want != Allow.String() })
 }
 
-// TestHarmlessLines holds that everyday lines need no question.
+// TestHarmlessLines: everyday lines are allowed without a question.
 func TestHarmlessLines(t *testing.T) {
 	t.Parallel()
 	testLines(t, func(c lineCase) bool { return c.want == Allow.String() })
@@ -58,7 +58,7 @@ func outcome(j *Judge, line string) string {
 
 type lineCase struct{ want, line string }
 
-// readCases reads "OUTCOME LINE", with \n and \t in lines written out; "#" starts a comment.
+// readCases reads lines of the form "OUTCOME LINE", in which \n and \t are escapes and "#" starts a comment.
 func readCases(t *testing.T) []lineCase {
 	file, err := os.Open("testdata/lines.txt")
 	if err != nil {
@@ -71,7 +71,8 @@ func readCases(t *testing.T) []lineCase {
 		if !ok || strings.HasPrefix(want, "#") {
 			continue
 		}
-		cases = append(cases, lineCase{want, strings.NewReplacer(`<NL>`, "\n", `<TAB>`, "\t", `<NUL>`, "\x00").Replace(line)})
+		cases = append(cases, lineCase{want, strings.NewReplacer(`<NL>`, "\n", `<TAB>`, "\t",
+			`<NUL>`, "\x00").Replace(line)})
 	}
 	return cases
 }
@@ -79,7 +80,8 @@ func readCases(t *testing.T) []lineCase {
 func TestArgv(t *testing.T) {
 	t.Parallel()
 	own := []Rule{
-		{Name: "git push", Action: Deny, Programs: []string{"git"}, Args: []string{"push"}, Reason: "releases go through CI"},
+		{Name: "git push", Action: Deny, Programs: []string{"git"}, Args: []string{"push"},
+			Reason: "releases go through CI"},
 		{Name: "my own tree", Action: Allow, Programs: []string{"rm"}, Args: []string{"build/*"}},
 	}
 	j, err := New(own, []string{"frobnicate"})
@@ -134,7 +136,8 @@ func TestVerdict(t *testing.T) {
 		c := &v.Commands[i]
 		list = append(list, strings.Join(append(c.Via, c.String()), " > "))
 	}
-	want := []string{"ls", "xargs -n1 sudo rm -r 'a b'", "xargs > sudo rm -r 'a b' ...", "xargs > sudo > rm -r 'a b' ..."}
+	want := []string{"ls", "xargs -n1 sudo rm -r 'a b'", "xargs > sudo rm -r 'a b' ...",
+		"xargs > sudo > rm -r 'a b' ..."}
 	if got := strings.Join(list, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("commands:\n%s", got)
 	}
@@ -145,7 +148,8 @@ func TestVerdict(t *testing.T) {
 
 func TestRuleErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := New([]Rule{{Name: "empty", Action: Deny}}, nil); err == nil || !strings.Contains(err.Error(), `"empty"`) {
+	if _, err := New([]Rule{{Name: "empty", Action: Deny}}, nil); err == nil ||
+		!strings.Contains(err.Error(), `"empty"`) {
 		t.Errorf("a rule without conditions: %v", err)
 	}
 }
@@ -169,7 +173,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestResolvedOptions holds that rules meet options however they are written.
+// TestResolvedOptions: rules match options in all spellings.
 func TestResolvedOptions(t *testing.T) {
 	t.Parallel()
 	rules := []Rule{
@@ -234,7 +238,7 @@ func TestResolvedOptions(t *testing.T) {
 	}
 }
 
-// TestReasons holds that a question names the option, and what is known of it.
+// TestReasons: a question names the option and the reason.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	j, err := New(nil, []string{"granted"})
@@ -242,7 +246,8 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ line, rule, reason string }{
-		{"tar -xIrm -f a", "options of tar", "its option -I, --use-compress-program can start other programs or load code"},
+		{"tar -xIrm -f a", "options of tar", "its option -I, --use-compress-program can start other programs or " +
+			"load code"},
 		{"sort --frob", "options of sort", "hako does not know its option --frob, which may start other programs"},
 		{"sort --r x", "options of sort", "its option --r can mean -R, --random-sort or --random-source"},
 		{"sort -k", "options of sort", "its option -k, --key has no value"},
@@ -250,9 +255,11 @@ func TestReasons(t *testing.T) {
 		{"git status --shor", "options of git", "its option --shor is not spelled out"},
 		{"sed e", "options of sed", `its script starts other programs with "e"`},
 		{"xargs tar", "options of tar", `it gets arguments that are not known beforehand, and some of its options start other programs: "--" before them helps`},
-		{"frobnicate", RuleUnknown, "hako does not know what frobnicate starts, and it was granted as one of all programs, not by its name: only the sandbox holds it"},
+		{"frobnicate", RuleUnknown, "hako does not know what frobnicate starts, and it was granted with all " +
+			"programs, not by its name: only the sandbox restricts it"},
 		{"env --frob ls", RuleOpaque, "env has options that hako cannot read, so which program it starts is not known"},
-		{"env ./ls", RuleOpaque, "env starts ./ls, a file that may be another program by then: name a program without its directory"},
+		{"env ./ls", RuleOpaque, "env starts ./ls, a file that may be another program by then: name a program " +
+			"without its directory"},
 	} {
 		v, err := j.Line(test.line)
 		if err != nil {
@@ -268,7 +275,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestTable holds that the table can be read: names of options are there once.
+// TestTable: the table can be parsed, and each name of an option occurs once.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	for name := range table {
@@ -279,7 +286,7 @@ func TestTable(t *testing.T) {
 				if n == "" || strings.HasPrefix(n, "-") || strings.ContainsAny(n, "=?!$%|") {
 					t.Errorf("%s has the option %q", name, n)
 				}
-				if seen[n] && !strings.HasPrefix(name, "git ") { // which shares lists of options
+				if seen[n] && !strings.HasPrefix(name, "git ") { // git subcommands share lists of options
 					t.Errorf("%s has the option %q twice", name, n)
 				}
 				seen[n] = true
@@ -296,15 +303,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// FuzzOptions: whatever the arguments are, they are read without a fault, and options that were understood mean the
-// same when they are written out in full.
+// FuzzOptions: any arguments are parsed without a panic, and parsed options mean the same when they are spelled out.
 func FuzzOptions(f *testing.F) {
 	var names []string
 	for name := range table {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for i, seed := range []string{"-xIa\x00b", "--uns\x00a\x00--sp=b", "xfI\x00a", "-f\x00-d\x00--\x00-x", "--\x00", "-5k2", "s/a/b/e", "-c\x00a=b\x00log\x00--no-x", "-S-i x\x00y"} {
+	for i, seed := range []string{"-xIa\x00b", "--uns\x00a\x00--sp=b", "xfI\x00a", "-f\x00-d\x00--\x00-x", "--\x00",
+		"-5k2", "s/a/b/e", "-c\x00a=b\x00log\x00--no-x", "-S-i x\x00y"} {
 		for k := range names {
 			if (k+i)%8 == 0 {
 				f.Add(k, seed)
@@ -316,24 +323,26 @@ func FuzzOptions(f *testing.F) {
 		arguments := strings.Split(text, "\x00")
 		r := read(name, arguments)
 		c := &Command{Argv: append([]string{name}, arguments...), args: r}
-		if _, err := started(c); err != nil {
+		if _, err := nestedCommands(c); err != nil {
 			var refused *LineError
 			if !errors.As(err, &refused) {
 				t.Error(err)
 			}
 		}
-		if r.strange || r.literal || r.starter != nil || r.program != lookUp(name) {
+		if r.unparsed || r.literal || r.wrapper != nil || r.program != lookUp(name) {
 			return
 		}
 		again := read(name, slices.Concat(spellOut(r.given), []string{"--"}, r.operands))
-		if !slices.Equal(spellOut(r.given), spellOut(again.given)) || !slices.Equal(r.operands, again.operands) || again.strange {
-			t.Errorf("%s %q is read as %q and %q, and these as %q and %q", name, arguments, spellOut(r.given), r.operands, spellOut(again.given), again.operands)
+		if !slices.Equal(spellOut(r.given), spellOut(again.given)) || !slices.Equal(r.operands,
+			again.operands) || again.unparsed {
+			t.Errorf("%s %q is read as %q and %q, and these as %q and %q", name, arguments, spellOut(r.given),
+				r.operands, spellOut(again.given), again.operands)
 		}
 	})
 }
 
-// spellOut writes options one by one.
-func spellOut(list []given) (words []string) {
+// spellOut writes each option in full as separate words.
+func spellOut(list []givenOption) (words []string) {
 	for _, g := range list {
 		switch name := dashed(g.names[len(g.names)-1]); {
 		case !g.has:
@@ -349,10 +358,10 @@ func spellOut(list []given) (words []string) {
 	return words
 }
 
-// FuzzLine: whatever the line is, it is judged or refused, and a line that is hidden in another one is judged at least
-// as strictly.
+// FuzzLine: any line is judged or refused, and a line nested in another one is judged at least as strictly.
 func FuzzLine(f *testing.F) {
-	for _, line := range []string{`rm -rf /`, `a=$(b) c | d > e`, "cat <<E\n$(x)\nE", `{a,b}{1..3}`, `find . -exec sh -c 'x "$1"' _ {} \;`, `$'\x72m'`, `env -S"a b" c`, "()0"} {
+	for _, line := range []string{`rm -rf /`, `a=$(b) c | d > e`, "cat <<E\n$(x)\nE", `{a,b}{1..3}`,
+		`find . -exec sh -c 'x "$1"' _ {} \;`, `$'\x72m'`, `env -S"a b" c`, "()0"} {
 		f.Add(line)
 	}
 	j, err := New(nil, nil)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxLine bounds a line, in bytes.
+	// maxLine limits a line, in bytes.
 	maxLine = 64 << 10
-	// maxCommands bounds the commands in a line, those within others included.
+	// maxCommands limits the commands in a line, including nested ones.
 	maxCommands = 1000
 )
 
@@ -22,10 +22,11 @@ type finder struct {
 	commands  []Command
 	functions []string
 	deferred  bool
-	opaque    string // the first reason why something cannot be told; empty if all can
+	opaque    string // the first reason why a command is not known beforehand; empty if all are known
 }
 
-// unknown notes that something cannot be told, and why. What the host's own shell starts is told when it does.
+// unknown records that commands are not known beforehand, and why. Commands that hako's own shell starts are judged at
+// their start.
 func (f *finder) unknown(via []string, why string) {
 	switch {
 	case interpreted(via):
@@ -35,15 +36,18 @@ func (f *finder) unknown(via []string, why string) {
 	}
 }
 
-// interpreted reports whether only shells stand between the line and what via starts: those the host interprets itself.
+// interpreted reports whether via consists of shells only, which hako interprets itself.
 func interpreted(via []string) bool {
-	return !slices.ContainsFunc(via, func(name string) bool { return !IsShell(name) && !slices.Contains(builtins, name) })
+	return !slices.ContainsFunc(via, func(name string) bool {
+		return !IsShell(name) &&
+			!slices.Contains(builtins, name)
+	})
 }
 
-// builtins start commands without leaving the shell.
+// builtins are the shell builtins that run other commands.
 var builtins = []string{"eval", "trap", "source", ".", "command", "builtin", "exec"}
 
-// IsShell reports whether name is that of a shell, whose lines and scripts can be judged command by command while they run.
+// IsShell reports whether name is a shell. Its lines and scripts can be judged command by command while they run.
 func IsShell(name string) bool { return name == "sh" || aliases[name] == "sh" }
 
 // line finds the commands of a line that via starts.
@@ -52,7 +56,7 @@ func (f *finder) line(text string, via []string) error {
 	case len(text) > maxLine:
 		return &LineError{fmt.Sprintf("longer than %d bytes: put it into a file, or run its parts one by one", maxLine)}
 	case len(via) > maxDepth:
-		return &LineError{fmt.Sprintf("commands within commands more than %d deep", maxDepth)}
+		return &LineError{fmt.Sprintf("commands are nested more than %d deep", maxDepth)}
 	case strings.ContainsRune(text, 0):
 		return &LineError{"a NUL character"}
 	}
@@ -77,8 +81,8 @@ func parseReason(err error) string {
 	return err.Error()
 }
 
-// node looks at one node of the syntax tree. Those below it are visited as well, so that each command substitution, wherever it
-// stands, is found for itself.
+// node examines one node of the syntax tree. The walk visits the nodes below it too, so each command substitution is
+// examined on its own.
 func (f *finder) node(node syntax.Node, via []string) error {
 	switch node := node.(type) {
 	case *syntax.CallExpr:
@@ -86,22 +90,22 @@ func (f *finder) node(node syntax.Node, via []string) error {
 	case *syntax.FuncDecl:
 		switch {
 		case node.Name == nil:
-			return &LineError{"a function without a name"}
+			return &LineError{"a function has no name"}
 		case slices.Contains(reserved, node.Name.Value):
-			return &LineError{fmt.Sprintf("a function called %s would stand in for the command", node.Name.Value)}
+			return &LineError{fmt.Sprintf("a function named %s would replace the command", node.Name.Value)}
 		}
 		f.functions = append(f.functions, node.Name.Value)
 	case *syntax.Assign:
 		return checkAssignment(node)
 	case *syntax.CoprocClause:
-		return &LineError{"coproc is not served"}
+		return &LineError{"coproc is not supported"}
 	case *syntax.Redirect:
 		return checkRedirect(node)
 	}
 	return nil
 }
 
-// reserved are names that mean something to this package: a function in their place would make it look at the wrong thing.
+// reserved are names that functions must not have, because this package interprets commands of these names.
 var reserved = []string{"command", "builtin", "exec", "eval", "source", "."}
 
 func (f *finder) call(call *syntax.CallExpr, via []string) error {
@@ -129,19 +133,19 @@ func (f *finder) call(call *syntax.CallExpr, via []string) error {
 	return f.command(c)
 }
 
-const openLine = "its line depends on variables, commands or files, and another program than hako's own shell would read it"
+const openLine = "its line depends on variables, commands or files, and is not interpreted by hako's own shell"
 
-// command notes a command and what it starts in turn.
+// command records a command and the commands that it starts.
 func (f *finder) command(c Command) error {
 	if len(f.commands) == maxCommands {
 		return &LineError{fmt.Sprintf("more than %d commands", maxCommands)}
 	}
 	if len(c.Via) > maxDepth {
-		return &LineError{fmt.Sprintf("commands within commands more than %d deep", maxDepth)}
+		return &LineError{fmt.Sprintf("commands are nested more than %d deep", maxDepth)}
 	}
 	c.args = read(tableName(c.Name()), c.Argv[1:])
 	f.commands = append(f.commands, c)
-	inner, err := started(&c)
+	inner, err := nestedCommands(&c)
 	if err != nil {
 		return err
 	}
@@ -163,16 +167,21 @@ func (f *finder) command(c Command) error {
 	return nil
 }
 
-// loaders are variables by which a command line would change what other programs do or which ones are found. A prefix ends with "*".
+// loaders are the variables that change which programs or libraries are found, or what programs do. A prefix ends with
+// "*".
 var loaders = []string{
-	"PATH", "IFS", "ENV", "BASH_ENV", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "LD_*", "DYLD_*", "GCONV_PATH", "MALLOC_*",
-	"PYTHON*", "PERL*", "RUBY*", "NODE_*", "JAVA_TOOL_OPTIONS", "GIT_*", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE",
-	"SHELL", "TMPDIR", "HOME", "XDG_*", "CDPATH", "TAR_OPTIONS", "TAPE", "RSYNC_*", "GREP_OPTIONS", "MAKEFLAGS", "GO*", "CC", "CXX",
-	// These change how a program reads its options, or add some.
-	"POSIXLY_CORRECT", "GZIP", "BZIP*", "XZ_*", "ZIP*", "UNZIP*", "RIPGREP_CONFIG_PATH", "CURL_HOME", "WGETRC", "LESS*", "MANOPT", "OPENSSL_*",
+	"PATH", "IFS", "ENV", "BASH_ENV", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "LD_*",
+	"DYLD_*", "GCONV_PATH", "MALLOC_*",
+	"PYTHON*", "PERL*", "RUBY*", "NODE_*", "JAVA_TOOL_OPTIONS", "GIT_*", "PAGER", "MANPAGER", "EDITOR", "VISUAL",
+	"BROWSER", "LESSOPEN", "LESSCLOSE",
+	"SHELL", "TMPDIR", "HOME", "XDG_*", "CDPATH", "TAR_OPTIONS", "TAPE", "RSYNC_*", "GREP_OPTIONS",
+	"MAKEFLAGS", "GO*", "CC", "CXX",
+	// These change how a program parses its options, or add some.
+	"POSIXLY_CORRECT", "GZIP", "BZIP*", "XZ_*", "ZIP*", "UNZIP*", "RIPGREP_CONFIG_PATH", "CURL_HOME", "WGETRC",
+	"LESS*", "MANOPT", "OPENSSL_*",
 }
 
-// IsLoader reports whether name is a variable by which a command line would change what other programs do, or which ones are found.
+// IsLoader reports whether name is a variable that changes which programs or libraries are found, or what programs do.
 func IsLoader(name string) bool {
 	return slices.ContainsFunc(loaders, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
@@ -180,7 +189,7 @@ func IsLoader(name string) bool {
 	})
 }
 
-// checkRedirect refuses to write to devices. Whoever opens a file holds its final path against the grants.
+// checkRedirect refuses to redirect to devices. Access to other files is checked when they are opened.
 func checkRedirect(redirect *syntax.Redirect) error {
 	if redirect.Word == nil {
 		return nil
@@ -191,15 +200,16 @@ func checkRedirect(redirect *syntax.Redirect) error {
 	}
 	target := path.Clean(fields[0])
 	if strings.HasPrefix(target, "/dev/") && !slices.Contains(harmlessDevices, target) {
-		return &LineError{fmt.Sprintf("%s is a device: only %s can be redirected to or from", target, strings.Join(harmlessDevices, ", "))}
+		return &LineError{fmt.Sprintf("%s is a device: only %s can be redirected to or from", target,
+			strings.Join(harmlessDevices, ", "))}
 	}
 	return nil
 }
 
 var harmlessDevices = []string{"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr"}
 
-// checkAssignment refuses to set a loader where the line says so. Other ways to set a variable end where the runner gives
-// commands their environment.
+// checkAssignment refuses assignments to loaders in the line. Variables that are set in other ways are removed when the
+// runner builds the environment of a command.
 func checkAssignment(assign *syntax.Assign) error {
 	var name string
 	switch {
@@ -214,7 +224,8 @@ func checkAssignment(assign *syntax.Assign) error {
 
 func checkVariable(name string) error {
 	if IsLoader(name) {
-		return &LineError{fmt.Sprintf("%s cannot be set here, because it changes which programs run or how: the operator sets the environment", name)}
+		return &LineError{fmt.Sprintf("%s cannot be set here, because it changes which programs run or how: the "+
+			"operator sets the environment", name)}
 	}
 	return nil
 }

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// program is what this package knows of a program: the options that it takes, and what it starts.
+// program is a compiled entry of the table.
 type program struct {
 	options []option
 	*entry
 }
 
-// option is one option with all of its names: letters, and words that follow "--".
+// option is one option with all of its names: letters, and long names without "--".
 type option struct {
 	names []string
 	value arity
@@ -25,20 +25,20 @@ type arity int
 const (
 	noValue arity = iota
 	someValue
-	maybeValue // glued to the option, or none
+	maybeValue // attached to the option, or none
 )
 
 type kind byte
 
-// Kinds of options, as the tables mark them.
+// Kinds of options, with their marks in the table.
 const (
 	plain  kind = 0
 	starts kind = '!' // can start other programs, or load code
 	line   kind = '$' // the value is a line for a shell
-	words  kind = '%' // the value stands for several arguments
+	words  kind = '%' // the value is split into several arguments
 )
 
-// text is the option as people write it.
+// text returns the option as people write it.
 func (o *option) text() string {
 	names := make([]string, len(o.names))
 	for i, name := range o.names {
@@ -54,10 +54,10 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// compiled holds programs of the table by name, once they were needed.
+// compiled caches programs by name.
 var compiled sync.Map
 
-// lookUp returns what is known of the program with a name ("git", "git push"); nil if nothing is.
+// lookUp returns the program with a name ("git", "git push"), or nil if it is not in the table.
 func lookUp(name string) *program {
 	if other, ok := aliases[name]; ok {
 		name = other
@@ -94,45 +94,45 @@ func parseOptions(text string) []option {
 	return list
 }
 
-// given is an option as it was given.
-type given struct {
+// givenOption is an option in the arguments.
+type givenOption struct {
 	*option
 	value string
 	has   bool
 }
 
-// reading is what a program makes of its arguments.
-type reading struct {
+// parsedArgs are the arguments as the program parses them.
+type parsedArgs struct {
 	*program
-	// name is the program's, with its subcommand: "git push".
+	// name is the program's name with its subcommand: "git push".
 	name     string
-	given    []given
+	given    []givenOption
 	operands []string
-	// rest is the command that the program starts, if it is one that starts another one.
+	// rest is the command that a wrapper starts.
 	rest []string
-	// doubts are what keeps the program from being harmless.
-	doubts []doubt
-	// strange says that some of the options cannot be told.
-	strange bool
-	// closed says that whatever arguments follow are operands.
+	// risks are the reasons to ask before the program starts.
+	risks []risk
+	// unparsed reports that some options could not be parsed.
+	unparsed bool
+	// closed reports that all further arguments are operands.
 	closed bool
 }
 
-// doubt is a reason not to start a program without asking.
-type doubt struct {
-	// words are the spellings of the argument that it is about. A rule that names one of them knows of it.
+// risk is a reason to ask before a program starts.
+type risk struct {
+	// words are the spellings of the argument. A rule that names one of them covers the risk.
 	words []string
-	// text says what about it, for people, with the program as "it".
+	// text explains the risk to people; "it" is the program.
 	text string
 }
 
-// read takes the arguments apart as the program with that name does; nil if the program is not known.
-func read(name string, arguments []string) *reading {
+// read parses arguments like the program with that name. It returns nil if the program is not known.
+func read(name string, arguments []string) *parsedArgs {
 	p := lookUp(name)
 	if p == nil {
 		return nil
 	}
-	r := &reading{program: p, name: name}
+	r := &parsedArgs{program: p, name: name}
 	r.words(arguments)
 	if p.subcommands {
 		r.subcommand()
@@ -142,41 +142,42 @@ func read(name string, arguments []string) *reading {
 	}
 	if p.asks != "" {
 		_, sub, _ := strings.Cut(name, " ")
-		r.doubt(p.asks, sub)
+		r.addRisk(p.asks, sub)
 	}
 	return r
 }
 
-// subcommand reads the arguments that follow the name of a subcommand.
-func (r *reading) subcommand() {
+// subcommand parses the arguments after the name of a subcommand.
+func (r *parsedArgs) subcommand() {
 	if len(r.rest) == 0 {
 		return
 	}
 	name, arguments := r.name+" "+r.rest[0], r.rest[1:]
 	sub := read(name, arguments)
 	if sub == nil {
-		r.name, r.strange = name, true
-		r.doubt(fmt.Sprintf("hako does not know what its subcommand %s starts, which may be an alias", quoted(r.rest[0])), r.rest[0])
+		r.name, r.unparsed = name, true
+		r.addRisk(fmt.Sprintf("hako does not know what its subcommand %s starts, which may be an alias",
+			quoted(r.rest[0])), r.rest[0])
 		return
 	}
-	sub.given, sub.doubts = append(r.given, sub.given...), append(r.doubts, sub.doubts...)
-	sub.strange = sub.strange || r.strange
+	sub.given, sub.risks = append(r.given, sub.given...), append(r.risks, sub.risks...)
+	sub.unparsed = sub.unparsed || r.unparsed
 	*r = *sub
 }
 
-func (r *reading) doubt(text string, words ...string) {
-	r.doubts = append(r.doubts, doubt{words, text})
+func (r *parsedArgs) addRisk(text string, words ...string) {
+	r.risks = append(r.risks, risk{words, text})
 }
 
-// has reports whether an option was given, by one of its names.
-func (r *reading) has(names ...string) bool {
-	return slices.ContainsFunc(r.given, func(g given) bool {
+// has reports whether an option with one of names was given.
+func (r *parsedArgs) has(names ...string) bool {
+	return slices.ContainsFunc(r.given, func(g givenOption) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(g.names, name) })
 	})
 }
 
-// values are the values of an option, by one of its names.
-func (r *reading) values(name string) (list []string) {
+// values returns the values of an option by one of its names.
+func (r *parsedArgs) values(name string) (list []string) {
 	for _, g := range r.given {
 		if g.has && slices.Contains(g.names, name) {
 			list = append(list, g.value)
@@ -185,13 +186,14 @@ func (r *reading) values(name string) (list []string) {
 	return list
 }
 
-// risky reports whether some arguments make the program start others, besides the one that it is for.
-func (r *reading) risky() bool {
-	return r.subcommands || r.check != nil || slices.ContainsFunc(r.options, func(o option) bool { return o.kind == starts })
+// risky reports whether arguments make the program start others, apart from a wrapper's own command.
+func (r *parsedArgs) risky() bool {
+	return r.subcommands || r.check != nil || slices.ContainsFunc(r.options,
+		func(o option) bool { return o.kind == starts })
 }
 
-// words reads options and operands.
-func (r *reading) words(rest []string) {
+// words parses options and operands.
+func (r *parsedArgs) words(rest []string) {
 	if r.literal {
 		r.operands = rest
 		return
@@ -200,13 +202,13 @@ func (r *reading) words(rest []string) {
 		rest = r.oldStyle(rest[0], rest[1:])
 	}
 	skip := 0
-	if r.starter != nil {
-		skip = r.starter.skip
+	if r.wrapper != nil {
+		skip = r.wrapper.skip
 	}
 	for len(rest) > 0 {
 		word := rest[0]
 		switch {
-		case word == "--" && (r.starter != nil || r.subcommands):
+		case word == "--" && (r.wrapper != nil || r.subcommands):
 			r.rest = rest[min(1+skip, len(rest)):]
 			return
 		case word == "--":
@@ -214,9 +216,9 @@ func (r *reading) words(rest []string) {
 			return
 		case len(word) > 1 && (word[0] == '-' || word[0] == '+' && r.plus):
 			rest = r.option(word, rest[1:])
-		case word == "-" && skip > 0 && r.starter.script:
+		case word == "-" && skip > 0 && r.wrapper.script:
 			rest = rest[1:] // su -
-		case r.starter == nil && !r.subcommands:
+		case r.wrapper == nil && !r.subcommands:
 			r.operands, rest = append(r.operands, word), rest[1:]
 		case skip > 0:
 			r.operands, rest, skip = append(r.operands, word), rest[1:], skip-1
@@ -227,8 +229,8 @@ func (r *reading) words(rest []string) {
 	}
 }
 
-// option reads one word of options, and returns what follows it and its value.
-func (r *reading) option(word string, rest []string) []string {
+// option parses one word of options and returns the words after it and its value.
+func (r *parsedArgs) option(word string, rest []string) []string {
 	if strings.HasPrefix(word, "--") {
 		return r.long(word, rest)
 	}
@@ -245,16 +247,16 @@ func (r *reading) option(word string, rest []string) []string {
 			r.unknown("-"+letter, word)
 			return rest
 		case o.value != noValue && letters != "":
-			return r.take(o, letters, true, rest)
+			return r.addOption(o, letters, true, rest)
 		default:
-			rest = r.take(o, "", false, rest)
+			rest = r.addOption(o, "", false, rest)
 		}
 	}
 	return rest
 }
 
-// oldStyle reads letters without a dash, whose values are the words that follow, one after the other.
-func (r *reading) oldStyle(letters string, rest []string) []string {
+// oldStyle parses option letters without a dash. Their values are the following words, in order.
+func (r *parsedArgs) oldStyle(letters string, rest []string) []string {
 	for i := range len(letters) {
 		o := r.named(letters[i : i+1])
 		if o == nil {
@@ -262,17 +264,16 @@ func (r *reading) oldStyle(letters string, rest []string) []string {
 			return rest
 		}
 		if o.value == maybeValue {
-			r.take(o, "", false, nil)
+			r.addOption(o, "", false, nil)
 			continue
 		}
-		rest = r.take(o, "", false, rest)
+		rest = r.addOption(o, "", false, rest)
 	}
 	return rest
 }
 
-// long reads "--name" or "--name=value". Programs that use getopt take any beginning of a name that only one option
-// has.
-func (r *reading) long(word string, rest []string) []string {
+// long parses "--name" or "--name=value". Programs that use getopt accept any unambiguous prefix of a name.
+func (r *parsedArgs) long(word string, rest []string) []string {
 	name, value, has := strings.Cut(word[2:], "=")
 	o := r.named(name)
 	if len(name) == 1 {
@@ -281,7 +282,7 @@ func (r *reading) long(word string, rest []string) []string {
 	if o == nil && r.exact {
 		if positive, ok := strings.CutPrefix(name, "no-"); ok && !has {
 			if o := r.named(positive); o != nil && len(positive) > 1 {
-				r.given = append(r.given, given{option: &option{names: []string{name}}})
+				r.given = append(r.given, givenOption{option: &option{names: []string{name}}})
 				return rest
 			}
 		}
@@ -290,8 +291,9 @@ func (r *reading) long(word string, rest []string) []string {
 		candidates := r.beginWith(name)
 		if len(candidates) != 1 {
 			if len(candidates) > 1 {
-				r.doubt(fmt.Sprintf("its option %s can mean %s", quoted(word), candidates[0].text()+" or "+candidates[1].text()), word)
-				r.strange = true
+				r.addRisk(fmt.Sprintf("its option %s can mean %s", quoted(word),
+					candidates[0].text()+" or "+candidates[1].text()), word)
+				r.unparsed = true
 			} else {
 				r.unknown("--"+name, word)
 			}
@@ -299,49 +301,49 @@ func (r *reading) long(word string, rest []string) []string {
 		}
 		o = candidates[0]
 		if r.exact {
-			r.doubt(fmt.Sprintf("its option %s is not spelled out", quoted(word)), word)
+			r.addRisk(fmt.Sprintf("its option %s is not spelled out", quoted(word)), word)
 		}
 	}
 	if o.value == noValue && has {
 		r.unknown("--"+name, word)
 		return rest
 	}
-	return r.take(o, value, has, rest)
+	return r.addOption(o, value, has, rest)
 }
 
-// take notes an option. One that needs a value and has none takes the next word.
-func (r *reading) take(o *option, value string, has bool, rest []string) []string {
+// addOption records an option. If it needs a value and has none, the next word is its value.
+func (r *parsedArgs) addOption(o *option, value string, has bool, rest []string) []string {
 	if o.value == someValue && !has {
 		if len(rest) == 0 {
-			r.doubt(fmt.Sprintf("its option %s has no value", o.text()), o.spellings("", false)...)
-			r.strange = true
+			r.addRisk(fmt.Sprintf("its option %s has no value", o.text()), o.spellings("", false)...)
+			r.unparsed = true
 			return nil
 		}
 		value, has, rest = rest[0], true, rest[1:]
 	}
-	g := given{o, value, has}
+	g := givenOption{o, value, has}
 	r.given = append(r.given, g)
 	switch o.kind {
 	case starts:
-		r.doubt(fmt.Sprintf("its option %s can start other programs or load code", o.text()), o.spellings(value, has)...)
+		r.addRisk(fmt.Sprintf("its option %s can start other programs or load code", o.text()),
+			o.spellings(value, has)...)
 	case words:
 		fields, ok := splitWords(value)
 		if !ok {
-			r.doubt(fmt.Sprintf("what its option %s stands for cannot be told", o.text()), o.spellings(value, has)...)
-			r.strange = true
+			r.addRisk(fmt.Sprintf("what its option %s expands to is not known", o.text()), o.spellings(value, has)...)
+			r.unparsed = true
 		}
 		return append(fields, rest...)
 	}
 	return rest
 }
 
-func (r *reading) unknown(name, word string) {
-	r.strange = true
-	r.doubt(fmt.Sprintf("hako does not know its option %s, which may start other programs", quoted(name)), word, name)
+func (r *parsedArgs) unknown(name, word string) {
+	r.unparsed = true
+	r.addRisk(fmt.Sprintf("hako does not know its option %s, which may start other programs", quoted(name)), word, name)
 }
 
-// named returns the option with a name.
-func (r *reading) named(name string) *option {
+func (r *parsedArgs) named(name string) *option {
 	for i := range r.options {
 		if slices.Contains(r.options[i].names, name) {
 			return &r.options[i]
@@ -350,17 +352,20 @@ func (r *reading) named(name string) *option {
 	return nil
 }
 
-// beginWith returns the options of which a long name begins with text.
-func (r *reading) beginWith(text string) (list []*option) {
+// beginWith returns the options with a long name that starts with text.
+func (r *parsedArgs) beginWith(text string) (list []*option) {
 	for i := range r.options {
-		if slices.ContainsFunc(r.options[i].names, func(name string) bool { return len(name) > 1 && strings.HasPrefix(name, text) }) {
+		if slices.ContainsFunc(r.options[i].names, func(name string) bool {
+			return len(name) > 1 &&
+				strings.HasPrefix(name, text)
+		}) {
 			list = append(list, &r.options[i])
 		}
 	}
 	return list
 }
 
-// spellings are all ways to write an option with its value, and the value itself.
+// spellings returns all spellings of an option with its value, and the value itself.
 func (o *option) spellings(value string, has bool) []string {
 	var list []string
 	for _, name := range o.names {
@@ -377,8 +382,8 @@ func (o *option) spellings(value string, has bool) []string {
 	return list
 }
 
-// spellings are those of all options that were given.
-func (r *reading) spellings() (list []string) {
+// spellings returns the spellings of all options that were given.
+func (r *parsedArgs) spellings() (list []string) {
 	if r == nil {
 		return nil
 	}
@@ -388,8 +393,8 @@ func (r *reading) spellings() (list []string) {
 	return list
 }
 
-// splitWords takes apart what stands for several arguments, if it has nothing but words and plain quotes: programs
-// have escapes of their own.
+// splitWords splits a value into arguments. It reports false for anything but words and plain quotes, because the
+// escapes differ between programs.
 func splitWords(text string) ([]string, bool) {
 	if strings.ContainsAny(text, "\\$#`;&|<>()*?[]{}~!\n") {
 		return strings.Fields(text), false

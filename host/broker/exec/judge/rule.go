@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// Rule says what becomes of some commands. It matches a command if all of what it names does.
+// Rule decides about the commands that it matches. A command must match Programs, Flags and Args.
 type Rule struct {
 	Name   string
 	Action Action
-	// Programs are names, without directory, one of which must be the program's; "*" stands for any text, "?" for one
-	// character. "git push" is a subcommand. Empty matches all.
+	// Programs are patterns of names without directory; one must match. "*" stands for any text, "?" for one character.
+	// "git push" names a subcommand. Empty matches all programs.
 	Programs []string
-	// Flags must all be among the options. Each lists its spellings, separated by "|": letters, which may stand
-	// together after one dash, and long names: "r|R|recursive".
+	// Flags must all be given. Each lists its spellings, separated by "|": letters, which may be combined after one
+	// dash, and long names: "r|R|recursive".
 	Flags []string
-	// Args are patterns, one of which must match an argument, with the same wildcards. Paths are also matched in their
-	// shortest form, and options of programs that this package knows in all of their spellings, with and without their
-	// values.
+	// Args are patterns with the same wildcards; one must match an argument. Paths are also matched in their cleaned
+	// form. Options of known programs are matched in all of their spellings, with and without their values.
 	Args []string
-	// Reason says why, for the model and for whoever is asked.
+	// Reason explains the rule to the model and to the person who is asked.
 	Reason string
 
 	programs, args []*regexp.Regexp
@@ -30,7 +29,8 @@ type Rule struct {
 
 func (r *Rule) compile() error {
 	if len(r.Programs)+len(r.Flags)+len(r.Args) == 0 {
-		return errors.New("it names no program, flag or argument, and so would match everything: write programs: [\"*\"] for that")
+		return errors.New("it names no program, flag or argument, and would match everything: write programs: " +
+			"[\"*\"] if you mean that")
 	}
 	r.programs, r.args = patterns(r.Programs), patterns(r.Args)
 	return nil
@@ -47,15 +47,15 @@ func patterns(globs []string) []*regexp.Regexp {
 	return compiled
 }
 
-// matches reports whether the rule is about c. Arguments that are not known are taken to be those of a rule that
-// restricts. A rule that allows some arguments does not allow others that can start programs, unless it names them
-// too.
+// matches reports whether the rule applies to c. Unknown arguments match every restricting rule. A rule that allows
+// some arguments does not apply if other arguments can start programs, unless it names them too.
 func (r *Rule) matches(c *Command) bool {
 	names := []string{c.Name()}
 	if c.args != nil {
 		names = append(names, c.args.name)
 	}
-	if len(r.programs) > 0 && !slices.ContainsFunc(names, func(name string) bool { return anyMatches(r.programs, name) }) {
+	if len(r.programs) > 0 && !slices.ContainsFunc(names,
+		func(name string) bool { return anyMatches(r.programs, name) }) {
 		return false
 	}
 	assumed := c.Open && r.Action > Allow
@@ -67,16 +67,17 @@ func (r *Rule) matches(c *Command) bool {
 	if len(r.args) > 0 && !assumed && !slices.ContainsFunc(append(c.args.spellings(), c.Argv[1:]...), r.names) {
 		return false
 	}
-	return r.Action > Allow || len(r.Flags)+len(r.args) == 0 || c.args == nil || !slices.ContainsFunc(c.args.doubts, r.ignores)
+	return r.Action > Allow || len(r.Flags)+len(r.args) == 0 || c.args == nil ||
+		!slices.ContainsFunc(c.args.risks, r.ignores)
 }
 
-// names reports whether one of the rule's patterns is about an argument.
+// names reports whether a pattern of the rule matches an argument.
 func (r *Rule) names(argument string) bool {
 	return anyMatches(r.args, argument) || strings.Contains(argument, "/") && anyMatches(r.args, path.Clean(argument))
 }
 
-// ignores reports whether the rule says nothing about the argument that a doubt is about.
-func (r *Rule) ignores(d doubt) bool {
+// ignores reports whether the rule does not name the argument of a risk.
+func (r *Rule) ignores(d risk) bool {
 	return !slices.ContainsFunc(d.words, func(word string) bool {
 		return r.names(word) || slices.ContainsFunc(r.Flags, func(flag string) bool {
 			return slices.ContainsFunc(strings.Split(flag, "|"), func(name string) bool { return word == dashed(name) })
@@ -88,17 +89,17 @@ func anyMatches(patterns []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(text) })
 }
 
-// hasFlag reports whether one of the spellings of a flag is among the options: those that the program sees, or, if
-// nobody can tell those, what looks like one.
+// hasFlag reports whether a flag was given in one of its spellings. If the options could not be parsed, any argument
+// that looks like the flag counts.
 func (c *Command) hasFlag(names []string) bool {
-	if c.args != nil && !c.args.literal && !c.args.strange {
+	if c.args != nil && !c.args.literal && !c.args.unparsed {
 		return c.args.has(names...)
 	}
 	return looksLike(c.Argv[1:], names)
 }
 
-// looksLike reports whether one of the spellings of a flag seems to be among the arguments. GNU programs take any
-// beginning of a long name, and options after operands.
+// looksLike reports whether an argument may be a flag in one of its spellings. GNU programs accept prefixes of long
+// names, and options after operands.
 func looksLike(arguments, spellings []string) bool {
 	for _, argument := range arguments {
 		if argument == "--" {

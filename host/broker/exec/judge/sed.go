@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// checkSed looks for commands in the scripts of sed: "e", and the flag "e" of "s".
-func checkSed(r *reading) {
+// checkSed adds a risk if a sed script can start programs, with the command "e" or the flag "e" of "s".
+func checkSed(r *parsedArgs) {
 	scripts := r.values("e")
 	if !r.has("e", "f") {
 		if len(r.operands) == 0 {
@@ -16,16 +16,16 @@ func checkSed(r *reading) {
 		scripts = r.operands[:1]
 	}
 	if r.has("sandbox") {
-		return // sed itself refuses them
+		return // sed refuses these commands
 	}
-	if problem := sedStarts(strings.Join(scripts, "\n")); problem != "" {
-		r.doubt("its script "+problem, scripts...)
+	if problem := sedRisk(strings.Join(scripts, "\n")); problem != "" {
+		r.addRisk("its script "+problem, scripts...)
 	}
 }
 
-// sedStarts says why a script may start programs; "" if it starts none. It reads the language of GNU sed, of which it
-// takes what is common: the rest is for a person.
-func sedStarts(script string) string {
+// sedRisk returns why a script may start programs; "" if it cannot. It parses the common part of GNU sed's language.
+// Anything else counts as a risk.
+func sedRisk(script string) string {
 	s := &sedScript{text: script}
 	for s.skip(" \t\n;"); s.text != ""; s.skip(" \t\n;") {
 		if problem := s.command(); problem != "" {
@@ -35,12 +35,12 @@ func sedStarts(script string) string {
 	return ""
 }
 
-// sedScript is what remains of a script.
+// sedScript is the unparsed rest of a script.
 type sedScript struct{ text string }
 
 func (s *sedScript) skip(set string) { s.text = strings.TrimLeft(s.text, set) }
 
-// next takes one byte; 0 is the end.
+// next consumes one byte. It returns 0 at the end.
 func (s *sedScript) next() byte {
 	if s.text == "" {
 		return 0
@@ -55,7 +55,7 @@ const (
 	sedUnreadable = "cannot be read by hako, and sed can start other programs"
 )
 
-// command reads one command with its addresses.
+// command parses one command with its addresses.
 func (s *sedScript) command() string {
 	if !s.addresses() {
 		return sedUnreadable
@@ -98,7 +98,7 @@ func (s *sedScript) command() string {
 
 const sedLabel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// end holds that nothing but the next command follows one.
+// end checks that a command ends here.
 func (s *sedScript) end() string {
 	s.skip(" \t")
 	if s.text == "" || strings.IndexByte("\n;}#", s.text[0]) >= 0 {
@@ -107,12 +107,12 @@ func (s *sedScript) end() string {
 	return sedUnreadable
 }
 
-// line takes the rest of the line.
+// line consumes the rest of the line.
 func (s *sedScript) line() {
 	_, s.text, _ = strings.Cut(s.text, "\n")
 }
 
-// textLines takes lines up to one that does not end with a backslash.
+// textLines consumes lines up to one that does not end with a backslash.
 func (s *sedScript) textLines() bool {
 	for {
 		switch c := s.next(); c {
@@ -122,13 +122,13 @@ func (s *sedScript) textLines() bool {
 			return true
 		case '\\':
 			if s.next() == 0 {
-				return false // it goes on in what nobody sees here
+				return false // the text continues in another script
 			}
 		}
 	}
 }
 
-// addresses takes what stands before a command.
+// addresses consumes the addresses before a command.
 func (s *sedScript) addresses() bool {
 	for range 2 {
 		s.skip(" \t")
@@ -157,7 +157,7 @@ func (s *sedScript) addresses() bool {
 	return s.text != ""
 }
 
-// delimited takes a delimiter and n parts that end with it.
+// delimited consumes a delimiter and n parts that end with it.
 func (s *sedScript) delimited(n int) bool {
 	delimiter := s.next()
 	if delimiter == 0 || delimiter == '\n' || delimiter == '\\' || delimiter >= 0x80 {
@@ -178,7 +178,7 @@ func (s *sedScript) delimited(n int) bool {
 	return true
 }
 
-// substitute takes the rest of the command "s".
+// substitute parses the rest of the command "s".
 func (s *sedScript) substitute() string {
 	if !s.delimited(2) {
 		return sedUnreadable

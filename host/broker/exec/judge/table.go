@@ -5,45 +5,53 @@ import (
 	"strings"
 )
 
-// entry is what the table says of a program.
+// entry describes a program.
 type entry struct {
-	// options are all that the program takes, and need no question. Names of one option are separated by "|"; "="
-	// after them stands for a value, "?" for one that may be left out. Before them, "!" marks an option that can start
-	// other programs or load code, "$" one whose value is a line for a shell, "%" one whose value stands for several
+	// options are the harmless options of the program, separated by spaces. Names of one option are separated by "|".
+	// "=" after them means a value, "?" an optional value. Before them, "!" marks an option that can start other
+	// programs or load code, "$" an option whose value is a shell line, "%" an option whose value is split into several
 	// arguments.
 	options string
-	// starter is set for programs that start the one that their operands name. Their options end at the first operand.
-	starter *starter
-	// subcommands says that the first operand names a subcommand, with an entry of its own.
+	// wrapper is set for programs that start the program in their operands. Their options end at the first operand.
+	wrapper *wrapper
+	// subcommands reports that the first operand names a subcommand with its own entry.
 	subcommands bool
-	// literal says that there are no options; bundled that the first argument may be letters of options without a
-	// dash; plus that options may begin with "+"; numbers that digits are one; exact that beginnings of long names are
-	// not taken here, because the list of options is not complete, and that "no-" before a name is.
+	// literal reports that there are no options; bundled that the first argument may be option letters without a dash;
+	// plus that options may start with "+"; numbers that "-" with digits is an option; exact that prefixes of long
+	// names are not accepted, because the list of options is incomplete, and that "no-" before a name is.
 	literal, bundled, plus, numbers, exact bool
-	// asks says why the program needs a question whatever its options.
+	// asks is the reason to ask about the program whatever its options; empty if there is none.
 	asks string
-	// check looks at values and operands.
-	check func(*reading)
+	// check examines values and operands.
+	check func(*parsedArgs)
 }
 
 // aliases are other names of programs in the table.
 var aliases = map[string]string{
-	"[": "test", "egrep": "grep", "fgrep": "grep", "ggrep": "grep", "gsed": "sed", "gtar": "tar", "unxz": "xz", "xzcat": "xz", "gunzip": "gzip", "zcat": "gzip",
-	"bunzip2": "bzip2", "bzcat": "bzip2", "unzstd": "zstd", "zstdcat": "zstd", "hd": "hexdump", "zipinfo": "unzip", "dir": "ls", "vdir": "ls",
-	"sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum", "b2sum": "md5sum", "false": "true",
-	"bash": "sh", "dash": "sh", "ash": "sh", "zsh": "sh", "ksh": "sh", "mksh": "sh", "yash": "sh", "rbash": "sh", "fish": "sh", "csh": "sh", "tcsh": "sh",
-	"runuser": "su", "toybox": "busybox", "gfind": "find", "fdfind": "fd", "git whatchanged": "git log", "git annotate": "git blame",
+	"[": "test", "egrep": "grep", "fgrep": "grep", "ggrep": "grep", "gsed": "sed", "gtar": "tar", "unxz": "xz",
+	"xzcat": "xz", "gunzip": "gzip", "zcat": "gzip",
+	"bunzip2": "bzip2", "bzcat": "bzip2", "unzstd": "zstd", "zstdcat": "zstd", "hd": "hexdump", "zipinfo": "unzip",
+	"dir": "ls", "vdir": "ls",
+	"sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum",
+	"b2sum": "md5sum", "false": "true",
+	"bash": "sh", "dash": "sh", "ash": "sh", "zsh": "sh", "ksh": "sh", "mksh": "sh", "yash": "sh", "rbash": "sh",
+	"fish": "sh", "csh": "sh", "tcsh": "sh",
+	"runuser": "su", "toybox": "busybox", "gfind": "find", "fdfind": "fd", "git whatchanged": "git log",
+	"git annotate":  "git blame",
 	"git diff-tree": "git diff", "git diff-index": "git diff", "git diff-files": "git diff", "git init-db": "git init",
 }
 
-// table are the programs whose options this package reads as they do. A program belongs here if all that it can start
-// is marked, in every version.
+// table contains the programs whose options this package parses. A program belongs here if every option that can start
+// other programs is marked, for all of its versions.
 var table = map[string]entry{
-	// Words and numbers.
-	"true": {literal: true}, "echo": {literal: true}, "printf": {literal: true}, "test": {literal: true}, "expr": {literal: true},
-	"yes": {literal: true}, "arch": {literal: true}, "hostid": {literal: true}, "logname": {literal: true}, "tty": {literal: true}, "whoami": {literal: true},
-	"sleep": {literal: true}, "factor": {literal: true}, "tsort": {literal: true}, "groups": {literal: true}, "users": {literal: true},
-	"seq": {options: "f|format= s|separator= w|equal-width help version", numbers: true},
+	// Text and number output.
+	"true": {literal: true}, "echo": {literal: true}, "printf": {literal: true},
+	"test": {literal: true}, "expr": {literal: true},
+	"yes": {literal: true}, "arch": {literal: true}, "hostid": {literal: true}, "logname": {literal: true},
+	"tty": {literal: true}, "whoami": {literal: true},
+	"sleep": {literal: true}, "factor": {literal: true}, "tsort": {literal: true}, "groups": {literal: true},
+	"users": {literal: true},
+	"seq":   {options: "f|format= s|separator= w|equal-width help version", numbers: true},
 	"numfmt": {options: `debug d|delimiter= field= format= from= from-unit= grouping header? invalid= padding=
 		round= suffix= to= to-unit= z|zero-terminated help version`, numbers: true},
 	"basename": {options: "a|multiple s|suffix= z|zero help version"},
@@ -137,7 +145,7 @@ var table = map[string]entry{
 		l|line-length= posix|p E|r|regexp-extended s|separate sandbox u|unbuffered|line-buffered
 		z|null-data|zero-terminated help version`, check: checkSed},
 
-	// Files. Which of them may be read or changed is not for rules.
+	// Files. The sandbox restricts which of them may be read or changed.
 	"ls": {options: `a|all A|almost-all author b|escape block-size= B|ignore-backups c C color? d|directory D|dired
 		f F classify? file-type format= full-time g group-directories-first G|no-group h|human-readable si
 		H|dereference-command-line dereference-command-line-symlink-to-dir hide= hyperlink? indicator-style= i|inode
@@ -186,14 +194,14 @@ var table = map[string]entry{
 	"sync":     {options: "d|data f|file-system help version"},
 	"tee":      {options: "a|append i|ignore-interrupts p output-error? help version"},
 	"dd":       {options: "help version"},
-	"find":     {literal: true}, // started reads its expression
+	"find":     {literal: true}, // nestedInFind parses its expression
 	"fd": {options: `H|hidden I|no-ignore no-ignore-vcs u|unrestricted s|case-sensitive i|ignore-case g|glob regex
 		F|fixed-strings and= a|absolute-path relative-path L|follow p|full-path 0|print0 d|max-depth= min-depth=
 		exact-depth= E|exclude= prune t|type= e|extension= S|size= changed-within= changed-before= o|owner= !x|exec
 		!X|exec-batch c|color= j|threads= max-results= 1 q|quiet show-errors base-directory= strip-cwd-prefix h|help
 		V|version`, exact: true},
 
-	// Archives. "tar" can start programs in many ways; the names of files can come with options in them.
+	// Archives. tar can start programs in many ways, also through file names that look like options.
 	"tar": {options: `A|catenate|concatenate c|create delete d|diff|compare r|append test-label t|list u|update
 		x|extract|get check-device g|listed-incremental= G|incremental hole-detection= ignore-failed-read level=
 		no-check-device no-seek n|seek occurrence? sparse-version= S|sparse add-file= C|directory= exclude=
@@ -232,7 +240,7 @@ var table = map[string]entry{
 		d|delete X|no-extra y|symlinks e|encrypt P|password= @ x|exclude i|include o|latest-time l k h !T|test
 		!unzip-command=`, numbers: true, exact: true},
 
-	// The network. What may be reached is held where it is reached.
+	// Network. The gateway restricts which hosts can be reached.
 	"curl": {options: `s|silent S|show-error f|fail fail-with-body L|location I|head i|include v|verbose o|output=
 		O|remote-name J|remote-header-name R|remote-time output-dir= create-dirs X|request= H|header=
 		d|data|data-ascii= data-raw= data-binary= data-urlencode= json= F|form= form-string= G|get A|user-agent=
@@ -249,49 +257,54 @@ var table = map[string]entry{
 
 	// Programs that start others.
 	"sh": {options: `a b e f h i k l m n p r s t u v x B C D E H P T c o= O= norc noprofile posix login restricted
-		verbose rcfile= init-file=`, plus: true, starter: &starter{script: true}},
+		verbose rcfile= init-file=`, plus: true, wrapper: &wrapper{script: true}},
 	"su": {options: `f|fast l|login m|p|preserve-environment P|pty T|no-pty g|group= G|supp-group= s|shell= u|user=
 		w|whitelist-environment= $c|command= $session-command= h|help V|version`,
-		starter: &starter{skip: 1, script: true}},
+		wrapper: &wrapper{skip: 1, script: true}},
 	"env": {options: `i|ignore-environment 0|null u|unset= C|chdir= %S|split-string= a|argv0= block-signal?
 		default-signal? ignore-signal? list-signal-handling v|debug help version`,
-		starter: &starter{assignments: true, optional: true}},
+		wrapper: &wrapper{assignments: true, optional: true}},
 	"sudo": {options: `A|askpass b|background B|bell C|close-from= D|chdir= E preserve-env? e|edit g|group=
 		H|set-home help host= i|login K|remove-timestamp k|reset-timestamp l|list N|no-update n|non-interactive
 		P|preserve-groups p|prompt= R|chroot= r|role= S|stdin s|shell t|type= T|command-timeout= U|other-user=
-		u|user= V|version v|validate`, starter: &starter{assignments: true, optional: true}},
-	"doas":    {options: "L n s u= C= a=", starter: &starter{}},
-	"nohup":   {options: "help version", starter: &starter{}},
-	"setsid":  {options: "c|ctty f|fork w|wait h|help V|version", starter: &starter{}},
-	"nice":    {options: "n|adjustment= help version", numbers: true, starter: &starter{optional: true}},
-	"ionice":  {options: `c|class= n|classdata= p|pid= P|pgid= t|ignore u|uid= h|help V|version`, starter: &starter{optional: true}},
-	"chrt":    {options: "f|fifo r|rr R|reset-on-fork v|verbose h|help V|version", starter: &starter{skip: 1}},
-	"taskset": {options: "a|all-tasks c|cpu-list h|help V|version", starter: &starter{skip: 1}},
-	"timeout": {options: `preserve-status f|foreground k|kill-after= p s|signal= v|verbose help version`, starter: &starter{skip: 1}},
-	"time":    {options: `a|append f|format= o|output= p|portability q|quiet v|verbose V|version h|help`, starter: &starter{}},
-	"stdbuf":  {options: "i|input= o|output= e|error= help version", starter: &starter{}},
+		u|user= V|version v|validate`, wrapper: &wrapper{assignments: true, optional: true}},
+	"doas":   {options: "L n s u= C= a=", wrapper: &wrapper{}},
+	"nohup":  {options: "help version", wrapper: &wrapper{}},
+	"setsid": {options: "c|ctty f|fork w|wait h|help V|version", wrapper: &wrapper{}},
+	"nice":   {options: "n|adjustment= help version", numbers: true, wrapper: &wrapper{optional: true}},
+	"ionice": {options: `c|class= n|classdata= p|pid= P|pgid= t|ignore u|uid= h|help V|version`,
+		wrapper: &wrapper{optional: true}},
+	"chrt":    {options: "f|fifo r|rr R|reset-on-fork v|verbose h|help V|version", wrapper: &wrapper{skip: 1}},
+	"taskset": {options: "a|all-tasks c|cpu-list h|help V|version", wrapper: &wrapper{skip: 1}},
+	"timeout": {options: `preserve-status f|foreground k|kill-after= p s|signal= v|verbose help version`,
+		wrapper: &wrapper{skip: 1}},
+	"time": {options: `a|append f|format= o|output= p|portability q|quiet v|verbose V|version h|help`,
+		wrapper: &wrapper{}},
+	"stdbuf": {options: "i|input= o|output= e|error= help version", wrapper: &wrapper{}},
 	"flock": {options: `s|shared x|e|exclusive u|unlock n|nb|nonblock|nonblocking w|wait|timeout=
 		E|conflict-exit-code= o|close $c|command= F|no-fork verbose h|help V|version`,
-		starter: &starter{skip: 1, optional: true}},
+		wrapper: &wrapper{skip: 1, optional: true}},
 	"script": {options: `a|append $c|command= e|return f|flush force q|quiet E|echo= I|log-in= O|log-out= B|log-io=
 		T|log-timing= m|logging-format= o|output-limit= h|help V|version`,
-		starter: &starter{skip: 1}},
+		wrapper: &wrapper{skip: 1}},
 	"watch": {options: `b|beep c|color C|no-color d|differences? e|errexit g|chgexit n|interval= p|precise
-		q|equexit= t|no-title w|no-wrap x|exec h|help v|version`, starter: &starter{joined: true}},
-	"busybox": {options: "help list list-full", starter: &starter{optional: true}},
-	"chroot":  {options: "groups= userspec= skip-chdir help version", starter: &starter{skip: 1}},
-	"strace":  {options: "f q v t T r y c C d D i w e= o= p= s= u= E= a= I= O= P= S= b= X=", starter: &starter{}},
-	"ltrace":  {options: "f q t T r c C i S e= o= p= s= u= a= n= A= D= F= l= x=", starter: &starter{}},
+		q|equexit= t|no-title w|no-wrap x|exec h|help v|version`, wrapper: &wrapper{joined: true}},
+	"busybox": {options: "help list list-full", wrapper: &wrapper{optional: true}},
+	"chroot":  {options: "groups= userspec= skip-chdir help version", wrapper: &wrapper{skip: 1}},
+	"strace":  {options: "f q v t T r y c C d D i w e= o= p= s= u= E= a= I= O= P= S= b= X=", wrapper: &wrapper{}},
+	"ltrace":  {options: "f q t T r c C i S e= o= p= s= u= a= n= A= D= F= l= x=", wrapper: &wrapper{}},
 	"xargs": {options: `0|null a|arg-file= d|delimiter= E= e|eof? I= i|replace? L= l|max-lines? n|max-args=
 		o|open-tty P|max-procs= p|interactive process-slot-var= r|no-run-if-empty s|max-chars= show-limits t|verbose
-		x|exit help version`, starter: &starter{open: true, optional: true}},
-	"parallel": {options: `j|jobs= k|keep-order a|arg-file= S= I= N= n= d= 0|null q t X m will-cite`, starter: &starter{open: true, joined: true, optional: true}},
-	"ld.so":    {options: `!library-path= inhibit-rpath= !audit= !preload= argv0= list verify inhibit-cache`, starter: &starter{}},
-	"command":  {options: "p v V", starter: &starter{optional: true}},
-	"builtin":  {starter: &starter{}},
-	"exec":     {options: "c l a=", starter: &starter{optional: true}},
+		x|exit help version`, wrapper: &wrapper{open: true, optional: true}},
+	"parallel": {options: `j|jobs= k|keep-order a|arg-file= S= I= N= n= d= 0|null q t X m will-cite`,
+		wrapper: &wrapper{open: true, joined: true, optional: true}},
+	"ld.so": {options: `!library-path= inhibit-rpath= !audit= !preload= argv0= list verify inhibit-cache`,
+		wrapper: &wrapper{}},
+	"command": {options: "p v V", wrapper: &wrapper{optional: true}},
+	"builtin": {wrapper: &wrapper{}},
+	"exec":    {options: "c l a=", wrapper: &wrapper{optional: true}},
 
-	// git. What a repository's own configuration starts (filters, textconv, hooks), no option tells.
+	// git. Options do not show what a repository's configuration starts (filters, textconv, hooks).
 	"git": {options: `C= !c= !config-env= !exec-path? p|paginate P|no-pager git-dir= work-tree= namespace= bare
 		no-replace-objects no-lazy-fetch literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs
 		no-optional-locks list-cmds= html-path man-path info-path h|help v|version`, exact: true, subcommands: true, check: checkGit},
@@ -327,14 +340,18 @@ var table = map[string]entry{
 	"git mv": {options: "v|verbose n|dry-run f|force k sparse", exact: true},
 	"git stash": {options: `k|keep-index S|staged !p|patch q|quiet u|include-untracked a|all m|message= index
 		only-untracked pathspec-from-file= pathspec-file-nul ` + gitDiff, exact: true},
-	"git clean": {options: `q|quiet n|dry-run f|force i|interactive d e|exclude= x X`, exact: true, check: checkGitClean},
-	"git log":   {options: gitRevisions + gitDiff, numbers: true, exact: true},
-	"git show":  {options: gitRevisions + gitDiff, numbers: true, exact: true},
+	"git clean": {options: `q|quiet n|dry-run f|force i|interactive d e|exclude= x X`,
+		exact: true, check: checkGitClean},
+	"git log":  {options: gitRevisions + gitDiff, numbers: true, exact: true},
+	"git show": {options: gitRevisions + gitDiff, numbers: true, exact: true},
 	"git reflog": {options: gitRevisions + gitDiff, numbers: true, exact: true,
-		check: func(r *reading) { r.firstOperand("show", "list", "exists", "HEAD") }},
-	"git diff":     {options: `cached staged merge-base no-index base ours theirs 0 1 2 3 root stdin m v always ` + gitDiff, exact: true},
-	"git rev-list": {options: gitRevisions + " objects count header disk-usage? use-bitmap-index bisect", numbers: true, exact: true},
-	"git shortlog": {options: gitRevisions + " c|committer n|numbered s|summary e|email w? group=", numbers: true, exact: true},
+		check: func(r *parsedArgs) { r.firstOperand("show", "list", "exists", "HEAD") }},
+	"git diff": {options: `cached staged merge-base no-index base ours theirs 0 1 2 3 root stdin m v always ` +
+		gitDiff, exact: true},
+	"git rev-list": {options: gitRevisions + " objects count header disk-usage? use-bitmap-index bisect",
+		numbers: true, exact: true},
+	"git shortlog": {options: gitRevisions + " c|committer n|numbered s|summary e|email w? group=",
+		numbers: true, exact: true},
 	"git blame": {options: `incremental b root show-stats progress score-debug f|show-name n|show-number p|porcelain
 		line-porcelain c t l s e|show-email w ignore-rev= ignore-revs-file= color-lines color-by-age minimal S=
 		contents= C? M? L= abbrev? since= date= reverse first-parent`, exact: true},
@@ -348,7 +365,8 @@ var table = map[string]entry{
 		eol empty-directory u|unmerged resolve-undo x|exclude= X|exclude-from= exclude-per-directory=
 		exclude-standard full-name recurse-submodules error-unmatch with-tree= abbrev? debug deduplicate sparse
 		format=`, exact: true},
-	"git ls-tree": {options: `d r t z l|long name-only name-status object-only full-name full-tree format= abbrev?`, exact: true},
+	"git ls-tree": {options: `d r t z l|long name-only name-status object-only full-name full-tree format= abbrev?`,
+		exact: true},
 	"git cat-file": {options: `e p t s allow-unknown-type use-mailmap mailmap batch? batch-check? z Z batch-command?
 		batch-all-objects buffer follow-symlinks unordered !textconv !filters path=`, exact: true},
 	"git describe": {options: `contains debug all tags long first-parent abbrev? exact-match candidates= match=
@@ -382,7 +400,8 @@ var table = map[string]entry{
 		!continue !skip abort quit !edit-todo show-current-patch !apply m|merge !i|interactive rerere-autoupdate
 		empty= autosquash update-refs !S|gpg-sign? autostash !x|exec= r|rebase-merges? fork-point !s|strategy=
 		X|strategy-option= root reschedule-failed-exec reapply-cherry-picks C=`, exact: true},
-	"git remote": {options: "v|verbose all push", exact: true, check: func(r *reading) { r.firstOperand("get-url") }},
+	"git remote": {options: "v|verbose all push", exact: true,
+		check: func(r *parsedArgs) { r.firstOperand("get-url") }},
 	"git config": {options: `global system local worktree f|file= blob= get get-all get-regexp get-urlmatch
 		replace-all add unset unset-all rename-section remove-section l|list fixed-value !e|edit get-color
 		get-colorbool t|type= bool int bool-or-int bool-or-str path expiry-date z|null name-only includes
@@ -440,23 +459,26 @@ const (
 		show-forced-updates write-commit-graph stdin`
 )
 
-// firstOperand doubts a subcommand's own subcommand that is none of these.
-func (r *reading) firstOperand(harmless ...string) {
+// firstOperand adds a risk if the first operand of a subcommand is not among harmless.
+func (r *parsedArgs) firstOperand(harmless ...string) {
 	if len(r.operands) > 0 && !slices.Contains(harmless, r.operands[0]) {
-		r.doubt("its argument "+quoted(r.operands[0])+" does more than to show something", r.operands[0])
+		r.addRisk("its argument "+quoted(r.operands[0])+" does more than show something", r.operands[0])
 	}
 }
 
-// harmlessKeys are settings of git that start no programs, in lower case; a prefix ends with "*".
+// harmlessKeys are the settings of git that start no programs, in lower case. A prefix ends with "*".
 var harmlessKeys = []string{
-	"user.name", "user.email", "author.*", "committer.*", "color.*", "advice.*", "column.*", "core.quotepath", "core.abbrev", "core.autocrlf", "core.eol", "core.filemode",
-	"core.ignorecase", "core.safecrlf", "core.whitespace", "core.precomposeunicode", "diff.algorithm", "diff.context", "diff.noprefix", "diff.mnemonicprefix", "diff.renames", "diff.colormoved",
-	"log.*", "status.*", "init.defaultbranch", "commit.verbose", "merge.conflictstyle", "pull.ff", "pull.rebase", "push.default", "branch.sort", "tag.sort", "i18n.*", "grep.linenumber",
+	"user.name", "user.email", "author.*", "committer.*", "color.*", "advice.*", "column.*", "core.quotepath",
+	"core.abbrev", "core.autocrlf", "core.eol", "core.filemode",
+	"core.ignorecase", "core.safecrlf", "core.whitespace", "core.precomposeunicode", "diff.algorithm", "diff.context",
+	"diff.noprefix", "diff.mnemonicprefix", "diff.renames", "diff.colormoved",
+	"log.*", "status.*", "init.defaultbranch", "commit.verbose", "merge.conflictstyle", "pull.ff", "pull.rebase",
+	"push.default", "branch.sort", "tag.sort", "i18n.*", "grep.linenumber",
 }
 
-// checkGit takes the doubts from "git -c KEY=VALUE" where the key is harmless.
-func checkGit(r *reading) {
-	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool {
+// checkGit removes the risks of "git -c KEY=VALUE" if the key is harmless.
+func checkGit(r *parsedArgs) {
+	r.risks = slices.DeleteFunc(r.risks, func(d risk) bool {
 		if len(d.words) == 0 || d.words[0] != "-c" {
 			return false
 		}
@@ -468,25 +490,25 @@ func checkGit(r *reading) {
 	})
 }
 
-// checkGitClean lets what it would delete be listed.
-func checkGitClean(r *reading) {
+// checkGitClean allows only dry runs.
+func checkGitClean(r *parsedArgs) {
 	if !r.has("n") {
-		r.doubt("it deletes all files that git does not track", "clean")
+		r.addRisk("it deletes all untracked files", "clean")
 	}
 }
 
-// checkGitConfig lets settings be read and asks about everything else.
-func checkGitConfig(r *reading) {
+// checkGitConfig allows reading settings.
+func checkGitConfig(r *parsedArgs) {
 	if !r.has("get", "get-all", "get-regexp", "list") {
-		r.doubt("it changes settings, which can name programs for git to start", "config")
+		r.addRisk("it changes settings, which can name programs for git to start", "config")
 	}
 }
 
-// checkTar doubts archives on other machines, which tar reaches with a program.
-func checkTar(r *reading) {
+// checkTar adds a risk for archives on other machines, for which tar starts a program.
+func checkTar(r *parsedArgs) {
 	for _, name := range r.values("f") {
 		if strings.Contains(name, ":") && !r.has("force-local") {
-			r.doubt("its archive "+quoted(name)+" names another machine, which tar starts a program to reach", name)
+			r.addRisk("its archive "+quoted(name)+" names another machine, which tar starts a program to reach", name)
 		}
 	}
 }

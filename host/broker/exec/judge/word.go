@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// literal returns the fields that a word becomes, if that does not depend on variables, commands or files. Quotes, escapes and
-// braces are worked out.
+// literal returns the fields that a word expands to, if they do not depend on variables, commands or files. It expands
+// quotes, escapes and braces.
 func literal(word *syntax.Word) (fields []string, known bool) {
 	if !constant(word.Parts, false) {
 		return nil, false
@@ -17,7 +17,7 @@ func literal(word *syntax.Word) (fields []string, known bool) {
 	return fields, err == nil
 }
 
-// fieldsOf returns the words of a text, if none depends on variables, commands or files.
+// fieldsOf returns the fields of a text, if they do not depend on variables, commands or files.
 func fieldsOf(text string) (fields []string, known bool) {
 	known = true
 	for word, err := range syntax.NewParser().WordsSeq(strings.NewReader(text)) {
@@ -39,7 +39,7 @@ func constant(parts []syntax.WordPart, quoted bool) bool {
 			}
 		case *syntax.SglQuoted:
 		case *syntax.DblQuoted:
-			if part.Dollar || !constant(part.Parts, true) { // $"..." is looked up in a catalogue of translations
+			if part.Dollar || !constant(part.Parts, true) { // $"..." is translated
 				return false
 			}
 		case *syntax.BraceExp:
@@ -55,7 +55,7 @@ func constant(parts []syntax.WordPart, quoted bool) bool {
 	return true
 }
 
-// hasGlob reports whether unquoted text has a character of patterns that is not escaped.
+// hasGlob reports whether unquoted text has an unescaped pattern character.
 func hasGlob(text string) bool {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -68,13 +68,13 @@ func hasGlob(text string) bool {
 	return false
 }
 
-// quoteAll writes arguments as a shell would read them.
+// quoteAll quotes arguments for a shell.
 func quoteAll(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, argument := range argv {
 		text, err := syntax.Quote(argument, syntax.LangBash)
 		if err != nil {
-			text = "'?'" // holds what no shell can spell
+			text = "'?'" // it contains characters that a shell cannot quote
 		}
 		quoted[i] = text
 	}

@@ -1,4 +1,5 @@
-// Command guest uses package os in /workspace and in the read-only /reference, and prints what does not work as it should.
+// Command guest uses package os in /workspace and in the read-only /reference, and prints each operation with a wrong
+// result.
 package main
 
 import (

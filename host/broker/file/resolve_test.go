@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// TestEnterSeesAnExchange is the moment between the look at a directory and its opening, which is too short to meet by chance.
+// TestEnterSeesAnExchange exchanges a directory between Lstat and open, a moment too short to hit by chance.
 func TestEnterSeesAnExchange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

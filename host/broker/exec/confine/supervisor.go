@@ -17,8 +17,8 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 )
 
-// Main does the child's work and does not return, if this process is one. A program that calls Run calls it first of
-// all.
+// Main runs the child or the supervisor, without returning, if this process was started as one. A program that uses Run
+// must call it first.
 func Main() {
 	ready.Store(true)
 	if len(os.Args) != 1 {
@@ -26,23 +26,23 @@ func Main() {
 	}
 	switch os.Args[0] {
 	case confineName:
-		os.Exit(confined())
-	case watchName:
-		os.Exit(watch())
+		os.Exit(runChild())
+	case supervisorName:
+		os.Exit(supervise())
 	case probeName:
 		os.Exit(probe())
 	}
 }
 
-// ready says that Main was called: otherwise a child would be one more of the whole program.
+// ready is set by Main. Without Main, a child would run the whole program.
 var ready atomic.Bool
 
-// confined gives up rights and starts the process that watches over the command.
-func confined() int {
-	// The other process is started by this thread and ends with it.
+// runChild restricts this process and starts the supervisor.
+func runChild() int {
+	// The supervisor is started by this thread and ends with it (Pdeathsig).
 	runtime.LockOSThread()
 	control, lifeline := os.NewFile(controlFD, "control"), os.NewFile(lifelineFD, "lifeline")
-	err := startWatch(control, lifeline)
+	err := startSupervisor(control, lifeline)
 	if err == nil {
 		return 0
 	}
@@ -50,12 +50,12 @@ func confined() int {
 	return 1
 }
 
-func startWatch(control, lifeline *os.File) error {
-	if err := keepFilesFromPrograms(); err != nil {
+func startSupervisor(control, lifeline *os.File) error {
+	if err := setCloseOnExec(); err != nil {
 		return err
 	}
-	described := os.NewFile(orderFD, "order")
-	o, err := readOrder(described)
+	described := os.NewFile(specFD, "spec")
+	o, err := readChildSpec(described)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func startWatch(control, lifeline *os.File) error {
 		return err
 	}
 	command := exec.Command(self)
-	command.Args, command.Env = []string{watchName}, []string{}
+	command.Args, command.Env = []string{supervisorName}, []string{}
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.ExtraFiles = []*os.File{control, described}
 	network := os.NewFile(networkFD, "network")
@@ -86,35 +86,35 @@ func startWatch(control, lifeline *os.File) error {
 		return err
 	}
 	go func() {
-		_, _ = lifeline.Read(make([]byte, 1)) // ends with the host
+		_, _ = lifeline.Read(make([]byte, 1)) // returns when the host ends
 		_ = command.Process.Kill()
 	}()
-	_ = command.Wait() // it has said itself how the command ended
+	_ = command.Wait() // the supervisor has reported how the command ended
 	return nil
 }
 
-// order is what the child is told.
-type order struct {
+// childSpec is the child's input.
+type childSpec struct {
 	*Spec
-	// Namespaces says that it is in namespaces of its own.
+	// Namespaces reports whether the child is in new namespaces.
 	Namespaces bool
 }
 
-func readOrder(file *os.File) (*order, error) {
-	o := &order{Spec: new(Spec)}
+func readChildSpec(file *os.File) (*childSpec, error) {
+	o := &childSpec{Spec: new(Spec)}
 	if err := json.NewDecoder(io.NewSectionReader(file, 0, 1<<30)).Decode(o); err != nil {
-		return nil, fmt.Errorf("read what to run: %w", err)
+		return nil, fmt.Errorf("read the command's specification: %w", err)
 	}
 	return o, nil
 }
 
-// watch runs the command and says how it ended.
-func watch() int {
-	// The command may signal its own processes. In a namespace of its own this one is safe from all signals that it
-	// ignores.
+// supervise runs the command and reports how it ended.
+func supervise() int {
+	// The command may signal its own processes. As the first process of its PID namespace, this one is safe from all
+	// signals that it ignores.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
 	control := os.NewFile(controlFD, "control")
-	w := &watcher{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}
+	w := &supervisor{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}
 	exit, err := w.run(context.Background())
 	if exit != nil {
 		exit.Unjudged = w.unjudged
@@ -129,26 +129,26 @@ func watch() int {
 	return 0
 }
 
-// watcher starts the command's programs, each after it was judged.
-type watcher struct {
+// supervisor judges and starts the command's programs.
+type supervisor struct {
 	spec  *Spec
 	judge *judge.Judge
 
-	// mu serialises questions, and guards unjudged.
+	// mu serializes questions and guards unjudged.
 	mu       sync.Mutex
 	answers  *json.Decoder
 	messages *json.Encoder
-	// unjudged are the programs that started without a rule that could look into them.
+	// unjudged becomes Exit.Unjudged.
 	unjudged []string
 }
 
-func (w *watcher) run(ctx context.Context) (*Exit, error) {
-	o, err := readOrder(os.NewFile(orderFD, "order"))
+func (w *supervisor) run(ctx context.Context) (*Exit, error) {
+	o, err := readChildSpec(os.NewFile(specFD, "spec"))
 	if err != nil {
 		return nil, err
 	}
 	w.spec = o.Spec
-	if err := keepFilesFromPrograms(); err != nil {
+	if err := setCloseOnExec(); err != nil {
 		return nil, err
 	}
 	if err := limitProcesses(o); err != nil {
@@ -165,7 +165,7 @@ func (w *watcher) run(ctx context.Context) (*Exit, error) {
 	}
 	for _, variable := range w.spec.Env {
 		if name, value := split(variable); name == "TMPDIR" {
-			if err := os.Setenv(name, value); err != nil { // for the shell's own pipes
+			if err := os.Setenv(name, value); err != nil { // for named pipes of the interpreter
 				return nil, err
 			}
 		}
@@ -174,7 +174,7 @@ func (w *watcher) run(ctx context.Context) (*Exit, error) {
 	if err != nil {
 		return nil, err
 	}
-	here := place{dir: w.spec.Dir, env: w.spec.Env, stdin: devNull, stdout: os.Stdout, stderr: os.Stderr}
+	here := procEnv{dir: w.spec.Dir, env: w.spec.Env, stdin: devNull, stdout: os.Stdout, stderr: os.Stderr}
 	if len(w.spec.Argv) > 0 {
 		err = w.exec(ctx, here, w.spec.Argv)
 	} else {
@@ -183,7 +183,7 @@ func (w *watcher) run(ctx context.Context) (*Exit, error) {
 	return exitOf(err)
 }
 
-// exitOf is how the command ended, from the error of its last program.
+// exitOf returns how the command ended, from the error of its last program.
 func exitOf(err error) (*Exit, error) {
 	var status *statusError
 	switch {
@@ -195,14 +195,14 @@ func exitOf(err error) (*Exit, error) {
 	return nil, err
 }
 
-// ask puts a question to the host.
-func (w *watcher) ask(q Question) error {
+// ask sends a question to the host and waits for the reply.
+func (w *supervisor) ask(q Question) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.messages.Encode(message{Ask: &q}); err != nil {
 		return err
 	}
-	var a answer
+	var a reply
 	if err := w.answers.Decode(&a); err != nil {
 		return err
 	}

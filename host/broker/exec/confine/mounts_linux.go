@@ -7,24 +7,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seal makes the whole file system read-only, in this process's namespace of mounts, but for what is at or below the paths in write, and puts
-// files in the place of others.
+// sealFileSystem makes the file system read-only in this process's mount namespace, except at and below the paths in
+// write. It replaces the files in replace.
 //
-// Landlock holds what is opened, but neither modes, owners and times of files nor their attributes.
-func seal(write []string, replace map[string]string) error {
+// Landlock controls the opening of files, but not changes of their modes, owners, times and attributes.
+func sealFileSystem(write []string, replace map[string]string) error {
 	if err := makeReadOnly(write); err != nil {
 		return err
 	}
 	for path, file := range replace {
-		if err := putOver(path, file); err != nil {
+		if err := bindOver(path, file); err != nil {
 			return fmt.Errorf("show %s as %s: %w", file, path, err)
 		}
 	}
 	return nil
 }
 
-// putOver mounts file at path. It is read-only, because its file system is.
-func putOver(path, file string) error {
+// bindOver mounts file at path. It is read-only like its file system.
+func bindOver(path, file string) error {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, file, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return err
@@ -59,7 +59,8 @@ func makeReadOnly(write []string) (err error) {
 		if !ok {
 			continue
 		}
-		if err := unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS); err != nil {
+		if err := unix.MoveMount(fd, "", unix.AT_FDCWD, path,
+			unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS); err != nil {
 			return fmt.Errorf("keep %s writable: %w", path, err)
 		}
 	}

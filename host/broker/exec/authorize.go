@@ -15,13 +15,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// permit holds a request against the rules before anything of it starts, and asks where a rule wants that. It completes spec with the
-// rules and with what was agreed to.
-func (b *Broker) permit(ctx context.Context, call *broker.Call, spec *confine.Spec) *abi.Error {
+// authorize checks a request against the rules before any program starts, and asks a person if a rule requires that. It
+// adds the rules and the approved commands to spec.
+func (b *Broker) authorize(ctx context.Context, call *broker.Call, spec *confine.Spec) *abi.Error {
 	spec.Rules = b.rules()
 	j, err := judge.New(spec.Rules, spec.Named())
 	if err != nil {
-		return failf(abi.CodeInternal, "%v", err) // whoever reads the policy file has checked them
+		return failf(abi.CodeInternal, "%v", err) // the rules were validated with the policy file
 	}
 	verdict, err := verdictOn(j, spec)
 	var refused *judge.LineError
@@ -31,13 +31,14 @@ func (b *Broker) permit(ctx context.Context, call *broker.Call, spec *confine.Sp
 	case err != nil:
 		return failf(abi.CodeInternal, "%v", err)
 	case verdict.Action == judge.Deny:
-		return failf(abi.CodeNotGranted, "%s: denied by the rule %q: %s", textOf(verdict, spec), verdict.Rule, verdict.Reason)
+		return failf(abi.CodeNotGranted, "%s: denied by the rule %q: %s", textOf(verdict, spec),
+			verdict.Rule, verdict.Reason)
 	}
 	if failure := b.granted(verdict, spec); failure != nil {
 		return failure
 	}
 	if verdict.Action == judge.Allow || verdict.Later() {
-		return nil // what is known only later is judged, and asked about, then
+		return nil // commands whose arguments are known later are checked at their start
 	}
 	question := broker.Question{Text: lineOf(spec), Rule: verdict.Rule, Reason: verdict.Reason}
 	if err := ask(ctx, call, question); err != nil {
@@ -58,7 +59,7 @@ func verdictOn(j *judge.Judge, spec *confine.Spec) (*judge.Verdict, error) {
 	return j.Line(spec.Line)
 }
 
-// lineOf is what the request would run, for people.
+// lineOf returns the request as a command line for people.
 func lineOf(spec *confine.Spec) string {
 	if len(spec.Argv) > 0 {
 		return (&judge.Command{Argv: spec.Argv}).String()
@@ -66,7 +67,7 @@ func lineOf(spec *confine.Spec) string {
 	return spec.Line
 }
 
-// textOf is the command that decided, for people.
+// textOf returns the command that decided the verdict, for people.
 func textOf(v *judge.Verdict, spec *confine.Spec) string {
 	if v.Command != nil {
 		return v.Command.String()
@@ -74,23 +75,25 @@ func textOf(v *judge.Verdict, spec *confine.Spec) string {
 	return lineOf(spec)
 }
 
-// granted checks the programs that the request itself starts, so that nothing of it runs if one of them may not.
+// granted checks the programs that the request itself starts, so that none runs if one of them is not granted.
 func (b *Broker) granted(v *judge.Verdict, spec *confine.Spec) *abi.Error {
 	for i := range v.Commands {
 		c := &v.Commands[i]
 		name := c.Argv[0]
-		if len(c.Via) > 0 || judge.IsShell(c.Name()) || len(spec.Argv) == 0 && (interp.IsBuiltin(name) || slices.Contains(v.Functions, name)) {
+		if len(c.Via) > 0 || judge.IsShell(c.Name()) || len(spec.Argv) == 0 &&
+			(interp.IsBuiltin(name) || slices.Contains(v.Functions, name)) {
 			continue
 		}
 		if _, err := spec.Program(spec.Dir, name); err != nil {
-			return failf(abi.CodeNotGranted, "%v. Granted are %s. The operator can grant it: hako plugin approve %s --program %s, with the others",
+			return failf(abi.CodeNotGranted, "%v. Granted programs: %s. The operator can grant it: hako plugin "+
+				"approve %s --program %s, with the others",
 				err, strings.Join(b.names(), ", "), b.plugin, c.Name())
 		}
 	}
 	return nil
 }
 
-// names are the granted programs, for people.
+// names returns the names of the granted programs, for people.
 func (b *Broker) names() []string {
 	var names []string
 	for _, program := range b.base.Programs {
@@ -103,9 +106,10 @@ func (b *Broker) names() []string {
 	return names
 }
 
-var errNobody = errors.New("nobody can be asked here: call it where approvals can be answered, or allow it with a rule under commands in the policy file")
+var errNobody = errors.New("nobody can be asked here: call it where approvals can be answered, or allow it with a " +
+	"rule under commands in the policy file")
 
-// ask puts a question to a person; nil is a yes.
+// ask asks a person to approve a command. Nil means approval.
 func ask(ctx context.Context, call *broker.Call, q broker.Question) error {
 	err := errNobody
 	if call.Ask != nil {

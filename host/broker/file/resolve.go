@@ -22,33 +22,34 @@ const (
 	maxTries = 8 // walks of a path that changes meanwhile
 )
 
-// place is where a path leads: one name in a directory that is held open. No link lies between the mount and the place.
-type place struct {
-	dir    *os.Root    // the parent
+// dirEntry is the entry that a path resolves to: a name in a directory that is kept open. All links of the path are
+// resolved.
+type dirEntry struct {
+	dir    *os.Root    // the open parent directory
 	name   string      // in dir; "." for the mount itself
 	path   string      // relative to the mount, after links
-	info   fs.FileInfo // of the name itself, links not followed; nil if there is no such file yet
+	info   fs.FileInfo // from Lstat; nil if the entry does not exist
 	linked bool        // the guest's path went through a symbolic link
 	mount  *Mount
-	h      *Handles // which pay for the way there
+	h      *Handles // charged for the walk
 }
 
-func (p *place) close() {
+func (p *dirEntry) close() {
 	if p.dir != p.mount.root {
-		_ = p.dir.Close() // Only a descriptor; nothing can be lost.
+		_ = p.dir.Close() // Nothing was written through it.
 	}
 }
 
-// exists is an error unless something has the place's name.
-func (p *place) exists() error {
+// mustExist returns ENOENT unless the entry exists.
+func (p *dirEntry) mustExist() error {
 	if p.info == nil {
 		return sys.ENOENT
 	}
 	return nil
 }
 
-// changeable is an error where a guest may not create, replace or remove the name.
-func (p *place) changeable() error {
+// checkModifiable returns an error if a guest may not create, replace or remove the entry.
+func (p *dirEntry) checkModifiable() error {
 	switch {
 	case p.linked:
 		return errThrough
@@ -58,13 +59,13 @@ func (p *place) changeable() error {
 	return nil
 }
 
-// isDir and isLink tell what has the place's name.
-func (p *place) isDir() bool  { return p.info != nil && p.info.IsDir() }
-func (p *place) isLink() bool { return p.info != nil && p.info.Mode()&fs.ModeSymlink != 0 }
+func (p *dirEntry) isDir() bool  { return p.info != nil && p.info.IsDir() }
+func (p *dirEntry) isLink() bool { return p.info != nil && p.info.Mode()&fs.ModeSymlink != 0 }
 
-// at resolves a guest's path and calls do with its place. A symbolic link as the last element is followed if follow is set,
-// or if the path ends in a slash. When do or the walk meets a name that changed meanwhile, all starts again.
-func (m *Mount) at(h *Handles, guestPath string, follow bool, do func(*place) error) error {
+// withEntry resolves a guest's path and calls do with the entry. A symbolic link in the last element is followed if
+// follow is set or if the path ends in a slash. If the walk or do returns errChanged, it tries again, maxTries times in
+// all.
+func (m *Mount) withEntry(h *Handles, guestPath string, follow bool, do func(*dirEntry) error) error {
 	parts, err := split(guestPath)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (m *Mount) at(h *Handles, guestPath string, follow bool, do func(*place) er
 	return errChanged
 }
 
-// split cuts a guest's path into its elements; none stand for the mount itself.
+// split splits a guest's path into its elements. The path of the mount itself has none.
 func split(guestPath string) ([]string, error) {
 	if len(guestPath) > MaxPath {
 		return nil, sys.ENAMETOOLONG
@@ -106,10 +107,12 @@ func split(guestPath string) ([]string, error) {
 	return parts, nil
 }
 
-// validWindowsName reports whether one element of a path can be a name on Windows. What Windows would read as another name is none: streams,
-// separators, dropped dots and spaces, and short names ("SECRET~1"), which would slip past deny globs.
+// validWindowsName reports whether a path element is a valid name on Windows. Spellings that Windows maps to another
+// name are invalid, because deny globs would not match them: streams, separators, trailing dots and spaces, and short
+// names ("SECRET~1").
 func validWindowsName(name string) bool {
-	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }) || strings.TrimRight(name, ". ") != name {
+	reserved := func(r rune) bool { return r < ' ' || strings.ContainsRune(`\:*?"<>|`, r) }
+	if strings.ContainsFunc(name, reserved) || strings.TrimRight(name, ". ") != name {
 		return false
 	}
 	for tail := name; tail != ""; {
@@ -120,8 +123,8 @@ func validWindowsName(name string) bool {
 	return true
 }
 
-// resolve walks to a place, and starts over at each symbolic link with the link's target in the path.
-func (m *Mount) resolve(h *Handles, parts []string, follow bool) (*place, error) {
+// resolve walks a path. At each symbolic link it starts again, with the link's target in the path.
+func (m *Mount) resolve(h *Handles, parts []string, follow bool) (*dirEntry, error) {
 	for links := range maxLinks + 1 {
 		p, target, err := m.walk(h, parts, follow)
 		if err != nil {
@@ -138,9 +141,9 @@ func (m *Mount) resolve(h *Handles, parts []string, follow bool) (*place, error)
 	return nil, sys.ELOOP
 }
 
-// walk goes down the path. It returns the place, or, if it meets a link to follow, the path that takes it into account.
-func (m *Mount) walk(h *Handles, parts []string, follow bool) (*place, string, error) {
-	p := &place{dir: m.root, name: ".", mount: m, h: h}
+// walk descends along the path. It returns the entry, or, at a link to follow, the path with the link's target in place of the link.
+func (m *Mount) walk(h *Handles, parts []string, follow bool) (*dirEntry, string, error) {
+	p := &dirEntry{dir: m.root, name: ".", mount: m, h: h}
 	if err := h.spend(broker.PathSteps); err != nil {
 		return nil, "", err
 	}
@@ -168,8 +171,8 @@ func (m *Mount) walk(h *Handles, parts []string, follow bool) (*place, string, e
 	return p, "", nil
 }
 
-// descend moves from a directory to a name in it.
-func (p *place) descend(name string) error {
+// descend moves from a directory to an entry in it.
+func (p *dirEntry) descend(name string) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
@@ -189,9 +192,8 @@ func (p *place) descend(name string) error {
 	return err
 }
 
-// enter makes the place itself the open directory. What it opens must be what it looked at before: if the name has become a
-// link meanwhile, following it is not for this package to do unseen.
-func (p *place) enter() error {
+// enter opens the entry as the directory of the next one. It returns errChanged if the entry was exchanged since Lstat, for example for a link, which this package must resolve itself.
+func (p *dirEntry) enter() error {
 	if p.name == "." {
 		return nil
 	}
@@ -200,7 +202,7 @@ func (p *place) enter() error {
 	}
 	sub, err := p.dir.OpenRoot(p.name)
 	if err != nil {
-		return changed(err)
+		return asChanged(err)
 	}
 	info, err := sub.Stat(".")
 	if err == nil && !os.SameFile(info, p.info) {
@@ -215,11 +217,11 @@ func (p *place) enter() error {
 	return nil
 }
 
-// target is where the link at the place points: as written there, and as a path relative to the mount.
-func (p *place) target() (written, resolved string, err error) {
+// target returns the target of the link: as written, and as a path relative to the mount.
+func (p *dirEntry) target() (written, resolved string, err error) {
 	written, err = p.dir.Readlink(p.name)
 	if err != nil {
-		return "", "", changed(err)
+		return "", "", asChanged(err)
 	}
 	written = filepath.ToSlash(written)
 	if path.IsAbs(written) {
@@ -228,9 +230,8 @@ func (p *place) target() (written, resolved string, err error) {
 	return written, path.Join(path.Dir(p.path), written), nil
 }
 
-// changed is the error of looking again at a name that was there a moment ago: errChanged, unless the system had another
-// reason to refuse.
-func changed(err error) error {
+// asChanged maps an error at an entry that existed a moment ago to errChanged, unless the operating system had another reason to refuse.
+func asChanged(err error) error {
 	var host syscall.Errno
 	if errors.As(err, &host) {
 		switch host {
