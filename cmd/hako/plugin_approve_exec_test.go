@@ -37,7 +37,7 @@ func TestApproveCommands(t *testing.T) {
 	if c := consent(t, dir); !slices.Equal(c.Exec.Connect, []string{"github.com:443"}) || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--connect", "", "--env=", "--unconfined").want(t, exitOK, "no network, also where the kernel cannot hold them")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--connect", "", "--env=", "--unconfined").want(t, exitOK, "no network, even where the kernel cannot confine them")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--unconfined=false").want(t, exitOK, "no network\n")
 	if c := consent(t, dir); len(c.Exec.Connect)+len(c.Exec.Env) > 0 || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)
@@ -50,7 +50,7 @@ func TestApproveCommands(t *testing.T) {
 		{"--env", "A=B", `the variable "A=B" cannot be passed on`},
 		{"--connect", "github.com:70000", `port "70000" is not a number from 1 to 65535`},
 		{"--connect", "443", "it is not HOST:PORT"},
-		{"--connect", "0.0.0.0:443", "no grant reaches the address 0.0.0.0"},
+		{"--connect", "0.0.0.0:443", "no grant allows the address 0.0.0.0"},
 		{"--port", "443", "--port 443: ports of any host are not granted any more: name the hosts: --connect HOST:443"},
 	} {
 		invoke(t, dir, "plugin", "approve", "probe", "--yes", test.flag, test.value).want(t, exitUsage, test.want)

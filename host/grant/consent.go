@@ -13,44 +13,47 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Consent is the operator's recorded yes to one plugin: to one file, by its digest, and to what it asked for then.
+// Consent is the operator's recorded approval of one plugin: of one file, by its digest, and of the permissions that it
+// asked for.
 type Consent struct {
-	// Name is the plugin's name; a File has one Consent for each.
+	// Name is the plugin's name. A File has at most one Consent for a plugin.
 	Name    string
 	Version string
-	// Digest is that of the plugin's file, as manifest.Module has it.
+	// Digest is the digest of the plugin's file, in the form of manifest.Module.
 	Digest string
-	// Asked is what the plugin asked for. Reasons are not recorded.
+	// Asked are the permissions that the plugin asked for, without their reasons.
 	Asked manifest.Permissions
 
-	// ApprovedAt is recorded to the second. ApprovedBy says who or what said yes.
+	// ApprovedAt is recorded to the second. ApprovedBy names the person or the rule that approved the plugin.
 	ApprovedAt time.Time
 	ApprovedBy string
-	// RevokedAt is when the operator took the yes back. Zero: it is in force.
+	// RevokedAt is the time of the revocation. Zero means that the consent is in force.
 	RevokedAt time.Time
 	RevokedBy string
 
-	// Mounts are the folders for the mounts that the plugin asks for, by the mount's name. A relative Path is relative to the
-	// directory of the consent file.
+	// Mounts are the folders for the plugin's mounts, by the mount's name. A relative Path is relative to the directory
+	// of the consent file.
 	Mounts map[string]Mount
-	// HTTP are the operator's settings for HTTP permissions, by the permission's name. One that is absent is granted as asked.
+	// HTTP are the operator's settings for HTTP permissions, by the permission's name. Permissions without settings are
+	// granted as asked.
 	HTTP map[string]HTTPMapping
-	// Exec is what the operator settles about commands; where the plugin asks for them, programs are named in it.
+	// Exec are the operator's settings for commands. It names programs if the plugin asks for commands.
 	Exec Exec
-	// Note is the operator's own.
+	// Note is the operator's comment.
 	Note string
 
 	// dir is the directory of the consent file.
 	dir string
 }
 
-// HTTPMapping is what the operator settles about one HTTP permission.
+// HTTPMapping are the operator's settings for one HTTP permission.
 type HTTPMapping struct {
-	// URL is granted instead of the one that the plugin asks for, if not empty: a narrower one, or another server.
+	// URL, if not empty, is granted instead of the URL in the manifest: a narrower one, or another server.
 	URL string `json:"url"`
 	// Private allows addresses that are not public, as in HTTPRule.
 	Private bool `json:"private"`
-	// Credential is applied instead of the one that the plugin asks for, if not empty. A plugin that asks for none gets none.
+	// Credential, if not empty, is applied instead of the one that the plugin asks for. A plugin that asks for none
+	// gets none.
 	Credential string `json:"credential"`
 }
 
@@ -59,14 +62,15 @@ var (
 	digest     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// check checks that the consent can be recorded and, unless it is revoked, put in force.
+// check checks that the consent can be recorded and, unless it is revoked, is complete.
 func (c *Consent) check() error {
 	var errs []error
 	if !pluginName.MatchString(c.Name) {
-		errs = append(errs, fmt.Errorf("consent for plugin %q: that is no plugin name", c.Name))
+		errs = append(errs, fmt.Errorf("consent for plugin %q: the name is not a valid plugin name", c.Name))
 	}
 	if !digest.MatchString(c.Digest) {
-		errs = append(errs, fmt.Errorf("consent for plugin %s: the digest must be sha256: and 64 hexadecimal digits", c.Name))
+		errs = append(errs, fmt.Errorf("consent for plugin %s: the digest must be sha256: and 64 hexadecimal digits",
+			c.Name))
 	}
 	return errors.Join(append(errs, c.checkMounts(), c.checkHTTP(), c.checkExec())...)
 }
@@ -86,13 +90,15 @@ func (c *Consent) checkMounts() error {
 		case !slices.Contains(asked, name):
 			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("mount", name, asked)))
 		case m.Path == "" || strings.HasPrefix(m.Path, "~") || strings.ContainsRune(m.Path, 0):
-			errs = append(errs, wrongMount(c.Name, name, both(`the folder must be written out, without "~"`, `フォルダーは「~」を使わずにすべて書いてください`)))
+			errs = append(errs, mountError(c.Name, name, bilingual(`the folder must be written out, without "~"`,
+				`フォルダーは「~」を使わずにすべて書いてください`)))
 		case m.Quota < 0:
 			errs = append(errs, fmt.Errorf("plugin %s: mount %s: the quota must not be below zero", c.Name, name))
 		}
 		for _, pattern := range m.Deny {
 			if !glob.Valid(pattern) {
-				errs = append(errs, fmt.Errorf("plugin %s: mount %s: deny: %q is not a valid glob, or has more than four groups in braces", c.Name, name, pattern))
+				errs = append(errs, fmt.Errorf("plugin %s: mount %s: deny: %q is not a valid glob, "+
+					"or has more than four groups in braces", c.Name, name, pattern))
 			}
 		}
 	}
@@ -100,8 +106,9 @@ func (c *Consent) checkMounts() error {
 }
 
 func notMapped(plugin, mount string) error {
-	return wrong("mounts."+mount+".dir", both("choose a folder", "フォルダーを指定してください"),
-		fmt.Sprintf("plugin %[1]s: mount %[2]q is not mapped to a folder: hako plugin approve %[1]s --mount %[2]s=DIR", plugin, mount))
+	return choiceError("mounts."+mount+".dir", bilingual("choose a folder", "フォルダーを指定してください"),
+		fmt.Sprintf("plugin %[1]s: mount %[2]q is not mapped to a folder: hako plugin approve %[1]s --mount %[2]s=DIR",
+			plugin, mount))
 }
 
 func (c *Consent) checkHTTP() error {
@@ -117,26 +124,28 @@ func (c *Consent) checkHTTP() error {
 			errs = append(errs, fmt.Errorf("plugin %s: %s", c.Name, strictyaml.Unknown("HTTP permission", name, asked)))
 		}
 		if text := checkCredential(c.HTTP[name].Credential, credentials[name]); text != nil {
-			errs = append(errs, wrongHTTP(c.Name, name, "credential", text))
+			errs = append(errs, httpError(c.Name, name, "credential", text))
 		}
 		if to := c.HTTP[name].URL; to != "" {
 			if _, err := manifest.ParseBaseURL(to); err != nil {
-				errs = append(errs, wrongHTTP(c.Name, name, "url", both("url %q %v", "%q は「https://api.example.com/v1/」のような URL ではありません (%v)", to, err)))
+				errs = append(errs, httpError(c.Name, name, "url", bilingual("url %q %v",
+					"%q は「https://api.example.com/v1/」のような URL ではありません (%v)", to, err)))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkCredential says what is wrong with the name of a credential that is to be applied instead of the one asked for; nil if nothing is.
+// checkCredential returns why a credential cannot replace the one that the plugin asks for, or nil.
 func checkCredential(mapped, asked string) manifest.Text {
 	switch {
 	case mapped == "":
 		return nil
 	case asked == "":
-		return both("the plugin asks for no credential there: remove %q", "このプラグインは認証情報を求めていません。%q を削除してください", mapped)
+		return bilingual("the plugin asks for no credential there: remove %q",
+			"このプラグインは認証情報を求めていません。%q を削除してください", mapped)
 	case !pluginName.MatchString(mapped):
-		return both(`%q is no name of a credential: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
+		return bilingual(`%q is no name of a credential: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
 			"%q は認証情報の名前ではありません。英小文字で始まる 1～40 文字の英小文字、数字、「-」を指定してください", mapped)
 	}
 	return nil

@@ -8,45 +8,46 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// State says whether a plugin may run.
+// State is the state of a plugin under the operator's consents.
 type State string
 
-// States of a plugin under the operator's consents.
+// States of a plugin.
 const (
-	// Pending waits for the operator.
+	// Pending plugins wait for the operator's approval.
 	Pending State = "pending"
-	// Approved may run.
+	// Approved plugins may run.
 	Approved State = "approved"
-	// Revoked was approved once and may not run any more.
+	// Revoked plugins were approved once and may not run any more.
 	Revoked State = "revoked"
 )
 
-// UpdateRule says what becomes of a new version of an approved plugin that asks for no more than the approved one.
+// UpdateRule decides about a new version of an approved plugin that asks for no more than the approved one.
 type UpdateRule string
 
 // Update rules. The zero value means Ask.
 const (
-	// Ask lets every new version wait for the operator.
+	// Ask makes every new version pending.
 	Ask UpdateRule = "ask"
-	// SamePermissions lets such a version run.
+	// SamePermissions approves such a version.
 	SamePermissions UpdateRule = "same-permissions"
 )
 
-// Decision is what the consents say about one version of a plugin.
+// Decision is the result of Decide for one version of a plugin.
 type Decision struct {
 	State State
-	// Reason says why the plugin is pending or revoked, and what the operator can do. Empty if it is approved.
+	// Reason explains why the plugin is pending or revoked, with the remedy. It is empty for an approved plugin.
 	Reason string
-	// Additions are what a pending version asks for beyond the consent, in English.
+	// Additions are the permissions of a pending version beyond the consent, in English.
 	Additions []string
-	// Consent is the one under which an approved plugin runs. Nil otherwise.
+	// Consent is the consent of an approved plugin. Nil otherwise.
 	Consent *Consent
-	// Unrecorded reports that the update rule, and not the operator, approved this version: Consent is then still to be recorded
-	// with File.Approve. The plugin may run before that, and also where the file cannot be written: the next decision is the same.
+	// Unrecorded reports that the update rule approved this version, and that Consent must still be recorded with
+	// File.Approve. The plugin may run before that, and also if the file cannot be written, because the next decision
+	// is the same.
 	Unrecorded bool
 }
 
-// Decide holds a plugin's version, by its valid manifest and the digest of its file, against the consents and the update rule.
+// Decide decides whether a version of a plugin may run. m is its valid manifest, digest the digest of its file.
 func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Decision {
 	c, ok := f.lookup(m.Name)
 	if !ok {
@@ -58,11 +59,13 @@ func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Deci
 		return d
 	}
 	asked := m.Permissions
-	if c.Digest == digest { // this very file was approved, if by a version of hako that recorded neither
+	// the same file was approved, perhaps by a version of hako that did not record limits and claims
+	if c.Digest == digest {
 		asked.Limits, asked.Claims = c.Asked.Limits, c.Asked.Claims
 	}
 	if additions := Additions(c.Asked, asked, "en"); len(additions) > 0 {
-		d := pending(m, "plugin %s %s asks for more than was approved: %s", m.Name, m.Version, strings.Join(additions, "; "))
+		d := pending(m, "plugin %s %s asks for more than was approved: %s", m.Name, m.Version,
+			strings.Join(additions, "; "))
 		d.Additions = additions
 		return d
 	}
@@ -80,7 +83,7 @@ func pending(m *manifest.Manifest, format string, args ...any) Decision {
 	return Decision{State: Pending, Reason: fmt.Sprintf(format, args...) + ": hako plugin approve " + m.Name}
 }
 
-// updated is the consent for a new version that asks for no more.
+// updated returns the consent for a new version that asks for no more.
 func (c Consent) updated(m *manifest.Manifest, digest string) Consent {
 	c.Version, c.Digest, c.Asked = m.Version, digest, sortedPermissions(m.Permissions)
 	c.ApprovedAt, c.ApprovedBy = time.Time{}, "update rule "+string(SamePermissions)

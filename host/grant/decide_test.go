@@ -41,13 +41,16 @@ func TestDecide(t *testing.T) {
 	}{
 		{"approved", same, digestA, grant.Ask, grant.Approved, ""},
 		{"new", other, digestA, grant.SamePermissions, grant.Pending, "plugin other is new: hako plugin approve other"},
-		{"changed", same, digestB, grant.Ask, grant.Pending, "the file of plugin weather has changed since version 1.0.0 was approved: hako plugin approve weather"},
+		{"changed", same, digestB, grant.Ask, grant.Pending,
+			"the file of plugin weather has changed since version 1.0.0 was approved: hako plugin approve weather"},
 		{"changed, no rule", same, digestB, "", grant.Pending, "the file of plugin weather has changed"},
 		{"changed, asks for no more", same, digestB, grant.SamePermissions, grant.Approved, ""},
 		{"changed, asks for less", less, digestB, grant.SamePermissions, grant.Approved, ""},
 		{"changed, asks for more", more, digestB, grant.SamePermissions, grant.Pending,
-			"plugin weather 1.1.0 asks for more than was approved: workspace: also asks to change and delete files: hako plugin approve weather"},
-		{"the same file, asks for more", more, digestA, grant.SamePermissions, grant.Pending, "asks for more than was approved"},
+			"plugin weather 1.1.0 asks for more than was approved: workspace: also asks to change and delete files: " +
+				"hako plugin approve weather"},
+		{"the same file, asks for more", more, digestA, grant.SamePermissions, grant.Pending,
+			"asks for more than was approved"},
 		{"revoked", gone, digestA, grant.SamePermissions, grant.Revoked, "plugin revoked was revoked on "},
 		{"revoked and updated", gone, digestB, grant.SamePermissions, grant.Revoked, "plugin revoked was revoked on "},
 	} {
@@ -69,8 +72,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestUpdateIsRecorded holds that an update under the rule keeps the mappings that it still needs, and that asking for more again
-// later needs a new consent.
+// TestUpdateIsRecorded: an update under the rule keeps the mappings that it still needs, and a later version that asks
+// for more again needs a new consent.
 func TestUpdateIsRecorded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consents.yaml")
@@ -81,7 +84,8 @@ func TestUpdateIsRecorded(t *testing.T) {
 	approve(t, f, *d.Consent)
 	f = open(t, path)
 	c, ok := f.Lookup("weather", digestB)
-	if !ok || c.Version != "1.1.0" || c.ApprovedBy != "update rule same-permissions" || c.ApprovedAt.Equal(noon) || len(c.Mounts) != 0 || c.HTTP["jma"].URL == "" || c.Note == "" {
+	if !ok || c.Version != "1.1.0" || c.ApprovedBy != "update rule same-permissions" || c.ApprovedAt.Equal(noon) ||
+		len(c.Mounts) != 0 || c.HTTP["jma"].URL == "" || c.Note == "" {
 		t.Errorf("got %+v, %v", c, ok)
 	}
 	if d := f.Decide(update, digestB, grant.Ask); d.State != grant.Approved || d.Unrecorded {
@@ -107,7 +111,8 @@ func TestResolve(t *testing.T) {
 	absolute.Mounts = map[string]grant.Mount{"workspace": {Path: filepath.Join(dir, "x")}}
 	readWrite := with(workspace, func(p *manifest.FilePermission) { p.Write = true })
 	rule := func(url string, private bool) []grant.HTTPRule {
-		return []grant.HTTPRule{{Name: "jma", URL: url, Methods: []string{"GET", "HEAD"}, Paths: jma.Paths, Private: private}}
+		return []grant.HTTPRule{{Name: "jma", URL: url, Methods: []string{"GET", "HEAD"},
+			Paths: jma.Paths, Private: private}}
 	}
 	mount := func(path string, write bool) []grant.Mount {
 		return []grant.Mount{{Name: "workspace", Path: path, Write: write, Deny: []string{"**/.git/**"}, Quota: 5}}
@@ -120,7 +125,8 @@ func TestResolve(t *testing.T) {
 	anyHost := plain
 	anyHost.HTTP = map[string]grant.HTTPMapping{"jma": {URL: "https://*"}}
 	encrypted := plain
-	encrypted.HTTP = map[string]grant.HTTPMapping{"jma": {URL: "https://mirror.example/bosai/", Private: true, Credential: "mirror"}}
+	encrypted.HTTP = map[string]grant.HTTPMapping{"jma": {URL: "https://mirror.example/bosai/",
+		Private: true, Credential: "mirror"}}
 	database := manifest.SQLPermission{Migrations: []string{"CREATE TABLE a (b)"}}
 	for _, test := range []struct {
 		name    string
@@ -133,31 +139,54 @@ func TestResolve(t *testing.T) {
 		{"nothing asked", manifest.Permissions{}, consent, nil, grant.Grants{}, ""},
 		{"as asked", permissions(jma), plain, nil, grant.Grants{HTTP: rule("https://www.jma.go.jp/bosai/", false)}, ""},
 		{"mapped", permissions(jma), consent, nil, grant.Grants{HTTP: rule("http://mirror.example/bosai/", true)}, ""},
-		{"configured", permissions(jma), plain, map[string]any{"base_url": "http://localhost:9000"}, grant.Grants{HTTP: rule("http://localhost:9000", false)}, ""},
-		{"configured as mapped", permissions(jma), consent, map[string]any{"base_url": "http://Mirror.example:80/bosai"}, grant.Grants{HTTP: rule("http://Mirror.example:80/bosai", true)}, ""},
-		{"configured against the mapping", permissions(jma), consent, map[string]any{"base_url": "http://localhost:9000"}, grant.Grants{},
-			"plugin weather: HTTP permission jma: config.base_url says http://localhost:9000 and the consent says http://mirror.example/bosai/"},
-		{"a credential", permissions(secretJMA), plain, nil, grant.Grants{HTTP: credentialed("https://www.jma.go.jp/bosai/", "jma", false)}, ""},
-		{"another credential, private", permissions(secretJMA), encrypted, nil, grant.Grants{HTTP: credentialed("https://mirror.example/bosai/", "mirror", true)}, ""},
-		{"private, in plain text", permissions(secretJMA), consent, nil, grant.Grants{}, `the credential mirror cannot be sent to http://mirror.example/bosai/: the address must start with "https://"`},
-		{"a credential to this machine", permissions(secretJMA), plain, map[string]any{"base_url": "http://127.0.0.1:9"}, grant.Grants{HTTP: credentialed("http://127.0.0.1:9", "jma", false)}, ""},
-		{"a credential in plain text", permissions(secretJMA), plain, map[string]any{"base_url": "http://jma.example"}, grant.Grants{},
+		{"configured", permissions(jma), plain, map[string]any{"base_url": "http://localhost:9000"},
+			grant.Grants{HTTP: rule("http://localhost:9000", false)}, ""},
+		{"configured as mapped", permissions(jma), consent,
+			map[string]any{"base_url": "http://Mirror.example:80/bosai"},
+			grant.Grants{HTTP: rule("http://Mirror.example:80/bosai", true)}, ""},
+		{"configured against the mapping", permissions(jma), consent,
+			map[string]any{"base_url": "http://localhost:9000"}, grant.Grants{},
+			"plugin weather: HTTP permission jma: config.base_url says http://localhost:9000 and the consent says " +
+				"http://mirror.example/bosai/"},
+		{"a credential", permissions(secretJMA), plain, nil,
+			grant.Grants{HTTP: credentialed("https://www.jma.go.jp/bosai/", "jma", false)}, ""},
+		{"another credential, private", permissions(secretJMA), encrypted, nil,
+			grant.Grants{HTTP: credentialed("https://mirror.example/bosai/", "mirror", true)}, ""},
+		{"private, in plain text", permissions(secretJMA), consent, nil, grant.Grants{},
+			`the credential mirror cannot be sent to http://mirror.example/bosai/: the address must start with "https://"`},
+		{"a credential to this machine", permissions(secretJMA), plain,
+			map[string]any{"base_url": "http://127.0.0.1:9"},
+			grant.Grants{HTTP: credentialed("http://127.0.0.1:9", "jma", false)}, ""},
+		{"a credential in plain text", permissions(secretJMA), plain, map[string]any{"base_url": "http://jma.example"},
+			grant.Grants{},
 			`the credential jma cannot be sent to http://jma.example: the address must start with "https://"`},
-		{"a credential for any host", permissions(secretJMA), anyHost, nil, grant.Grants{}, "the address must name the host that gets the credential"},
-		{"a database", permissions(database), plain, nil, grant.Grants{SQL: &grant.SQL{Migrations: database.Migrations, Quota: 64 << 20}}, ""},
-		{"configured as something else", permissions(jma), plain, map[string]any{"base_url": 5}, grant.Grants{}, "config.base_url is missing"},
-		{"another key configured", permissions(jma), plain, map[string]any{"": "http://x", "other": "http://y"}, grant.Grants{HTTP: rule("https://www.jma.go.jp/bosai/", false)}, ""},
-		{"asked read-only, granted write", permissions(workspace), consent, nil, grant.Grants{Mounts: mount(filepath.Join(dir, "data", "ws"), false)}, ""},
-		{"asked write, granted write", permissions(readWrite), consent, nil, grant.Grants{Mounts: mount(filepath.Join(dir, "data", "ws"), true)}, ""},
-		{"asked write, granted read-only", permissions(readWrite), absolute, nil, grant.Grants{Mounts: []grant.Mount{{Name: "workspace", Path: filepath.Join(dir, "x")}}}, ""},
-		{"not mapped", permissions(manifest.FilePermission{Mount: "logs"}), consent, nil, grant.Grants{}, `mount "logs" is not mapped to a folder: hako plugin approve weather --mount logs=DIR`},
+		{"a credential for any host", permissions(secretJMA), anyHost, nil, grant.Grants{},
+			"the address must name the host that gets the credential"},
+		{"a database", permissions(database), plain, nil,
+			grant.Grants{SQL: &grant.SQL{Migrations: database.Migrations, Quota: 64 << 20}}, ""},
+		{"configured as something else", permissions(jma), plain, map[string]any{"base_url": 5}, grant.Grants{},
+			"config.base_url is missing"},
+		{"another key configured", permissions(jma), plain, map[string]any{"": "http://x", "other": "http://y"},
+			grant.Grants{HTTP: rule("https://www.jma.go.jp/bosai/", false)}, ""},
+		{"asked read-only, granted write", permissions(workspace), consent, nil,
+			grant.Grants{Mounts: mount(filepath.Join(dir, "data", "ws"), false)}, ""},
+		{"asked write, granted write", permissions(readWrite), consent, nil,
+			grant.Grants{Mounts: mount(filepath.Join(dir, "data", "ws"), true)}, ""},
+		{"asked write, granted read-only", permissions(readWrite), absolute, nil,
+			grant.Grants{Mounts: []grant.Mount{{Name: "workspace", Path: filepath.Join(dir, "x")}}}, ""},
+		{"not mapped", permissions(manifest.FilePermission{Mount: "logs"}), consent, nil, grant.Grants{},
+			`mount "logs" is not mapped to a folder: hako plugin approve weather --mount logs=DIR`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := grant.Resolve(&manifest.Manifest{Name: "weather", Permissions: test.asked}, &test.consent, test.config)
-			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			got, err := grant.Resolve(&manifest.Manifest{Name: "weather", Permissions: test.asked},
+				&test.consent, test.config)
+			if test.err == "" && err != nil || test.err != "" && (err == nil ||
+				!strings.Contains(err.Error(), test.err)) {
 				t.Fatalf("got %v, want %s", err, test.err)
 			}
-			if !slices.EqualFunc(got.HTTP, test.want.HTTP, equalRules) || !slices.EqualFunc(got.Mounts, test.want.Mounts, equalMounts) || !reflect.DeepEqual(got.SQL, test.want.SQL) {
+			if !slices.EqualFunc(got.HTTP, test.want.HTTP, equalRules) ||
+				!slices.EqualFunc(got.Mounts, test.want.Mounts, equalMounts) ||
+				!reflect.DeepEqual(got.SQL, test.want.SQL) {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
@@ -165,9 +194,11 @@ func TestResolve(t *testing.T) {
 }
 
 func equalRules(a, b grant.HTTPRule) bool {
-	return a.Name == b.Name && a.URL == b.URL && a.Private == b.Private && a.Credential == b.Credential && slices.Equal(a.Methods, b.Methods) && slices.Equal(a.Paths, b.Paths)
+	return a.Name == b.Name && a.URL == b.URL && a.Private == b.Private && a.Credential == b.Credential &&
+		slices.Equal(a.Methods, b.Methods) && slices.Equal(a.Paths, b.Paths)
 }
 
 func equalMounts(a, b grant.Mount) bool {
-	return a.Name == b.Name && a.Path == b.Path && a.Write == b.Write && a.Quota == b.Quota && slices.Equal(a.Deny, b.Deny)
+	return a.Name == b.Name && a.Path == b.Path && a.Write == b.Write && a.Quota == b.Quota &&
+		slices.Equal(a.Deny, b.Deny)
 }

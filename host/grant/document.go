@@ -15,17 +15,17 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// document is where the text of a File is kept.
+// document stores the text of a File.
 type document interface {
-	// read returns the text; there is none before the first consent.
+	// read returns the text. It is empty before the first consent.
 	read(ctx context.Context) ([]byte, error)
-	// change replaces the text by what f makes of it, while nobody else does.
+	// change replaces the text with the result of f, under an exclusive lock.
 	change(ctx context.Context, f func([]byte) ([]byte, error)) error
-	// String names it for errors.
+	// String describes the document in errors.
 	String() string
 }
 
-// fileDocument is a file.
+// fileDocument is a document in a file.
 type fileDocument string
 
 func (d fileDocument) String() string { return "consent file " + string(d) }
@@ -64,19 +64,19 @@ func (d fileDocument) change(ctx context.Context, f func([]byte) ([]byte, error)
 	return nil
 }
 
-// storedDocument is a row of a store.
+// storedDocument is a document in a row of a store.
 type storedDocument struct {
 	store *store.Store
-	// file is the consent file whose text is the first one.
+	// file is the consent file with the initial text.
 	file fileDocument
 }
 
-// Topic is what changes of stored consents are announced under (store.Store.Changes).
+// Topic is the topic of change notifications for stored consents (store.Store.Changes).
 const Topic = "consents"
 
-// LoadStored is Load for consents in a store that replicas share, where one counts for all of them at once. They have the form of a file:
-// path is the one that they take the place of, where relative folders of mounts begin. If the store has never had consents, those of the
-// file at path are taken over; after that the file is not read any more. Errors are also the store's.
+// LoadStored is Load for consents in a store that replicas share. The store holds them in the format of a consent file.
+// If the store has never had consents, it copies the text of the file at path, which is not read again. Relative
+// folders of mounts are relative to the directory of path. Errors of the store are returned too.
 func LoadStored(ctx context.Context, s *store.Store, path string) (*File, error) {
 	const table = `CREATE TABLE consents (id BIGINT PRIMARY KEY, text TEXT NOT NULL)`
 	if err := s.Migrate(ctx, "consents", table); err != nil {
@@ -104,10 +104,10 @@ func (d *storedDocument) read(ctx context.Context) (data []byte, err error) {
 		return nil, err
 	}
 	if _, err := parse(old); err != nil {
-		return nil, fmt.Errorf("%s, which the store takes over: %w", d.file, err)
+		return nil, fmt.Errorf("copy the %s to the store: %w", d.file, err)
 	}
 	err = d.change(ctx, func(data []byte) ([]byte, error) {
-		if data == nil { // nobody was faster
+		if data == nil { // no other replica was faster
 			data = old
 		}
 		old = data
@@ -133,7 +133,8 @@ func (d *storedDocument) change(ctx context.Context, f func([]byte) ([]byte, err
 		if data, err = f(data); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO consents (id, text) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET text = excluded.text", string(data))
+		_, err = tx.ExecContext(ctx, "INSERT INTO consents (id, text) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET "+
+			"text = excluded.text", string(data))
 		if err != nil {
 			return err
 		}

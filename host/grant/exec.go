@@ -16,23 +16,25 @@ var (
 	environment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// settled are the variables that the host sets for every command.
-var settled = []string{"PATH", "HOME", "TMPDIR"}
+// hostVariables are the variables that the host sets for every command.
+var hostVariables = []string{"PATH", "HOME", "TMPDIR"}
 
-// checkExec checks what the operator settles about commands.
+// checkExec checks the operator's settings for commands.
 func (c *Consent) checkExec() error {
 	e := &c.Exec
 	if c.Asked.Exec == nil {
 		if len(e.Programs)+len(e.Env)+len(e.Connect)+len(e.Ports) > 0 || e.Unconfined {
-			return wrongExec(c.Name, "programs", both("it does not ask to run commands", "このプラグインはコマンドの実行を求めていません"))
+			return execError(c.Name, "programs", bilingual("it does not ask to run commands",
+				"このプラグインはコマンドの実行を求めていません"))
 		}
 		return nil
 	}
 	errs := []error{c.checkPrograms()}
 	for _, name := range e.Env {
-		if !environment.MatchString(name) || slices.Contains(settled, name) {
-			errs = append(errs, wrongExec(c.Name, "env", both("the variable %q cannot be passed on: name one other than %s",
-				"環境変数 %q は渡せません。%s 以外の名前を指定してください", name, strings.Join(settled, ", "))))
+		if !environment.MatchString(name) || slices.Contains(hostVariables, name) {
+			errs = append(errs, execError(c.Name, "env",
+				bilingual("the variable %q cannot be passed on: name one other than %s",
+					"環境変数 %q は渡せません。%s 以外の名前を指定してください", name, strings.Join(hostVariables, ", "))))
 		}
 	}
 	return errors.Join(append(errs, c.checkConnect())...)
@@ -43,11 +45,13 @@ func (c *Consent) checkPrograms() error {
 	for _, name := range c.Exec.Programs {
 		switch {
 		case name == manifest.AnyProgram && len(c.Exec.Programs) > 1:
-			errs = append(errs, wrongExec(c.Name, "programs", both(`"*" allows all programs: leave the others out, or leave it out`,
-				"「*」はすべてのプログラムを許可します。「*」だけにするか、「*」を除いてください")))
+			errs = append(errs, execError(c.Name, "programs",
+				bilingual(`"*" allows all programs: leave the others out, or leave it out`,
+					"「*」はすべてのプログラムを許可します。「*」だけにするか、「*」を除いてください")))
 		case name != manifest.AnyProgram && !filepath.IsAbs(name) && !program.MatchString(name):
-			errs = append(errs, wrongExec(c.Name, "programs", both("%q is neither the name of a program nor its absolute path",
-				"%q はプログラムの名前でも絶対パスでもありません", name)))
+			errs = append(errs, execError(c.Name, "programs",
+				bilingual("%q is neither the name of a program nor its absolute path",
+					"%q はプログラムの名前でも絶対パスでもありません", name)))
 		case !asksFor(c.Asked.Exec, name):
 			errs = append(errs, notAsked(c.Name, name, c.Asked.Exec))
 		}
@@ -58,22 +62,24 @@ func (c *Consent) checkPrograms() error {
 	return errors.Join(errs...)
 }
 
-// asksFor reports whether a plugin asks for the program of that name or path.
+// asksFor reports whether a plugin asks for the program with that name or path.
 func asksFor(asked *manifest.ExecPermission, name string) bool {
 	return slices.Contains(asked.Programs, manifest.AnyProgram) || slices.Contains(asked.Programs, filepath.Base(name))
 }
 
 func noPrograms(plugin string) error {
-	return wrong("exec.programs", both("name at least one program", "プログラムを 1 つ以上指定してください"),
-		fmt.Sprintf("plugin %[1]s: no programs are named that it may run: hako plugin approve %[1]s --program git --program ls", plugin))
+	return choiceError("exec.programs", bilingual("name at least one program", "プログラムを 1 つ以上指定してください"),
+		fmt.Sprintf("plugin %[1]s: no programs are named that it may run: hako plugin approve %[1]s --program git "+
+			"--program ls", plugin))
 }
 
 func notAsked(plugin, name string, asked *manifest.ExecPermission) error {
-	text := both("it does not ask to run %s, only %s", "%s の実行は求められていません。求められているのは %s だけです", name, strings.Join(asked.Programs, ", "))
-	return wrong("exec.programs", text, fmt.Sprintf("plugin %s: %s", plugin, text["en"]))
+	text := bilingual("it does not ask to run %s, only %s", "%s の実行は求められていません。求められているのは %s だけです", name,
+		strings.Join(asked.Programs, ", "))
+	return choiceError("exec.programs", text, fmt.Sprintf("plugin %s: %s", plugin, text["en"]))
 }
 
-// exec returns which commands are granted.
+// exec returns the grant for commands.
 func (c *Consent) exec(plugin string, asked *manifest.ExecPermission) (*Exec, error) {
 	e := execUpdated(c.Exec, asked)
 	switch {
@@ -88,8 +94,8 @@ func (c *Consent) exec(plugin string, asked *manifest.ExecPermission) (*Exec, er
 	return &e, nil
 }
 
-// execAdditions lists what asked wants to run beyond approved.
-func (w words) execAdditions(approved, asked *manifest.ExecPermission, language string) []string {
+// execAdditions lists the programs in asked beyond approved.
+func (w wording) execAdditions(approved, asked *manifest.ExecPermission, language string) []string {
 	switch {
 	case asked == nil:
 		return nil
@@ -106,7 +112,7 @@ func (w words) execAdditions(approved, asked *manifest.ExecPermission, language 
 	return []string{w.f(w.addPrograms, strings.Join(more, ", "))}
 }
 
-func (w words) exec(p *manifest.ExecPermission, language string) string {
+func (w wording) exec(p *manifest.ExecPermission, language string) string {
 	line := w.anyProgram
 	if !slices.Contains(p.Programs, manifest.AnyProgram) {
 		line = w.f(w.programs, strings.Join(p.Programs, ", "))
@@ -114,7 +120,7 @@ func (w words) exec(p *manifest.ExecPermission, language string) string {
 	return w.reason(line, p.Reason, language)
 }
 
-// execUpdated is what was settled about commands, as far as a new version still asks for them.
+// execUpdated returns the settings for commands that a new version still asks for.
 func execUpdated(e Exec, asked *manifest.ExecPermission) Exec {
 	if asked == nil {
 		return Exec{}

@@ -13,17 +13,20 @@ import (
 )
 
 func programs(names ...string) manifest.Permissions {
-	return manifest.Permissions{Exec: &manifest.ExecPermission{Programs: names, Reason: manifest.Text{"en": "To build.", "ja": "ビルドのため。"}}}
+	return manifest.Permissions{Exec: &manifest.ExecPermission{Programs: names,
+		Reason: manifest.Text{"en": "To build.", "ja": "ビルドのため。"}}}
 }
 
 func shell(asked manifest.Permissions, exec grant.Exec) grant.Consent {
-	return grant.Consent{Name: "shell", Version: "1.0.0", Digest: digestA, Asked: asked, ApprovedAt: noon, ApprovedBy: "aki", Exec: exec}
+	return grant.Consent{Name: "shell", Version: "1.0.0", Digest: digestA, Asked: asked, ApprovedAt: noon,
+		ApprovedBy: "aki", Exec: exec}
 }
 
 func TestExecIsReadBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consents.yaml")
-	want := grant.Exec{Programs: []string{"git", "/opt/tool/bin/tool"}, Env: []string{"GOPROXY"}, Connect: []string{"github.com:443", "*.example.com:8080:private"}, Unconfined: true}
+	want := grant.Exec{Programs: []string{"git", "/opt/tool/bin/tool"}, Env: []string{"GOPROXY"},
+		Connect: []string{"github.com:443", "*.example.com:8080:private"}, Unconfined: true}
 	approve(t, open(t, path), shell(programs("*"), want))
 	c, ok := open(t, path).Lookup("shell", digestA)
 	if !ok || !reflect.DeepEqual(c.Exec, want) {
@@ -42,29 +45,50 @@ func TestExecRefuses(t *testing.T) {
 		exec  grant.Exec
 		want  string
 	}{
-		"no programs":      {programs("*"), grant.Exec{}, "no programs are named that it may run: hako plugin approve shell --program git"},
-		"none of its own":  {programs("git"), grant.Exec{}, "no programs are named"},
-		"not asked for":    {programs("git"), grant.Exec{Programs: []string{"ls"}}, "it does not ask to run ls, only git"},
-		"all, not asked":   {programs("git"), grant.Exec{Programs: []string{"*"}}, "it does not ask to run *, only git"},
-		"all and one":      {programs("*"), grant.Exec{Programs: []string{"*", "git"}}, `"*" allows all programs`},
-		"a pattern":        {programs("*"), grant.Exec{Programs: []string{"git*"}}, "neither the name of a program nor its absolute path"},
-		"a relative path":  {programs("*"), grant.Exec{Programs: []string{"./git"}}, "neither the name of a program nor its absolute path"},
-		"a variable":       {programs("git"), grant.Exec{Programs: []string{"git"}, Env: []string{"A-B"}}, `the variable "A-B" cannot be passed on`},
-		"the search path":  {programs("git"), grant.Exec{Programs: []string{"git"}, Env: []string{"PATH"}}, `the variable "PATH" cannot be passed on`},
-		"port 0":           {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test:0"}}, `"a.test:0": port "0" is not a number from 1 to 65535`},
-		"no port":          {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test"}}, "it is not HOST:PORT or HOST:PORT:private"},
-		"a port alone":     {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"443"}}, "it is not HOST:PORT"},
-		"an empty host":    {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{":443"}}, `host "" is not a valid name`},
-		"a URL":            {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"https://a.test"}}, "port \"//a.test\" is not a number"},
-		"a range":          {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"10.0.0.0/8:443"}}, "is not a valid name"},
-		"a short address":  {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"127.1:443"}}, "neither a name nor an IP address"},
-		"any address":      {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"0.0.0.0:443"}}, "no grant reaches the address 0.0.0.0"},
-		"a multicast":      {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"[ff02::1]:443"}}, "no grant reaches the address"},
-		"a zone":           {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"[fe80::1%eth0]:443"}}, "has a zone"},
-		"a wildcard":       {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.*.test:443"}}, "is not a valid name"},
-		"another word":     {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test:443:public"}}, "it is not HOST:PORT"},
-		"a line break":     {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test\nb.test:443"}}, "is not a valid name"},
-		"too many hosts":   {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: slices.Repeat([]string{"a.test:443"}, 65)}, "there are 65: name at most 64"},
+		"no programs": {programs("*"), grant.Exec{},
+			"no programs are named that it may run: hako plugin approve shell --program git"},
+		"none of its own": {programs("git"), grant.Exec{}, "no programs are named"},
+		"not asked for": {programs("git"), grant.Exec{Programs: []string{"ls"}},
+			"it does not ask to run ls, only git"},
+		"all, not asked": {programs("git"), grant.Exec{Programs: []string{"*"}},
+			"it does not ask to run *, only git"},
+		"all and one": {programs("*"), grant.Exec{Programs: []string{"*", "git"}}, `"*" allows all programs`},
+		"a pattern": {programs("*"), grant.Exec{Programs: []string{"git*"}},
+			"neither the name of a program nor its absolute path"},
+		"a relative path": {programs("*"), grant.Exec{Programs: []string{"./git"}},
+			"neither the name of a program nor its absolute path"},
+		"a variable": {programs("git"), grant.Exec{Programs: []string{"git"}, Env: []string{"A-B"}},
+			`the variable "A-B" cannot be passed on`},
+		"the search path": {programs("git"), grant.Exec{Programs: []string{"git"}, Env: []string{"PATH"}},
+			`the variable "PATH" cannot be passed on`},
+		"port 0": {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test:0"}},
+			`"a.test:0": port "0" is not a number from 1 to 65535`},
+		"no port": {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"a.test"}},
+			"it is not HOST:PORT or HOST:PORT:private"},
+		"a port alone": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"443"}}, "it is not HOST:PORT"},
+		"an empty host": {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{":443"}},
+			`host "" is not a valid name`},
+		"a URL": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"https://a.test"}}, "port \"//a.test\" is not a number"},
+		"a range": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"10.0.0.0/8:443"}}, "is not a valid name"},
+		"a short address": {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"127.1:443"}},
+			"neither a name nor an IP address"},
+		"any address": {programs("git"), grant.Exec{Programs: []string{"git"}, Connect: []string{"0.0.0.0:443"}},
+			"no grant allows the address 0.0.0.0"},
+		"a multicast": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"[ff02::1]:443"}}, "no grant allows the address"},
+		"a zone": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"[fe80::1%eth0]:443"}}, "has a zone"},
+		"a wildcard": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"a.*.test:443"}}, "is not a valid name"},
+		"another word": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"a.test:443:public"}}, "it is not HOST:PORT"},
+		"a line break": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: []string{"a.test\nb.test:443"}}, "is not a valid name"},
+		"too many hosts": {programs("git"), grant.Exec{Programs: []string{"git"},
+			Connect: slices.Repeat([]string{"a.test:443"}, 65)}, "there are 65: name at most 64"},
 		"nothing to grant": {permissions(), grant.Exec{Programs: []string{"git"}}, "it does not ask to run commands"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +101,8 @@ func TestExecRefuses(t *testing.T) {
 	}
 }
 
-// TestExecOldPorts: a consent of an older version that grants ports of any host is kept, grants nothing, and says what to do.
+// TestExecOldPorts: a consent of an older version with ports of any host stays recorded, grants nothing, and explains
+// the remedy.
 func TestExecOldPorts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consents.yaml")
@@ -89,13 +114,14 @@ func TestExecOldPorts(t *testing.T) {
 	}
 	m := &manifest.Manifest{Name: "shell", Permissions: programs("git")}
 	if g, err := grant.Resolve(m, &c, nil); err == nil || g.Exec != nil ||
-		!strings.Contains(err.Error(), "(ports: [443 22]), which hako no longer does: name the hosts: hako plugin approve shell --connect HOST:443") {
+		!strings.Contains(err.Error(), "(ports: [443 22]), which hako no longer supports: name the hosts: hako plugin "+
+			"approve shell --connect HOST:443") {
 		t.Errorf("granted %+v, %v", g.Exec, err)
 	}
-	// A new yes takes them back.
+	// A new approval removes them.
 	p := grant.Propose(f.Consents(), m, digestA, "aki")
 	if err := p.Settle(p.Choices()); err != nil || len(p.Consent.Exec.Ports)+len(p.Consent.Exec.Connect) > 0 {
-		t.Errorf("settled %+v, %v", p.Consent.Exec, err)
+		t.Errorf("hostVariables %+v, %v", p.Consent.Exec, err)
 	}
 	spoil(t, path, "[443, 22]", "[70000]")
 	if _, err := grant.Load(path); err == nil || !strings.Contains(err.Error(), "ports are numbers from 1 to 65535") {
@@ -114,8 +140,10 @@ func TestExecAdditions(t *testing.T) {
 		{"fewer", programs("git", "ls"), programs("git"), nil},
 		{"none any more", programs("git"), permissions(), nil},
 		{"one of any", programs("*"), programs("git"), nil},
-		{"new", permissions(), programs("git"), []string{"may run programs of your machine on the files in these folders: git, because: To build."}},
-		{"new, any", permissions(), programs("*"), []string{"may run those programs of your machine that you name, on the files in these folders, because: To build."}},
+		{"new", permissions(), programs("git"),
+			[]string{"may run programs of your machine on the files in these folders: git, because: To build."}},
+		{"new, any", permissions(), programs("*"), []string{"may run those programs of your machine that you name, " +
+			"on the files in these folders, because: To build."}},
 		{"more", programs("git"), programs("rm", "git", "ls"), []string{"exec: also asks to run ls, rm"}},
 		{"any", programs("git"), programs("*"), []string{"exec: now asks to run whichever programs you name"}},
 	} {
@@ -129,12 +157,14 @@ func TestExecAdditions(t *testing.T) {
 			}
 		})
 	}
-	if got := grant.Explain(programs("git"), "ja"); len(got) != 1 || !strings.Contains(got[0], "プログラムを実行できます: git。理由: ビルドのため。") {
+	if got := grant.Explain(programs("git"), "ja"); len(got) != 1 || !strings.Contains(got[0],
+		"プログラムを実行できます: git。理由: ビルドのため。") {
 		t.Errorf("in Japanese: %q", got)
 	}
 }
 
-// TestExecUpdate: a new version that asks for less keeps what was settled, and never gets a program that nobody named.
+// TestExecUpdate: a new version that asks for less keeps the remaining settings, and never gets a program that the
+// operator did not name.
 func TestExecUpdate(t *testing.T) {
 	t.Parallel()
 	f := open(t, filepath.Join(t.TempDir(), "consents.yaml"))

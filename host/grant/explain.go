@@ -9,11 +9,12 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Explain says in plain words what permissions ask for, one line each, with the author's reasons: "may send GET, HEAD to
-// https://www.jma.go.jp/bosai/, because: To fetch forecasts." Language is a BCP 47 tag; Japanese is spoken, everything else gives
-// English. The lines hold text of the plugin's author, which a valid manifest keeps free of control and hidden characters.
+// Explain describes permissions in plain words, one line each, with the author's reasons: "may send GET, HEAD to
+// https://www.jma.go.jp/bosai/, because: To fetch forecasts." language is a BCP 47 tag; all except Japanese give
+// English. The lines contain text of the plugin's author, which has no control and hidden characters in a valid
+// manifest.
 func Explain(p manifest.Permissions, language string) []string {
-	w := wordsFor(language)
+	w := wordingFor(language)
 	var lines []string
 	for _, h := range p.HTTP {
 		lines = append(lines, w.http(h, language))
@@ -39,8 +40,9 @@ func Explain(p manifest.Permissions, language string) []string {
 	return lines
 }
 
-// words are the formats of one language. Their arguments are numbered, since languages order them differently.
-type words struct {
+// wording are the format strings of one language. Their arguments are numbered, because languages order them
+// differently.
+type wording struct {
 	send, anyHost, subdomains, only, config, inside string
 	credential                                      string
 	read, write, database, because, nothing         string
@@ -52,7 +54,7 @@ type words struct {
 	addPrograms, addAnyProgram, addLimits, addClaims                               string
 }
 
-var english = words{
+var english = wording{
 	send:       "may send %[1]s to %[2]s",
 	anyHost:    "every host on the network (%[1]s)",
 	subdomains: "every subdomain of %[1]s (%[2]s)",
@@ -68,7 +70,8 @@ var english = words{
 	because:    "%[1]s, because: %[2]s",
 	nothing:    "asks for nothing: it reaches no network and no files",
 	session:    "remembers what happened in earlier calls of the same session",
-	shared:     "remembers what happened in earlier calls, whoever the callers were: one caller's data may reach another of the same tenant",
+	shared: "remembers what happened in earlier calls, whoever the callers were: one caller's data may reach " +
+		"another of the same tenant",
 	addAddress: "%[1]s: now asks for %[2]s instead of %[3]s",
 	addMethods: "%[1]s: also asks to send %[2]s",
 	addPaths:   "%[1]s: also asks for the paths %[2]s",
@@ -86,7 +89,7 @@ var english = words{
 	addCredential: "%[1]s: also sends your credential %[2]s along to %[3]s",
 }
 
-var japanese = words{
+var japanese = wording{
 	send:       "%[2]s に %[1]s を送信できます",
 	anyHost:    "ネットワーク上のすべてのホスト（%[1]s）",
 	subdomains: "%[1]s のすべてのサブドメイン（%[2]s）",
@@ -120,16 +123,16 @@ var japanese = words{
 	addCredential: "%[1]s: あなたの認証情報 %[2]s を %[3]s への送信に付けることも求めています",
 }
 
-func wordsFor(language string) words {
+func wordingFor(language string) wording {
 	if tag, _, _ := strings.Cut(strings.ToLower(language), "-"); tag == "ja" {
 		return japanese
 	}
 	return english
 }
 
-func (words) f(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+func (wording) f(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-func (w words) http(p manifest.HTTPPermission, language string) string {
+func (w wording) http(p manifest.HTTPPermission, language string) string {
 	line := w.f(w.send, strings.Join(methods(p), ", "), w.address(p.URL))
 	if len(p.Paths) > 0 {
 		line += w.f(w.only, strings.Join(p.Paths, ", "))
@@ -143,7 +146,7 @@ func (w words) http(p manifest.HTTPPermission, language string) string {
 	return w.reason(line, p.Reason, language)
 }
 
-func (w words) file(p manifest.FilePermission, language string) string {
+func (w wording) file(p manifest.FilePermission, language string) string {
 	format := w.read
 	if p.Write {
 		format = w.write
@@ -151,26 +154,26 @@ func (w words) file(p manifest.FilePermission, language string) string {
 	return w.reason(w.f(format, p.Mount), p.Reason, language)
 }
 
-func (w words) sql(p *manifest.SQLPermission, language string) string {
+func (w wording) sql(p *manifest.SQLPermission, language string) string {
 	return w.reason(w.f(w.database, strictyaml.FormatSize(quota(p))), p.Reason, language)
 }
 
-func (w words) state(s manifest.State) string {
+func (w wording) state(s manifest.State) string {
 	if s == manifest.StateShared {
 		return w.shared
 	}
 	return w.session
 }
 
-func (w words) reason(line string, reason manifest.Text, language string) string {
+func (w wording) reason(line string, reason manifest.Text, language string) string {
 	if text := reason.In(language); text != "" {
 		return w.f(w.because, line, text)
 	}
 	return line
 }
 
-// address describes a base URL, so that a wildcard or an address inside the network is not overlooked.
-func (w words) address(base string) string {
+// address describes a base URL and points out wildcards and internal addresses.
+func (w wording) address(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
 		return base

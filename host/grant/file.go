@@ -16,22 +16,22 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// ErrNoConsent is the error for a plugin that has no consent.
+// ErrNoConsent means that a plugin has no consent.
 var ErrNoConsent = errors.New("no consent is recorded")
 
-// File is a consent file: YAML, sorted, one Consent for each plugin. What it holds is what was read last; Load it anew to see what
-// other processes changed. It is safe for concurrent use.
+// File is a consent file: sorted YAML with one Consent for each plugin. It holds the state of the last read or write;
+// Load it again to see changes by other processes. It is safe for concurrent use.
 type File struct {
 	document document
-	dir      string // where relative folders begin
+	dir      string // base of relative folders
 
-	mu       sync.Mutex         // guards what follows
-	text     []byte             // as it was read or written
-	consents map[string]Consent // the values are not changed
+	mu       sync.Mutex         // guards the fields below
+	text     []byte             // as last read or written
+	consents map[string]Consent // the values are immutable
 }
 
-// Load reads the consent file at path. A file that does not exist is empty. The error is a *manifest.Error, wrapped, for a file that
-// cannot be understood: unknown and repeated keys, wrong types, a consent that contradicts itself.
+// Load reads the consent file at path. A missing file counts as empty. The error wraps a *manifest.Error if the file is
+// invalid: unknown or repeated keys, wrong types, or an inconsistent consent.
 func Load(path string) (*File, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func open(ctx context.Context, path string, d document) (*File, error) {
 	return &File{document: d, dir: filepath.Dir(path), text: text, consents: consents}, nil
 }
 
-// parseAll is parse, also of nothing.
+// parseAll is parse for a text that may be empty.
 func parseAll(text []byte) (map[string]Consent, error) {
 	if text == nil {
 		return map[string]Consent{}, nil
@@ -60,7 +60,7 @@ func parseAll(text []byte) (map[string]Consent, error) {
 	return parse(text)
 }
 
-// String names the file, or the store that the consents are in.
+// String returns the name of the file or the store.
 func (f *File) String() string {
 	if d, ok := f.document.(fileDocument); ok {
 		return string(d)
@@ -78,11 +78,11 @@ func (f *File) Same(other *File) bool {
 	return bytes.Equal(text, other.text)
 }
 
-// Approve records the consent c and replaces the one for that plugin before. A zero c.ApprovedAt becomes the present.
+// Approve records the consent c in place of the plugin's earlier one. A zero c.ApprovedAt becomes the current time.
 //
-// It reads the file again under a lock that all processes observe (path + ".lock"), so that consents given at the same time are all
-// kept, and replaces the file in one step. It is an error if c is not complete (a mount that is asked for but not mapped), if the
-// file cannot be read or written, or if ctx ends before the lock is free.
+// It reads the file again under a lock between processes (path + ".lock"), so that concurrent approvals are all kept,
+// and replaces the file atomically. It fails if c is incomplete (for example without a folder for a mount), if the file
+// cannot be read or written, or if ctx ends before the lock is free.
 func (f *File) Approve(ctx context.Context, c Consent) error {
 	if c.ApprovedAt.IsZero() {
 		c.ApprovedAt = time.Now()
@@ -98,9 +98,9 @@ func (f *File) Approve(ctx context.Context, c Consent) error {
 	})
 }
 
-// Revoke takes the consent for a plugin back, whichever its version; by says who did. The entry stays, with its mappings, so that
-// updates of the plugin remain revoked too. A consent that is revoked already stays as it is. The error matches ErrNoConsent if there
-// is none; for others see Approve.
+// Revoke revokes the consent for all versions of a plugin; by names the person. The entry and its mappings stay, so
+// that updates of the plugin are revoked too. A revoked consent stays as it is. The error matches ErrNoConsent if there
+// is no consent; for others see Approve.
 func (f *File) Revoke(ctx context.Context, name, by string) error {
 	return f.update(ctx, func(consents map[string]Consent) error {
 		c, ok := consents[name]
@@ -115,7 +115,7 @@ func (f *File) Revoke(ctx context.Context, name, by string) error {
 	})
 }
 
-// update changes what is there now.
+// update applies change to the current consents.
 func (f *File) update(ctx context.Context, change func(map[string]Consent) error) error {
 	var text []byte
 	var consents map[string]Consent
@@ -140,8 +140,8 @@ func (f *File) update(ctx context.Context, change func(map[string]Consent) error
 	return nil
 }
 
-// replaceFile replaces the file at path, or the one that a symbolic link there leads to, in one step: after a crash there is the old
-// or the new content.
+// replaceFile atomically replaces the file at path, or the target of a symbolic link there. After a crash it has the
+// old or the new content.
 func replaceFile(path string, data []byte) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -169,7 +169,7 @@ func replaceFile(path string, data []byte) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes a rename in dir last. Windows has no such call and needs none.
+// syncDir makes a rename in dir durable. Windows has no such call and needs none.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -181,7 +181,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Consents returns all consents, sorted by plugin, revoked ones included.
+// Consents returns all consents sorted by plugin, including revoked ones.
 func (f *File) Consents() []Consent {
 	f.mu.Lock()
 	consents := maps.Clone(f.consents)
@@ -193,7 +193,7 @@ func (f *File) Consents() []Consent {
 	return list
 }
 
-// Lookup returns the consent in force for the plugin of that name and digest. What it asks for has still to be compared; Decide does.
+// Lookup returns the consent in force for a plugin's name and digest. It does not compare permissions; Decide does.
 func (f *File) Lookup(name, digest string) (Consent, bool) {
 	c, ok := f.lookup(name)
 	if !ok || c.Digest != digest || !c.RevokedAt.IsZero() {

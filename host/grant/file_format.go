@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// maxFile is the largest consent file, in bytes.
+// maxFile limits a consent file, in bytes.
 const maxFile = 8 << 20
 
 const header = `# What the operator of hako has consented to: which plugins may run, and what each of them may do.
@@ -37,7 +37,8 @@ func parse(data []byte) (map[string]Consent, error) {
 		for _, name := range sortedKeys(consents) {
 			c, path := consents[name], strictyaml.Key("plugins", name)
 			if digests[name] != Digest(c.Asked) {
-				e.Add(path+".permissions", "is not the digest of what stands under asked, so that one of the two was changed: hako plugin approve %s", name)
+				e.Add(path+".permissions", "is not the digest of the permissions under asked, so one of the two was "+
+					"edited: hako plugin approve %s", name)
 			} else if err := c.check(); err != nil {
 				e.Add(path, "%v", err)
 			}
@@ -165,7 +166,7 @@ func (e *Exec) read(v strictyaml.Value) {
 	}
 }
 
-// format writes a consent file. Equal consents give equal bytes.
+// format returns the text of a consent file. Equal consents give equal bytes.
 func format(consents map[string]Consent) ([]byte, error) {
 	var plugins strictyaml.Mapping
 	for _, name := range sortedKeys(consents) {
@@ -198,7 +199,8 @@ func (e *Exec) mapping() strictyaml.Mapping {
 		return nil
 	}
 	return strictyaml.Mapping{
-		{Key: "programs", Value: e.Programs}, {Key: "env", Value: e.Env}, {Key: "connect", Value: e.Connect}, {Key: "ports", Value: e.Ports}, {Key: "unconfined", Value: e.Unconfined},
+		{Key: "programs", Value: e.Programs}, {Key: "env", Value: e.Env}, {Key: "connect", Value: e.Connect},
+		{Key: "ports", Value: e.Ports}, {Key: "unconfined", Value: e.Unconfined},
 	}
 }
 
@@ -214,11 +216,13 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 	for _, h := range p.HTTP {
 		http = append(http, strictyaml.Mapping{
 			{Key: "name", Value: h.Name}, {Key: "url", Value: h.URL}, {Key: "configKey", Value: h.ConfigKey},
-			{Key: "methods", Value: h.Methods}, {Key: "paths", Value: h.Paths}, {Key: "credential", Value: h.Credential},
+			{Key: "methods", Value: h.Methods}, {Key: "paths", Value: h.Paths},
+			{Key: "credential", Value: h.Credential},
 		})
 	}
 	for _, f := range p.Files {
-		files = append(files, strictyaml.Mapping{{Key: "mount", Value: f.Mount}, {Key: "access", Value: access(f.Write)}})
+		files = append(files, strictyaml.Mapping{{Key: "mount", Value: f.Mount},
+			{Key: "access", Value: access(f.Write)}})
 	}
 	var asked strictyaml.Mapping
 	if len(http) > 0 {
@@ -228,10 +232,12 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 		asked = append(asked, strictyaml.Entry{Key: "files", Value: files})
 	}
 	if p.SQL != nil {
-		asked = append(asked, strictyaml.Entry{Key: "sql", Value: strictyaml.Mapping{{Key: "quota", Value: strictyaml.FormatSize(quota(p.SQL))}}})
+		asked = append(asked, strictyaml.Entry{Key: "sql",
+			Value: strictyaml.Mapping{{Key: "quota", Value: strictyaml.FormatSize(quota(p.SQL))}}})
 	}
 	if p.Exec != nil {
-		asked = append(asked, strictyaml.Entry{Key: "exec", Value: strictyaml.Mapping{{Key: "programs", Value: sorted(p.Exec.Programs)}}})
+		asked = append(asked, strictyaml.Entry{Key: "exec",
+			Value: strictyaml.Mapping{{Key: "programs", Value: sorted(p.Exec.Programs)}}})
 	}
 	if remembers(p.State) {
 		asked = append(asked, strictyaml.Entry{Key: "state", Value: string(p.State)})
@@ -261,7 +267,8 @@ func formatMounts(mounts map[string]Mount) strictyaml.Mapping {
 			quota = strictyaml.FormatSize(m.Quota)
 		}
 		list = append(list, strictyaml.Entry{Key: name, Value: strictyaml.Mapping{
-			{Key: "path", Value: m.Path}, {Key: "access", Value: access(m.Write)}, {Key: "deny", Value: m.Deny}, {Key: "quota", Value: quota},
+			{Key: "path", Value: m.Path}, {Key: "access", Value: access(m.Write)}, {Key: "deny", Value: m.Deny},
+			{Key: "quota", Value: quota},
 		}})
 	}
 	return list

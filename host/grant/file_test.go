@@ -23,12 +23,16 @@ var (
 	noon    = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 )
 
-// weather is a consent with everything in it.
+// weather returns a consent with a value in every field.
 func weather() grant.Consent {
 	return grant.Consent{
-		Name: "weather", Version: "1.0.0", Digest: digestA, Asked: permissions(secretJMA, workspace, manifest.SQLPermission{Migrations: []string{"a"}}), ApprovedAt: noon, ApprovedBy: "aki", Note: "for the demo: yes",
-		Mounts: map[string]grant.Mount{"workspace": {Name: "workspace", Path: "data/ws", Deny: []string{"**/.git/**"}, Quota: 100 << 20}},
-		HTTP:   map[string]grant.HTTPMapping{"jma": {URL: "http://mirror.example/bosai/", Private: true, Credential: "mirror"}},
+		Name: "weather", Version: "1.0.0", Digest: digestA, Asked: permissions(secretJMA, workspace,
+			manifest.SQLPermission{Migrations: []string{"a"}}), ApprovedAt: noon, ApprovedBy: "aki",
+		Note: "for the demo: yes",
+		Mounts: map[string]grant.Mount{"workspace": {Name: "workspace", Path: "data/ws",
+			Deny: []string{"**/.git/**"}, Quota: 100 << 20}},
+		HTTP: map[string]grant.HTTPMapping{"jma": {URL: "http://mirror.example/bosai/",
+			Private: true, Credential: "mirror"}},
 	}
 }
 
@@ -108,7 +112,8 @@ func TestApproveIsReadBack(t *testing.T) {
 			t.Fatalf("%s: no consent", name)
 		}
 		original := weather()
-		if !reflect.DeepEqual(c.Mounts, original.Mounts) || !reflect.DeepEqual(c.HTTP, original.HTTP) || c.Note != original.Note || !c.ApprovedAt.Equal(noon) ||
+		if !reflect.DeepEqual(c.Mounts, original.Mounts) || !reflect.DeepEqual(c.HTTP, original.HTTP) ||
+			c.Note != original.Note || !c.ApprovedAt.Equal(noon) ||
 			grant.Digest(c.Asked) != grant.Digest(original.Asked) {
 			t.Errorf("%s: got %+v", name, c)
 		}
@@ -152,7 +157,8 @@ func TestRevoke(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "consents.yaml")
 	f := open(t, path)
 	approve(t, f, weather())
-	if err := f.Revoke(t.Context(), "wether", "aki"); !errors.Is(err, grant.ErrNoConsent) || !strings.Contains(err.Error(), `did you mean "weather"?`) {
+	if err := f.Revoke(t.Context(), "wether", "aki"); !errors.Is(err, grant.ErrNoConsent) ||
+		!strings.Contains(err.Error(), `did you mean "weather"?`) {
 		t.Errorf("unknown plugin: got %v", err)
 	}
 	for range 2 {
@@ -179,26 +185,39 @@ func TestApproveRefuses(t *testing.T) {
 		change func(*grant.Consent)
 		want   string
 	}{
-		"name":            {func(c *grant.Consent) { c.Name = "../x" }, `"../x": that is no plugin name`},
-		"digest":          {func(c *grant.Consent) { c.Digest = "abc" }, "the digest must be sha256:"},
-		"unmapped mount":  {func(c *grant.Consent) { c.Mounts = nil }, `mount "workspace" is not mapped to a folder: hako plugin approve weather --mount workspace=DIR`},
-		"unknown mount":   {func(c *grant.Consent) { c.Mounts["workspce"] = grant.Mount{Path: "x"} }, `unknown mount "workspce": did you mean "workspace"?`},
-		"no folder":       {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{} }, "the folder must be written out"},
-		"home":            {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{Path: "~/x"} }, `the folder must be written out, without "~"`},
-		"deny":            {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{Path: "x", Deny: []string{"["}} }, `deny: "[" is not a valid glob`},
-		"quota":           {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{Path: "x", Quota: -1} }, "the quota must not be below zero"},
-		"unknown address": {func(c *grant.Consent) { c.HTTP["jna"] = grant.HTTPMapping{} }, `unknown HTTP permission "jna": did you mean "jma"?`},
-		"address":         {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{URL: "mirror"} }, `HTTP permission jma: url "mirror" must start with "https://"`},
-		"credential":      {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{Credential: "My key"} }, `HTTP permission jma: "My key" is no name of a credential`},
-		"none asked for":  {func(c *grant.Consent) { c.Asked.HTTP[0].Credential = "" }, `HTTP permission jma: the plugin asks for no credential there: remove "mirror"`},
-		"not UTF-8":       {func(c *grant.Consent) { c.Note = "\xff" }, "is not valid UTF-8"},
+		"name":   {func(c *grant.Consent) { c.Name = "../x" }, `"../x": the name is not a valid plugin name`},
+		"digest": {func(c *grant.Consent) { c.Digest = "abc" }, "the digest must be sha256:"},
+		"unmapped mount": {func(c *grant.Consent) { c.Mounts = nil },
+			`mount "workspace" is not mapped to a folder: hako plugin approve weather --mount workspace=DIR`},
+		"unknown mount": {func(c *grant.Consent) { c.Mounts["workspce"] = grant.Mount{Path: "x"} },
+			`unknown mount "workspce": did you mean "workspace"?`},
+		"no folder": {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{} },
+			"the folder must be written out"},
+		"home": {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{Path: "~/x"} },
+			`the folder must be written out, without "~"`},
+		"deny": {func(c *grant.Consent) {
+			c.Mounts["workspace"] = grant.Mount{Path: "x",
+				Deny: []string{"["}}
+		}, `deny: "[" is not a valid glob`},
+		"quota": {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{Path: "x", Quota: -1} },
+			"the quota must not be below zero"},
+		"unknown address": {func(c *grant.Consent) { c.HTTP["jna"] = grant.HTTPMapping{} },
+			`unknown HTTP permission "jna": did you mean "jma"?`},
+		"address": {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{URL: "mirror"} },
+			`HTTP permission jma: url "mirror" must start with "https://"`},
+		"credential": {func(c *grant.Consent) { c.HTTP["jma"] = grant.HTTPMapping{Credential: "My key"} },
+			`HTTP permission jma: "My key" is no name of a credential`},
+		"none asked for": {func(c *grant.Consent) { c.Asked.HTTP[0].Credential = "" },
+			`HTTP permission jma: the plugin asks for no credential there: remove "mirror"`},
+		"not UTF-8": {func(c *grant.Consent) { c.Note = "\xff" }, "is not valid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "consents.yaml")
 			consent := weather()
 			c.change(&consent)
-			if err := open(t, path).Approve(t.Context(), consent); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := open(t, path).Approve(t.Context(), consent); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -212,15 +231,20 @@ func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	valid := strings.Replace(weatherFile, "PERMISSIONS", grant.Digest(weather().Asked), 1)
 	for name, c := range map[string]struct{ old, new, want string }{
-		"unknown key":         {"approvedBy:", "aprovedBy:", `12:5: plugins.weather: unknown key "aprovedBy": did you mean "approvedBy"?`},
-		"unknown section":     {"plugins:", "plugin:", `6:1: unknown key "plugin": did you mean "plugins"?`},
-		"more than was asked": {"access: read-only\n      sql", "access: read-write\n      sql", "10:18: plugins.weather.permissions: is not the digest of what stands under asked"},
-		"access":              {"access: read-only\n        deny", "access: all\n        deny", `plugins.weather.mounts.workspace.access: must be "read-only" or "read-write"`},
-		"quota":               {"100MiB", "100", `plugins.weather.mounts.workspace.quota: must be a size`},
-		"time":                {`"2026-01-02T12:00:00Z"`, "yesterday", `plugins.weather.approvedAt: must be a time such as`},
-		"unmapped mount":      {"    mounts:\n      workspace:", "    mounts:\n      work:", `unknown mount "work"`},
-		"repeated plugin":     {"    http:\n      jma:", "  weather:\n    http:\n      jma:", `the key "weather" is there already, in line 7`},
-		"not YAML":            {"plugins:", "plugins: [", "YAML syntax"},
+		"unknown key": {"approvedBy:", "aprovedBy:",
+			`12:5: plugins.weather: unknown key "aprovedBy": did you mean "approvedBy"?`},
+		"unknown section": {"plugins:", "plugin:", `6:1: unknown key "plugin": did you mean "plugins"?`},
+		"more than was asked": {"access: read-only\n      sql", "access: read-write\n      sql",
+			"10:18: plugins.weather.permissions: is not the digest of the permissions under asked"},
+		"access": {"access: read-only\n        deny", "access: all\n        deny",
+			`plugins.weather.mounts.workspace.access: must be "read-only" or "read-write"`},
+		"quota": {"100MiB", "100", `plugins.weather.mounts.workspace.quota: must be a size`},
+		"time": {`"2026-01-02T12:00:00Z"`, "yesterday",
+			`plugins.weather.approvedAt: must be a time such as`},
+		"unmapped mount": {"    mounts:\n      workspace:", "    mounts:\n      work:", `unknown mount "work"`},
+		"repeated plugin": {"    http:\n      jma:", "  weather:\n    http:\n      jma:",
+			`the key "weather" is there already, in line 7`},
+		"not YAML": {"plugins:", "plugins: [", "YAML syntax"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +254,8 @@ func TestLoadRefuses(t *testing.T) {
 			}
 			_, err := grant.Load(path)
 			var problems *manifest.Error
-			if !errors.As(err, &problems) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			if !errors.As(err, &problems) || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), path) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -240,7 +265,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestApproveAtOnce holds that approvals through several handles, as by several processes, are all kept.
+// TestApproveAtOnce: concurrent approvals through several Files, as in several processes, are all kept.
 func TestApproveAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consents.yaml")
@@ -277,7 +302,8 @@ func TestApproveKeepsModeAndLink(t *testing.T) {
 	}
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target.yaml"), filepath.Join(dir, "link.yaml")
-	if err := errors.Join(os.WriteFile(target, []byte("plugins: {}\n"), 0o600), os.Symlink("target.yaml", link)); err != nil {
+	if err := errors.Join(os.WriteFile(target, []byte("plugins: {}\n"), 0o600),
+		os.Symlink("target.yaml", link)); err != nil {
 		t.Fatal(err)
 	}
 	approve(t, open(t, link), weather())
@@ -325,7 +351,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is read can be written, and then read again as the same.
+		// A file that was read can be written, and reads back the same.
 		before := file.Consents()
 		approve(t, file, grant.Consent{Name: "another", Digest: digestA})
 		after := map[string]grant.Consent{}
@@ -333,7 +359,8 @@ func FuzzLoad(f *testing.F) {
 			after[c.Name] = c
 		}
 		for _, c := range before {
-			if got := after[c.Name]; c.Name != "another" && (got.Digest != c.Digest || grant.Digest(got.Asked) != grant.Digest(c.Asked) || len(got.Mounts) != len(c.Mounts)) {
+			if got := after[c.Name]; c.Name != "another" && (got.Digest != c.Digest ||
+				grant.Digest(got.Asked) != grant.Digest(c.Asked) || len(got.Mounts) != len(c.Mounts)) {
 				t.Fatalf("%s: got %+v, want %+v", c.Name, got, c)
 			}
 		}

@@ -1,10 +1,12 @@
-// Package grant decides what a plugin may do: the permissions it asks for, as far as the operator said yes.
+// Package grant decides what a plugin may do: the permissions that it asks for, as far as the operator approved them.
 //
-// The operator's yes is a consent: recorded in a file that people can read and review, bound to the digest of the plugin and
-// to its permissions. Without one a plugin is pending: nothing of it runs.
+// An approval is a Consent, bound to the digest of the plugin's file and to its permissions. Consents are recorded in a
+// File that people can read and review. File.Decide compares a plugin with its consent: without one the plugin is
+// pending and does not run. Resolve returns the Grants of an approved plugin. Propose returns a Proposal for a new
+// consent, which an operator can change with Choices.
 package grant
 
-// Grants is what one plugin may do. What is not in it does not exist for the plugin.
+// Grants is what one plugin may do. Everything else does not exist for the plugin.
 type Grants struct {
 	HTTP   []HTTPRule
 	Mounts []Mount
@@ -14,21 +16,22 @@ type Grants struct {
 	Exec *Exec
 }
 
-// HTTPRule allows requests to what is under one base URL.
+// HTTPRule allows requests to the URLs under one base URL.
 type HTTPRule struct {
 	// Name is the permission's name in the manifest.
 	Name string
-	// URL is the base URL. Its host may start with "*." for any subdomain, or be "*" for any host; without a port the
-	// scheme's own is meant.
+	// URL is the base URL. Its host may start with "*." for any subdomain, or be "*" for any host. Without a port it
+	// means the scheme's default port.
 	URL string
-	// Methods are the allowed methods, upper case. Empty allows GET and HEAD.
+	// Methods are the allowed methods in upper case. Empty allows GET and HEAD.
 	Methods []string
-	// Paths are globs relative to URL's path ("data/**", doublestar syntax), one of which must match. Empty allows all under URL.
+	// Paths are globs relative to URL's path ("data/**", doublestar syntax), one of which must match. Empty allows all
+	// paths under URL.
 	Paths []string
-	// Private also allows addresses that are not public: private, loopback, link-local. A URL whose host is itself a literal
-	// private address or "localhost" allows that address without it.
+	// Private also allows addresses that are not public: private, loopback, link-local. If the host of URL is a literal
+	// private address or "localhost", that address is allowed without it.
 	Private bool
-	// Credential names the credential that the host applies to the requests. Empty means none.
+	// Credential names the credential that the host applies to requests. Empty means none.
 	Credential string
 }
 
@@ -39,34 +42,36 @@ type Mount struct {
 	// Path is the directory on the host.
 	Path  string
 	Write bool
-	// Deny are globs (doublestar syntax, relative to the mount, "**/.git/**") of what does not exist for the guest.
+	// Deny are globs (doublestar syntax, relative to the mount, "**/.git/**") of the files to hide from the guest.
 	Deny []string
-	// Quota is the most bytes that files below the mount may hold together, in bytes. Zero means no quota.
+	// Quota limits the total size of the files below the mount, in bytes. Zero means no quota.
 	Quota int64
 }
 
-// DefaultMountQuota is the quota, in bytes, of a writable mount for which nobody has settled another.
+// DefaultMountQuota is the default quota of a writable mount, in bytes.
 const DefaultMountQuota = 10 << 30
 
 // SQL allows a private database for each tenant.
 type SQL struct {
 	// Migrations are SQL statements, each applied once, in order.
 	Migrations []string
-	// Quota is the most bytes of one tenant's database.
+	// Quota limits one tenant's database, in bytes.
 	Quota int64
 }
 
 // Exec allows commands on the files of the plugin's mounts.
 type Exec struct {
-	// Programs are names, looked for where programs are installed, or absolute paths. "*" alone allows all that are installed.
+	// Programs are names of installed programs or absolute paths. "*" alone allows all installed programs.
 	Programs []string
-	// Env are the names of the host's environment variables that commands get, besides what every command gets.
+	// Env are the names of the host's environment variables that commands get, in addition to the ones that every
+	// command gets.
 	Env []string
-	// Connect are the hosts and ports that commands may connect to, each in the form of ParseConnect. Empty means no network.
+	// Connect are the hosts and ports that commands may connect to, each in the form of ParseConnect. Empty means no
+	// network.
 	Connect []string
-	// Ports are in consents of older versions, which granted TCP ports of any host. They grant nothing: such a consent is refused until
-	// the operator names hosts.
+	// Ports are TCP ports of any host, which older versions granted. They grant nothing: a consent with Ports is
+	// refused until the operator names hosts.
 	Ports []uint16
-	// Unconfined allows commands also where the kernel cannot hold them.
+	// Unconfined allows commands even if the kernel cannot confine them.
 	Unconfined bool
 }

@@ -11,7 +11,8 @@ import (
 
 var (
 	jma = manifest.HTTPPermission{
-		Name: "jma", URL: "https://www.jma.go.jp/bosai/", ConfigKey: "base_url", Paths: []string{"forecast/**", "const/area.json"},
+		Name: "jma", URL: "https://www.jma.go.jp/bosai/", ConfigKey: "base_url",
+		Paths:  []string{"forecast/**", "const/area.json"},
 		Reason: manifest.Text{"en": "To fetch forecasts.", "ja": "予報を取得するため。"},
 	}
 	workspace = manifest.FilePermission{Mount: "workspace", Reason: manifest.Text{"en": "To read files."}}
@@ -47,14 +48,22 @@ func TestDigest(t *testing.T) {
 	database := manifest.SQLPermission{Migrations: []string{"CREATE TABLE a (b)"}}
 	base := permissions(jma, api, workspace, logs, database)
 	for name, same := range map[string]manifest.Permissions{
-		"order":           permissions(logs, database, api, workspace, jma),
-		"reasons":         permissions(with(jma, func(p *httpPermission) { p.Reason = nil }), api, workspace, logs, database),
-		"methods":         permissions(jma, with(api, func(p *httpPermission) { p.Methods = []string{"GET", "POST", "GET"} }), workspace, logs, database),
-		"default methods": permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"HEAD", "GET"} }), api, workspace, logs, database),
-		"paths":           permissions(with(jma, func(p *httpPermission) { p.Paths = []string{"const/area.json", "forecast/**"} }), api, workspace, logs, database),
-		"spelling":        permissions(with(jma, func(p *httpPermission) { p.URL = "HTTPS://WWW.JMA.go.jp:443/bosai" }), api, workspace, logs, database),
-		"migrations":      permissions(jma, api, workspace, logs, with(database, func(p *manifest.SQLPermission) { p.Migrations = append(p.Migrations, "x") })),
-		"default quota":   permissions(jma, api, workspace, logs, with(database, func(p *manifest.SQLPermission) { p.Quota = manifest.DefaultSQLQuota })),
+		"order": permissions(logs, database, api, workspace, jma),
+		"reasons": permissions(with(jma, func(p *httpPermission) { p.Reason = nil }), api,
+			workspace, logs, database),
+		"methods": permissions(jma, with(api,
+			func(p *httpPermission) { p.Methods = []string{"GET", "POST", "GET"} }), workspace, logs, database),
+		"default methods": permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"HEAD", "GET"} }), api,
+			workspace, logs, database),
+		"paths": permissions(with(jma,
+			func(p *httpPermission) { p.Paths = []string{"const/area.json", "forecast/**"} }), api,
+			workspace, logs, database),
+		"spelling": permissions(with(jma,
+			func(p *httpPermission) { p.URL = "HTTPS://WWW.JMA.go.jp:443/bosai" }), api, workspace, logs, database),
+		"migrations": permissions(jma, api, workspace, logs, with(database,
+			func(p *manifest.SQLPermission) { p.Migrations = append(p.Migrations, "x") })),
+		"default quota": permissions(jma, api, workspace, logs, with(database,
+			func(p *manifest.SQLPermission) { p.Quota = manifest.DefaultSQLQuota })),
 	} {
 		if grant.Digest(same) != grant.Digest(base) {
 			t.Errorf("%s: the digest changes", name)
@@ -62,18 +71,26 @@ func TestDigest(t *testing.T) {
 	}
 	seen := map[string]string{grant.Digest(base): "base"}
 	for name, other := range map[string]manifest.Permissions{
-		"nothing":    {},
-		"no sql":     permissions(jma, api, workspace, logs),
-		"quota":      permissions(jma, api, workspace, logs, manifest.SQLPermission{Quota: 5 << 20}),
-		"credential": permissions(with(jma, func(p *httpPermission) { p.Credential = "jma" }), api, workspace, logs, database),
-		"less":       permissions(jma, api, workspace),
-		"write":      permissions(jma, api, with(workspace, func(p *manifest.FilePermission) { p.Write = true }), logs, database),
-		"name":       permissions(with(jma, func(p *httpPermission) { p.Name = "jma2" }), api, workspace, logs, database),
-		"url":        permissions(with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp/" }), api, workspace, logs, database),
-		"configKey":  permissions(with(jma, func(p *httpPermission) { p.ConfigKey = "" }), api, workspace, logs, database),
-		"methods":    permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"GET"} }), api, workspace, logs, database),
-		"paths":      permissions(with(jma, func(p *httpPermission) { p.Paths = nil }), api, workspace, logs, database),
-		"one path":   permissions(with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/**,const/area.json"} }), api, workspace, logs, database),
+		"nothing": {},
+		"no sql":  permissions(jma, api, workspace, logs),
+		"quota":   permissions(jma, api, workspace, logs, manifest.SQLPermission{Quota: 5 << 20}),
+		"credential": permissions(with(jma, func(p *httpPermission) { p.Credential = "jma" }), api,
+			workspace, logs, database),
+		"less": permissions(jma, api, workspace),
+		"write": permissions(jma, api, with(workspace, func(p *manifest.FilePermission) { p.Write = true }), logs,
+			database),
+		"name": permissions(with(jma, func(p *httpPermission) { p.Name = "jma2" }), api,
+			workspace, logs, database),
+		"url": permissions(with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp/" }), api,
+			workspace, logs, database),
+		"configKey": permissions(with(jma, func(p *httpPermission) { p.ConfigKey = "" }), api,
+			workspace, logs, database),
+		"methods": permissions(with(jma, func(p *httpPermission) { p.Methods = []string{"GET"} }), api,
+			workspace, logs, database),
+		"paths": permissions(with(jma, func(p *httpPermission) { p.Paths = nil }), api, workspace, logs, database),
+		"one path": permissions(with(jma, func(p *httpPermission) {
+			p.Paths = []string{"forecast/**,const/area.json"}
+		}), api, workspace, logs, database),
 	} {
 		d := grant.Digest(other)
 		if same, ok := seen[d]; ok {
@@ -81,14 +98,16 @@ func TestDigest(t *testing.T) {
 		}
 		seen[d] = name
 	}
-	if got, want := grant.Digest(permissions(jma)), "sha256:"; !strings.HasPrefix(got, want) || len(got) != len(want)+64 {
+	if got, want := grant.Digest(permissions(jma)), "sha256:"; !strings.HasPrefix(got, want) ||
+		len(got) != len(want)+64 {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestAdditions(t *testing.T) {
 	t.Parallel()
-	database, credential := manifest.SQLPermission{Quota: 5 << 20}, with(jma, func(p *httpPermission) { p.Credential = "freee" })
+	database, credential := manifest.SQLPermission{Quota: 5 << 20}, with(jma,
+		func(p *httpPermission) { p.Credential = "freee" })
 	anywhere := with(jma, func(p *httpPermission) { p.Paths, p.ConfigKey = nil, "" })
 	for _, c := range []struct {
 		name            string
@@ -99,38 +118,62 @@ func TestAdditions(t *testing.T) {
 		{"nothing any more", jma, nil, nil},
 		{"other spelling", jma, with(jma, func(p *httpPermission) { p.URL = "https://WWW.jma.go.jp:443/bosai" }), nil},
 		{"fewer paths", jma, with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/**"} }), nil},
-		{"a path within a glob", jma, with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/data/130000.json"} }), nil},
+		{"a path within a glob", jma, with(jma,
+			func(p *httpPermission) { p.Paths = []string{"forecast/data/130000.json"} }), nil},
 		{"no configKey any more", jma, with(jma, func(p *httpPermission) { p.ConfigKey = "" }), nil},
 		{"narrower address", anywhere, with(anywhere, func(p *httpPermission) { p.URL += "forecast/" }), nil},
 		{"a subdomain", with(anywhere, func(p *httpPermission) { p.URL = "https://*.jma.go.jp" }), anywhere, nil},
 		{"paths where all were allowed", anywhere, with(jma, func(p *httpPermission) { p.ConfigKey = "" }), nil},
-		{"write where write was allowed", manifest.FilePermission{Mount: "w", Write: true}, manifest.FilePermission{Mount: "w", Write: true}, nil},
-		{"read-only where write was allowed", with(workspace, func(p *manifest.FilePermission) { p.Write = true }), workspace, nil},
+		{"write where write was allowed", manifest.FilePermission{Mount: "w", Write: true},
+			manifest.FilePermission{Mount: "w", Write: true}, nil},
+		{"read-only where write was allowed", with(workspace, func(p *manifest.FilePermission) { p.Write = true }),
+			workspace, nil},
 
 		{"the same credential", credential, credential, nil},
 		{"no credential any more", credential, jma, nil},
 		{"a smaller database", manifest.SQLPermission{}, database, nil},
-		{"the same database, more migrations", database, with(database, func(p *manifest.SQLPermission) { p.Migrations = []string{"a"} }), nil},
+		{"the same database, more migrations", database, with(database,
+			func(p *manifest.SQLPermission) { p.Migrations = []string{"a"} }), nil},
 
-		{"a credential", jma, credential, []string{"jma: also sends your credential freee along to https://www.jma.go.jp/bosai/"}},
-		{"another credential", credential, with(jma, func(p *httpPermission) { p.Credential = "slack" }), []string{"jma: also sends your credential slack along to https://www.jma.go.jp/bosai/"}},
+		{"a credential", jma, credential,
+			[]string{"jma: also sends your credential freee along to https://www.jma.go.jp/bosai/"}},
+		{"another credential", credential, with(jma, func(p *httpPermission) { p.Credential = "slack" }),
+			[]string{"jma: also sends your credential slack along to https://www.jma.go.jp/bosai/"}},
 		{"a database", jma, database, []string{"may keep a database of its own, up to 5MiB for each tenant"}},
-		{"a larger database", database, manifest.SQLPermission{}, []string{"sql: asks to keep up to 64MiB instead of 5MiB"}},
-		{"new permission", nil, anywhere, []string{"may send GET, HEAD to https://www.jma.go.jp/bosai/, because: To fetch forecasts."}},
-		{"new name", anywhere, with(anywhere, func(p *httpPermission) { p.Name = "other" }), []string{"may send GET, HEAD to https://www.jma.go.jp/bosai/, because: To fetch forecasts."}},
-		{"new mount", jma, workspace, []string{"may read the files in the folder that you choose as workspace, because: To read files."}},
-		{"write", workspace, with(workspace, func(p *manifest.FilePermission) { p.Write = true }), []string{"workspace: also asks to change and delete files"}},
-		{"another host", jma, with(jma, func(p *httpPermission) { p.URL = "https://evil.example/bosai/" }), []string{"jma: now asks for https://evil.example/bosai/ instead of https://www.jma.go.jp/bosai/"}},
-		{"any host", jma, with(jma, func(p *httpPermission) { p.URL = "https://*/bosai/" }), []string{"jma: now asks for every host on the network (https://*/bosai/) instead of https://www.jma.go.jp/bosai/"}},
-		{"wider path", jma, with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp/" }), []string{"jma: now asks for https://www.jma.go.jp/ instead of https://www.jma.go.jp/bosai/"}},
-		{"narrower address, but paths", jma, with(jma, func(p *httpPermission) { p.URL += "private/" }), []string{"jma: now asks for https://www.jma.go.jp/bosai/private/ instead of https://www.jma.go.jp/bosai/"}},
-		{"http", jma, with(jma, func(p *httpPermission) { p.URL = "http://www.jma.go.jp/bosai/" }), []string{"jma: now asks for http://www.jma.go.jp/bosai/ instead of https://www.jma.go.jp/bosai/"}},
-		{"another port", jma, with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp:8443/bosai/" }), []string{"jma: now asks for https://www.jma.go.jp:8443/bosai/ instead of https://www.jma.go.jp/bosai/"}},
-		{"methods", jma, with(jma, func(p *httpPermission) { p.Methods = []string{"POST", "GET", "DELETE"} }), []string{"jma: also asks to send DELETE, POST"}},
-		{"all paths", jma, with(jma, func(p *httpPermission) { p.Paths = nil }), []string{"jma: also asks for the paths **"}},
-		{"more paths", jma, with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/**", "warning/**"} }), []string{"jma: also asks for the paths warning/**"}},
-		{"a glob within a glob", with(jma, func(p *httpPermission) { p.Paths = []string{"*"} }), with(jma, func(p *httpPermission) { p.Paths = []string{"**"} }), []string{"jma: also asks for the paths **"}},
-		{"configKey", anywhere, with(anywhere, func(p *httpPermission) { p.ConfigKey = "base_url" }), []string{"jma: also asks to be pointed to the address set as base_url"}},
+		{"a larger database", database, manifest.SQLPermission{},
+			[]string{"sql: asks to keep up to 64MiB instead of 5MiB"}},
+		{"new permission", nil, anywhere,
+			[]string{"may send GET, HEAD to https://www.jma.go.jp/bosai/, because: To fetch forecasts."}},
+		{"new name", anywhere, with(anywhere, func(p *httpPermission) { p.Name = "other" }),
+			[]string{"may send GET, HEAD to https://www.jma.go.jp/bosai/, because: To fetch forecasts."}},
+		{"new mount", jma, workspace,
+			[]string{"may read the files in the folder that you choose as workspace, because: To read files."}},
+		{"write", workspace, with(workspace, func(p *manifest.FilePermission) { p.Write = true }),
+			[]string{"workspace: also asks to change and delete files"}},
+		{"another host", jma, with(jma, func(p *httpPermission) { p.URL = "https://evil.example/bosai/" }),
+			[]string{"jma: now asks for https://evil.example/bosai/ instead of https://www.jma.go.jp/bosai/"}},
+		{"any host", jma, with(jma, func(p *httpPermission) { p.URL = "https://*/bosai/" }),
+			[]string{"jma: now asks for every host on the network (https://*/bosai/) instead of " +
+				"https://www.jma.go.jp/bosai/"}},
+		{"wider path", jma, with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp/" }),
+			[]string{"jma: now asks for https://www.jma.go.jp/ instead of https://www.jma.go.jp/bosai/"}},
+		{"narrower address, but paths", jma, with(jma, func(p *httpPermission) { p.URL += "private/" }),
+			[]string{"jma: now asks for https://www.jma.go.jp/bosai/private/ instead of https://www.jma.go.jp/bosai/"}},
+		{"http", jma, with(jma, func(p *httpPermission) { p.URL = "http://www.jma.go.jp/bosai/" }),
+			[]string{"jma: now asks for http://www.jma.go.jp/bosai/ instead of https://www.jma.go.jp/bosai/"}},
+		{"another port", jma, with(jma, func(p *httpPermission) { p.URL = "https://www.jma.go.jp:8443/bosai/" }),
+			[]string{"jma: now asks for https://www.jma.go.jp:8443/bosai/ instead of https://www.jma.go.jp/bosai/"}},
+		{"methods", jma, with(jma, func(p *httpPermission) { p.Methods = []string{"POST", "GET", "DELETE"} }),
+			[]string{"jma: also asks to send DELETE, POST"}},
+		{"all paths", jma, with(jma, func(p *httpPermission) { p.Paths = nil }),
+			[]string{"jma: also asks for the paths **"}},
+		{"more paths", jma, with(jma, func(p *httpPermission) { p.Paths = []string{"forecast/**", "warning/**"} }),
+			[]string{"jma: also asks for the paths warning/**"}},
+		{"a glob within a glob", with(jma, func(p *httpPermission) { p.Paths = []string{"*"} }),
+			with(jma, func(p *httpPermission) { p.Paths = []string{"**"} }),
+			[]string{"jma: also asks for the paths **"}},
+		{"configKey", anywhere, with(anywhere, func(p *httpPermission) { p.ConfigKey = "base_url" }),
+			[]string{"jma: also asks to be pointed to the address set as base_url"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +188,8 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	asked := permissions(
 		with(jma, func(p *httpPermission) { p.Methods = []string{"POST"} }),
-		manifest.HTTPPermission{Name: "a", URL: "https://*"}, manifest.HTTPPermission{Name: "b", URL: "https://*.example.com/x"},
+		manifest.HTTPPermission{Name: "a", URL: "https://*"}, manifest.HTTPPermission{Name: "b",
+			URL: "https://*.example.com/x"},
 		manifest.HTTPPermission{Name: "c", URL: "http://192.168.0.1/"},
 		with(jma, func(p *httpPermission) { p.Credential, p.Paths = "freee", nil }),
 		workspace, manifest.FilePermission{Mount: "logs", Write: true},
@@ -173,23 +217,27 @@ logs として選んだフォルダーのファイルを読み取り、変更、
 			t.Errorf("%s: got\n%s\nwant\n%s", language, got, want)
 		}
 	}
-	if got := grant.Explain(manifest.Permissions{}, "fr"); len(got) != 1 || !strings.HasPrefix(got[0], "asks for nothing") {
+	if got := grant.Explain(manifest.Permissions{}, "fr"); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "asks for nothing") {
 		t.Errorf("nothing: got %q", got)
 	}
 }
 
-// FuzzAdditions holds that permissions never ask for more than themselves, and that a digest that differs from the approved one's is
-// explained in one of the two directions.
+// FuzzAdditions: permissions ask for no more than themselves, and if two digests differ, there are additions in at
+// least one direction.
 func FuzzAdditions(f *testing.F) {
 	f.Add("jma", "https://www.jma.go.jp/bosai/", "forecast/**", "GET", "jma", "https://*.go.jp", "a/b", "POST")
 	f.Add("a", "https://[::1]/", "", "", "a", "http://localhost", "**", "GET")
 	f.Fuzz(func(t *testing.T, name1, url1, path1, method1, name2, url2, path2, method2 string) {
-		one := permissions(manifest.HTTPPermission{Name: name1, URL: url1, Paths: []string{path1}, Methods: []string{method1}})
-		two := permissions(manifest.HTTPPermission{Name: name2, URL: url2, Paths: []string{path2}, Methods: []string{method2}})
+		one := permissions(manifest.HTTPPermission{Name: name1, URL: url1, Paths: []string{path1},
+			Methods: []string{method1}})
+		two := permissions(manifest.HTTPPermission{Name: name2, URL: url2, Paths: []string{path2},
+			Methods: []string{method2}})
 		if _, err := manifest.ParseBaseURL(url1); err == nil && len(grant.Additions(one, one, "ja")) > 0 {
 			t.Fatalf("%+v asks for more than itself", one)
 		}
-		if grant.Digest(one) != grant.Digest(two) && len(grant.Additions(one, two, "en")) == 0 && len(grant.Additions(two, one, "en")) == 0 {
+		if grant.Digest(one) != grant.Digest(two) && len(grant.Additions(one, two, "en")) == 0 &&
+			len(grant.Additions(two, one, "en")) == 0 {
 			if !strings.ContainsAny(path1+path2, `*?[{\`) {
 				t.Fatalf("%+v and %+v differ, but neither asks for more", one, two)
 			}

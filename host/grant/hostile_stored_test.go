@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestHostileStore: consents in the store that are no consents, or of another version, put nothing in force, and are an error that says so.
+// TestHostileStore: invalid consents in the store, or consents of another version, are an error and take no effect.
 func TestHostileStore(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{

@@ -9,32 +9,33 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// limitNames are the limits in words, by key.
+// limitNames describes the limits in words, by manifest key.
 var limitNames = map[string]manifest.Text{
-	"time":        both("the time of a call", "呼び出し 1 回の時間"),
-	"cpu":         both("the computing of a call in million steps", "呼び出し 1 回の計算量 (百万ステップ)"),
-	"memory":      both("the memory of an instance", "インスタンスのメモリ"),
-	"input":       both("the arguments of a call", "呼び出し 1 回の引数"),
-	"output":      both("the result of a call", "呼び出し 1 回の結果"),
-	"log":         both("the log of a call", "呼び出し 1 回のログ"),
-	"concurrency": both("calls at once", "同時に実行する呼び出しの数"),
-	"queue":       both("calls that wait", "待機する呼び出しの数"),
-	"queueWait":   both("the time that a call waits", "呼び出しの待ち時間"),
-	"rate":        both("calls a minute", "1 分あたりの呼び出しの数"),
-	"openFiles":   both("open files of a call", "呼び出し 1 回で開くファイルの数"),
-	"requests":    both("HTTP requests of a call", "呼び出し 1 回の HTTP リクエストの数"),
+	"time":        bilingual("the duration of a call", "呼び出し 1 回の時間"),
+	"cpu":         bilingual("the CPU limit of a call in million steps", "呼び出し 1 回の計算量 (百万ステップ)"),
+	"memory":      bilingual("the memory of an instance", "インスタンスのメモリ"),
+	"input":       bilingual("the arguments of a call", "呼び出し 1 回の引数"),
+	"output":      bilingual("the result of a call", "呼び出し 1 回の結果"),
+	"log":         bilingual("the log of a call", "呼び出し 1 回のログ"),
+	"concurrency": bilingual("calls at once", "同時に実行する呼び出しの数"),
+	"queue":       bilingual("calls that wait", "待機する呼び出しの数"),
+	"queueWait":   bilingual("the queueing time of a call", "呼び出しの待ち時間"),
+	"rate":        bilingual("calls a minute", "1 分あたりの呼び出しの数"),
+	"openFiles":   bilingual("open files of a call", "呼び出し 1 回で開くファイルの数"),
+	"requests":    bilingual("HTTP requests of a call", "呼び出し 1 回の HTTP リクエストの数"),
 }
 
-// claimNames are what the hints of tools claim, in words.
+// claimNames describes the claims of tools' hints in words.
 var claimNames = map[string]manifest.Text{
-	manifest.ClaimReadOnly:    both("it only reads (readOnlyHint)", "読み取りだけを行う (readOnlyHint)"),
-	manifest.ClaimHarmless:    both("it destroys nothing (destructiveHint)", "何も破壊しない (destructiveHint)"),
-	manifest.ClaimIdempotent:  both("a second call changes nothing more (idempotentHint)", "繰り返しても結果は変わらない (idempotentHint)"),
-	manifest.ClaimClosedWorld: both("it reaches nothing outside (openWorldHint)", "外部には接続しない (openWorldHint)"),
+	manifest.ClaimReadOnly: bilingual("it only reads (readOnlyHint)", "読み取りだけを行う (readOnlyHint)"),
+	manifest.ClaimHarmless: bilingual("it destroys nothing (destructiveHint)", "何も破壊しない (destructiveHint)"),
+	manifest.ClaimIdempotent: bilingual("a second call changes nothing more (idempotentHint)",
+		"繰り返しても結果は変わらない (idempotentHint)"),
+	manifest.ClaimClosedWorld: bilingual("it reaches nothing outside (openWorldHint)", "外部には接続しない (openWorldHint)"),
 }
 
-// limits says which of the asked limits are larger than others. Empty if none is.
-func (w words) limits(format string, asked, others manifest.Limits, language string) string {
+// limits describes the limits in asked that are larger than in others; "" if there are none.
+func (w wording) limits(format string, asked, others manifest.Limits, language string) string {
 	larger := asked.Beyond(others)
 	texts, before, none := larger.Texts(), others.Texts(), manifest.Limits{}.Texts()
 	var items []string
@@ -49,8 +50,8 @@ func (w words) limits(format string, asked, others manifest.Limits, language str
 	return w.f(format, strings.Join(items, w.comma))
 }
 
-// claimAdditions lists what the hints of tools claim beyond what was approved, tool by tool. Policies may allow more for them.
-func (w words) claimAdditions(approved, asked map[string][]string, language string) []string {
+// claimAdditions lists, by tool, the claims of hints that were not approved. Policies may allow more for such claims.
+func (w wording) claimAdditions(approved, asked map[string][]string, language string) []string {
 	var additions []string
 	for _, tool := range sortedKeys(asked) {
 		var more []string

@@ -13,12 +13,12 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Digest returns a hash over what permissions ask for, "sha256:" and 64 hexadecimal digits. The order of lists, the reasons, different
-// spellings of one URL and the migrations of the plugin's own database do not change it.
+// Digest returns a hash of permissions, "sha256:" and 64 hexadecimal digits. It does not depend on the order of lists,
+// the reasons, the spelling of URLs and the migrations of the plugin's own database.
 func Digest(p manifest.Permissions) string {
 	var lines []string
 	for _, h := range p.HTTP {
-		lines = append(lines, line("http", h.Name, spelling(h.URL), h.ConfigKey, methods(h), sorted(h.Paths)))
+		lines = append(lines, line("http", h.Name, normalizeURL(h.URL), h.ConfigKey, methods(h), sorted(h.Paths)))
 		if h.Credential != "" {
 			lines = append(lines, line("credential", h.Name, h.Credential))
 		}
@@ -46,12 +46,12 @@ func Digest(p manifest.Permissions) string {
 }
 
 func line(fields ...any) string {
-	data, _ := json.Marshal(fields) // strings, lists of them and bools always marshal
+	data, _ := json.Marshal(fields) // marshalling strings, lists of them and bools cannot fail
 	return string(data)
 }
 
-// spelling returns the one spelling of a base URL; one that is none stays as it is.
-func spelling(base string) string {
+// normalizeURL returns the canonical form of a base URL. An invalid one stays as it is.
+func normalizeURL(base string) string {
 	u, err := manifest.ParseBaseURL(base)
 	if err != nil {
 		return base
@@ -59,7 +59,7 @@ func spelling(base string) string {
 	return strings.TrimSuffix(u.String(), "/")
 }
 
-// methods returns the methods that a permission means, sorted.
+// methods returns the sorted methods of a permission, with the default filled in.
 func methods(p manifest.HTTPPermission) []string {
 	if len(p.Methods) == 0 {
 		return []string{"GET", "HEAD"}
@@ -67,18 +67,18 @@ func methods(p manifest.HTTPPermission) []string {
 	return sorted(p.Methods)
 }
 
-// quota is the size of database that a permission means, in bytes.
+// quota returns the size of the database of a permission, with the default filled in, in bytes.
 func quota(p *manifest.SQLPermission) int64 { return cmp.Or(p.Quota, manifest.DefaultSQLQuota) }
 
 func sorted(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// Additions lists what asked wants beyond approved, in plain words in language ("ja"; else English). It is empty if asked wants no
-// more. Permissions are compared by name, because the operator's mappings go by name: one under a new name is an addition, and so
-// is whatever cannot be shown to be covered.
+// Additions describes the permissions in asked beyond approved, in plain words in language ("ja"; else English). It is
+// empty if there are none. Permissions are compared by name, like the operator's mappings: a permission with a new name
+// is an addition, and so is everything that is not provably covered.
 func Additions(approved, asked manifest.Permissions, language string) []string {
-	w := wordsFor(language)
+	w := wordingFor(language)
 	var additions []string
 	for _, p := range asked.HTTP {
 		i := slices.IndexFunc(approved.HTTP, func(a manifest.HTTPPermission) bool { return a.Name == p.Name })
@@ -102,7 +102,8 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 	case approved.SQL == nil:
 		additions = append(additions, w.sql(asked.SQL, language))
 	case quota(asked.SQL) > quota(approved.SQL):
-		additions = append(additions, w.f(w.addQuota, strictyaml.FormatSize(quota(asked.SQL)), strictyaml.FormatSize(quota(approved.SQL))))
+		additions = append(additions, w.f(w.addQuota, strictyaml.FormatSize(quota(asked.SQL)),
+			strictyaml.FormatSize(quota(approved.SQL))))
 	}
 	additions = append(additions, w.execAdditions(approved.Exec, asked.Exec, language)...)
 	if slices.Index(manifest.States, asked.State) > max(0, slices.Index(manifest.States, approved.State)) {
@@ -114,15 +115,15 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 	return append(additions, w.claimAdditions(approved.Claims, asked.Claims, language)...)
 }
 
-// remembers reports whether a call may find what another left.
+// remembers reports whether a call may read state of an earlier call.
 func remembers(s manifest.State) bool { return s != "" && s != manifest.StateCall }
 
-func (w words) httpAdditions(approved, asked manifest.HTTPPermission) []string {
+func (w wording) httpAdditions(approved, asked manifest.HTTPPermission) []string {
 	var additions []string
 	if !coversAddress(approved, asked) {
 		additions = append(additions, w.f(w.addAddress, asked.Name, w.address(asked.URL), w.address(approved.URL)))
 	}
-	if more := beyond(methods(asked), methods(approved)); len(more) > 0 {
+	if more := difference(methods(asked), methods(approved)); len(more) > 0 {
 		additions = append(additions, w.f(w.addMethods, asked.Name, strings.Join(more, ", ")))
 	}
 	if more := morePaths(approved, asked); len(more) > 0 {
@@ -137,8 +138,8 @@ func (w words) httpAdditions(approved, asked manifest.HTTPPermission) []string {
 	return additions
 }
 
-// coversAddress reports whether asked stays under the approved URL. Paths are relative to the URL, so that those of a narrower URL
-// mean something else: then nothing is known.
+// coversAddress reports whether the URL of asked is under the approved one. Paths are relative to the URL, so if there
+// are paths, the URLs must be equal.
 func coversAddress(approved, asked manifest.HTTPPermission) bool {
 	outer, err := manifest.ParseBaseURL(approved.URL)
 	if err != nil {
@@ -152,7 +153,7 @@ func coversAddress(approved, asked manifest.HTTPPermission) bool {
 	return manifest.Covers(outer, inner) && (samePath || len(approved.Paths) == 0)
 }
 
-// morePaths returns the asked paths that none of the approved covers.
+// morePaths returns the asked paths that no approved path covers.
 func morePaths(approved, asked manifest.HTTPPermission) []string {
 	if len(approved.Paths) == 0 {
 		return nil
@@ -165,7 +166,8 @@ func morePaths(approved, asked manifest.HTTPPermission) []string {
 	})
 }
 
-// coversPath reports whether a glob covers path: the same, all, or a match of a path without wildcards.
+// coversPath reports whether a glob covers path: it is equal, it matches everything, or it matches a path without
+// wildcards.
 func coversPath(pattern, path string) bool {
 	if pattern == path || pattern == "**" {
 		return true
@@ -173,12 +175,12 @@ func coversPath(pattern, path string) bool {
 	return !strings.ContainsAny(path, `*?[{\`) && glob.Valid(pattern) && glob.Match(pattern, path)
 }
 
-// beyond returns the elements of list that are not in known.
-func beyond(list, known []string) []string {
+// difference returns the elements of list that are not in known.
+func difference(list, known []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
 }
 
-// sortedPermissions returns what p asks for without reasons and migrations, in a stable order.
+// sortedPermissions returns p without reasons and migrations, in a stable order.
 func sortedPermissions(p manifest.Permissions) manifest.Permissions {
 	s := manifest.Permissions{State: p.State, Limits: p.Limits, Claims: p.Claims}
 	if !remembers(p.State) {

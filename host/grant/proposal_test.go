@@ -10,10 +10,11 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// asking is a plugin that asks for everything.
+// asking returns the manifest of a plugin that asks for every kind of permission.
 func asking() *manifest.Manifest {
 	return &manifest.Manifest{Name: "every", Version: "2.0.0", Permissions: manifest.Permissions{
-		HTTP:  []manifest.HTTPPermission{{Name: "api", URL: "https://api.example.com/v1/", Credential: "api-key"}, {Name: "open", URL: "https://open.example.com"}},
+		HTTP: []manifest.HTTPPermission{{Name: "api", URL: "https://api.example.com/v1/", Credential: "api-key"},
+			{Name: "open", URL: "https://open.example.com"}},
 		Files: []manifest.FilePermission{{Mount: "work", Write: true}, {Mount: "more"}},
 		SQL:   &manifest.SQLPermission{},
 		Exec:  &manifest.ExecPermission{Programs: []string{"git"}},
@@ -24,15 +25,18 @@ func TestProposalKeepsWhatWasSettled(t *testing.T) {
 	t.Parallel()
 	before := grant.Consent{
 		Name: "every", Version: "1.0.0", Note: "for the team", RevokedAt: time.Unix(1, 0),
-		Mounts: map[string]grant.Mount{"work": {Name: "work", Path: "/srv/work"}, "gone": {Name: "gone", Path: "/srv/gone"}},
-		HTTP:   map[string]grant.HTTPMapping{"api": {Credential: "other-key"}, "open": {Private: true, Credential: "never"}},
-		Exec:   grant.Exec{Programs: []string{"ls"}},
+		Mounts: map[string]grant.Mount{"work": {Name: "work", Path: "/srv/work"},
+			"gone": {Name: "gone", Path: "/srv/gone"}},
+		HTTP: map[string]grant.HTTPMapping{"api": {Credential: "other-key"},
+			"open": {Private: true, Credential: "never"}},
+		Exec: grant.Exec{Programs: []string{"ls"}},
 	}
 	p := grant.Propose([]grant.Consent{{Name: "another"}, before}, asking(), "sha256:1", "aki")
 	switch c := p.Consent; {
 	case p.Before == nil || p.Updates():
 		t.Errorf("before = %v, updates = %v, want a consent that is revoked", p.Before, p.Updates())
-	case c.Version != "2.0.0" || c.Digest != "sha256:1" || c.ApprovedBy != "aki" || c.Note != "for the team" || !c.RevokedAt.IsZero():
+	case c.Version != "2.0.0" || c.Digest != "sha256:1" || c.ApprovedBy != "aki" ||
+		c.Note != "for the team" || !c.RevokedAt.IsZero():
 		t.Errorf("the consent is %+v", c)
 	case len(c.Mounts) != 1 || c.Mounts["work"].Path != "/srv/work":
 		t.Errorf("mounts = %v, want what is still asked for", c.Mounts)
@@ -44,7 +48,8 @@ func TestProposalKeepsWhatWasSettled(t *testing.T) {
 	if _, err := p.Grants(nil); err == nil || !strings.Contains(err.Error(), "--mount more=DIR") {
 		t.Errorf("grants: %v, want the missing mount with its remedy", err)
 	}
-	if p := grant.Propose(nil, asking(), "sha256:1", "aki"); p.Before != nil || !slices.Equal(p.Consent.Exec.Programs, []string{"git"}) {
+	if p := grant.Propose(nil, asking(), "sha256:1", "aki"); p.Before != nil ||
+		!slices.Equal(p.Consent.Exec.Programs, []string{"git"}) {
 		t.Errorf("a first proposal: before = %v, programs = %v", p.Before, p.Consent.Exec.Programs)
 	}
 }
@@ -52,7 +57,8 @@ func TestProposalKeepsWhatWasSettled(t *testing.T) {
 func TestProposalVersion(t *testing.T) {
 	t.Parallel()
 	propose := func(change func(*manifest.Manifest, *grant.Consent, map[string]any) (digest string)) string {
-		m, c, config := asking(), grant.Consent{Name: "every", Mounts: map[string]grant.Mount{"work": {Path: "/a"}, "more": {Path: "/b"}}}, map[string]any{}
+		m, c, config := asking(), grant.Consent{Name: "every", Mounts: map[string]grant.Mount{"work": {Path: "/a"},
+			"more": {Path: "/b"}}}, map[string]any{}
 		digest := change(m, &c, config)
 		p := grant.Propose([]grant.Consent{c}, m, digest, "aki")
 		g, err := p.Grants(config)
@@ -76,7 +82,8 @@ func TestProposalVersion(t *testing.T) {
 			c.Mounts["work"] = grant.Mount{Path: "/etc"}
 			return "sha256:1"
 		},
-		"another address in the configuration": func(m *manifest.Manifest, _ *grant.Consent, config map[string]any) string {
+		"another address in the configuration": func(m *manifest.Manifest, _ *grant.Consent,
+			config map[string]any) string {
 			m.Permissions.HTTP[1].ConfigKey, config["url"] = "url", "https://elsewhere.example.com"
 			return "sha256:1"
 		},
@@ -90,18 +97,24 @@ func TestProposalVersion(t *testing.T) {
 func TestGrantsInPlainWords(t *testing.T) {
 	t.Parallel()
 	full := grant.Grants{
-		HTTP:   []grant.HTTPRule{{Name: "api", URL: "https://api.example.com", Paths: []string{"v1/**"}, Private: true, Credential: "key"}},
-		Mounts: []grant.Mount{{Name: "work", Path: "/srv/work", Write: true, Deny: []string{"**/.git/**"}, Quota: 1 << 20}},
-		SQL:    &grant.SQL{Quota: 1 << 20},
-		Exec:   &grant.Exec{Programs: []string{"*"}, Env: []string{"LANG"}, Connect: []string{"github.com:443", "db.example:5432:private"}, Unconfined: true},
+		HTTP: []grant.HTTPRule{{Name: "api", URL: "https://api.example.com", Paths: []string{"v1/**"},
+			Private: true, Credential: "key"}},
+		Mounts: []grant.Mount{{Name: "work", Path: "/srv/work", Write: true,
+			Deny: []string{"**/.git/**"}, Quota: 1 << 20}},
+		SQL: &grant.SQL{Quota: 1 << 20},
+		Exec: &grant.Exec{Programs: []string{"*"}, Env: []string{"LANG"},
+			Connect: []string{"github.com:443", "db.example:5432:private"}, Unconfined: true},
 	}
 	for language, want := range map[string][]string{
 		"en": {
-			"http api: may send GET, HEAD to https://api.example.com, only to the paths v1/**, private addresses too, with the credential key",
+			"http api: may send GET, HEAD to https://api.example.com, only to the paths v1/**, private addresses " +
+				"too, with the credential key",
 			"files /work: may read, change and delete what is in /srv/work, but not **/.git/**, at most 1MiB",
 			"sql: a database of its own for each tenant, at most 1MiB",
-			"commands: may run every program that is installed, in these folders (without their quotas; not in those that hide a part), with the variables LANG, " +
-				"network: TCP connections to github.com:443, db.example:5432:private, also where the kernel cannot hold them",
+			"commands: may run every program that is installed, in these folders (without their quotas; not in " +
+				"folders with hidden parts), with the variables LANG, " +
+				"network: TCP connections to github.com:443, db.example:5432:private, also where the kernel cannot " +
+				"hold them",
 		},
 		"ja-JP": {
 			"http api: https://api.example.com に GET、HEAD を送信可、パス v1/** のみ、プライベートアドレスも可、認証情報 key を付けて送信",

@@ -9,19 +9,19 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// Resolve returns what a plugin may do: what its manifest asks for, as far as the consent goes, on the folders and addresses that
-// the operator chose. Config holds the values that the operator set, without the manifest's defaults; a permission with a configKey
-// is granted for the address set there.
+// Resolve returns the grants of a plugin: the permissions in its manifest that the consent covers, with the folders and
+// addresses that the operator chose. config holds the values that the operator set, without the manifest's defaults. A
+// permission with a configKey is granted for the address set there.
 //
-// All that is missing is in the error: a mount that is mapped to no folder, programs that nobody has named, a configured address that is no base URL, one that
-// contradicts the consent's mapping, or one that no credential may be sent to.
+// The error joins all problems: a mount without a folder, no named programs, a configured address that is no base URL,
+// that contradicts the consent, or that a credential must not be sent to.
 func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, error) {
 	var g Grants
 	var errs []error
 	for _, p := range m.Permissions.HTTP {
 		rule, text := c.httpRule(p, config)
 		if text != nil {
-			errs = append(errs, wrongHTTP(m.Name, p.Name, "url", text))
+			errs = append(errs, httpError(m.Name, p.Name, "url", text))
 		}
 		g.HTTP = append(g.HTTP, rule)
 	}
@@ -56,7 +56,7 @@ func (c *Consent) mount(p manifest.FilePermission, m Mount) Mount {
 	return m
 }
 
-// folder is the absolute path of a folder of the consent's.
+// folder returns the absolute path of a folder in the consent.
 func (c *Consent) folder(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -64,15 +64,16 @@ func (c *Consent) folder(path string) string {
 	return filepath.Join(c.dir, path)
 }
 
-// httpRule returns what is granted, or says what is wrong with its address.
+// httpRule returns the rule for a permission, or why its address is invalid.
 func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HTTPRule, manifest.Text) {
 	mapping := c.HTTP[p.Name]
 	configured, text := configuredURL(p.ConfigKey, config)
 	if text != nil {
 		return HTTPRule{}, text
 	}
-	if configured != "" && mapping.URL != "" && spelling(configured) != spelling(mapping.URL) {
-		return HTTPRule{}, both("config.%s says %s and the consent says %s: make them agree, or remove the url from the consent",
+	if configured != "" && mapping.URL != "" && normalizeURL(configured) != normalizeURL(mapping.URL) {
+		return HTTPRule{}, bilingual("config.%s is %s, but the consent has %s: make them equal, or remove the url "+
+			"from the consent",
 			"config.%s は %s ですが、承認の記録は %s です。一致させるか、承認の記録から URL を除いてください", p.ConfigKey, configured, mapping.URL)
 	}
 	rule := HTTPRule{
@@ -88,19 +89,20 @@ func (c *Consent) httpRule(p manifest.HTTPPermission, config map[string]any) (HT
 	return rule, rule.checkCredential()
 }
 
-// checkCredential says why the credential, if there is one, may not be sent to the address; nil if it may.
+// checkCredential returns why the credential must not be sent to the address, or nil.
 func (r HTTPRule) checkCredential() manifest.Text {
 	base, err := manifest.ParseBaseURL(r.URL)
 	if r.Credential == "" || err != nil {
-		return nil // a manifest's and a consent's are valid
+		return nil // URLs of manifests and consents are valid
 	}
 	if err := manifest.CheckCredentialURL(base); err != nil {
-		return both("the credential %s cannot be sent to %s: the address %v", "認証情報 %s を %s に送ることはできません (%v)", r.Credential, r.URL, err)
+		return bilingual("the credential %s cannot be sent to %s: the address %v", "認証情報 %s を %s に送ることはできません (%v)",
+			r.Credential, r.URL, err)
 	}
 	return nil
 }
 
-// configuredURL returns the address that the operator set under key, or "".
+// configuredURL returns the address that the operator configured under key, or "".
 func configuredURL(key string, config map[string]any) (string, manifest.Text) {
 	value, set := config[key]
 	if key == "" || !set {
@@ -108,7 +110,7 @@ func configuredURL(key string, config map[string]any) (string, manifest.Text) {
 	}
 	text, _ := value.(string)
 	if _, err := manifest.ParseBaseURL(text); err != nil {
-		return "", both("config.%s %v", "config.%s が正しい URL ではありません (%v)", key, err)
+		return "", bilingual("config.%s %v", "config.%s が正しい URL ではありません (%v)", key, err)
 	}
 	return text, nil
 }

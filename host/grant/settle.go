@@ -10,13 +10,13 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// Limits of Choices: elements of a list, and bytes of a note.
+// Limits of Choices: elements of a list and bytes of a note.
 const (
 	maxChosen = 64
 	maxNote   = 500
 )
 
-// Choices returns what is settled so far.
+// Choices returns the current settings.
 func (p *Proposal) Choices() Choices {
 	c := Choices{Mounts: map[string]MountChoice{}, HTTP: map[string]HTTPMapping{}, Note: p.Consent.Note}
 	for _, asked := range p.Consent.Asked.Files {
@@ -36,13 +36,14 @@ func (p *Proposal) Choices() Choices {
 	return c
 }
 
-// Settle puts the choices into the consent. Mounts and HTTP permissions that are not in them stay as they were, and so do commands where
-// Exec is nil.
+// Settle applies choices to the consent. Mounts and HTTP permissions that are not in them stay as they were. So do
+// commands if c.Exec is nil.
 //
-// What cannot be chosen is in the error, as one ChoiceError each: a folder that is not there, is no folder, or has another path than the one that
-// was written (".." or symbolic links, so that what is shown is what is given); an address that is no base URL, or whose wildcard reaches hosts that
-// the plugin does not ask for; a name that nothing asks for; lists that are too long. Folders and addresses that were settled before are not
-// looked at again. A mount that becomes writable gets the default quota; one that was keeps its own, or none. After an error the Proposal is not to be used.
+// The error joins a ChoiceError for each invalid choice: a folder that does not exist, is no folder, or whose path has
+// ".." or symbolic links (the path that is shown must be the one that is granted); an address that is no base URL, or
+// whose wildcard matches hosts that the plugin does not ask for; a name that the plugin does not ask for; a list that
+// is too long. Unchanged folders and addresses are not checked again. A mount that becomes writable gets the default
+// quota; one that was writable keeps its quota, or none. After an error the Proposal must not be used.
 func (p *Proposal) Settle(c Choices) error {
 	var errs []error
 	for _, name := range sortedKeys(c.Mounts) {
@@ -55,8 +56,8 @@ func (p *Proposal) Settle(c Choices) error {
 		errs = append(errs, p.settleExec(c.Exec))
 	}
 	if p.Consent.Note = c.Note; len(c.Note) > maxNote {
-		text := both("the note is longer than %d bytes", "メモが %d バイトを超えています", maxNote)
-		errs = append(errs, wrong("note", text, text["en"]))
+		text := bilingual("the note is longer than %d bytes", "メモが %d バイトを超えています", maxNote)
+		errs = append(errs, choiceError("note", text, text["en"]))
 	}
 	return errors.Join(append(errs, p.Consent.checkMounts(), p.Consent.checkHTTP(), p.Consent.checkExec())...)
 }
@@ -81,13 +82,14 @@ func (p *Proposal) settleMount(name string, choice MountChoice) error {
 		return nil
 	}
 	if text := checkDir(choice.Dir); text != nil {
-		return wrongMount(p.Consent.Name, name, text)
+		return mountError(p.Consent.Name, name, text)
 	}
 	return nil
 }
 
 func (p *Proposal) asksToWrite(mount string) bool {
-	return slices.ContainsFunc(p.Consent.Asked.Files, func(f manifest.FilePermission) bool { return f.Mount == mount && f.Write })
+	return slices.ContainsFunc(p.Consent.Asked.Files,
+		func(f manifest.FilePermission) bool { return f.Mount == mount && f.Write })
 }
 
 func (p *Proposal) settleHTTP(name string, choice HTTPMapping) error {
@@ -100,7 +102,8 @@ func (p *Proposal) settleHTTP(name string, choice HTTPMapping) error {
 	if asked == nil || choice.URL == before.URL || !beyondHosts(asked.URL, choice.URL) {
 		return nil
 	}
-	return wrongHTTP(p.Consent.Name, name, "url", both("%s reaches hosts that the plugin does not ask for, which are those of %s: name one host, or stay within them",
+	return httpError(p.Consent.Name, name, "url", bilingual("%s reaches hosts that the plugin does not ask for, "+
+		"which are those of %s: name one host, or stay within them",
 		"%s は、プラグインが求めているホスト (%s) の範囲を超えています。ホストを 1 つ指定するか、その範囲内にしてください", choice.URL, asked.URL))
 }
 
@@ -112,11 +115,11 @@ func (p *Proposal) asksHTTP(name string) *manifest.HTTPPermission {
 	return &p.Consent.Asked.HTTP[i]
 }
 
-// beyondHosts reports whether a base URL stands for several hosts, and some of them are none of those that another stands for.
+// beyondHosts reports whether chosen has a wildcard host that matches hosts which asked does not.
 func beyondHosts(asked, chosen string) bool {
 	outer, err := manifest.ParseBaseURL(asked)
 	if err != nil {
-		return false // a manifest's is valid
+		return false // the URL of a manifest is valid
 	}
 	inner, err := manifest.ParseBaseURL(chosen)
 	return err == nil && strings.HasPrefix(inner.Host, "*") && !manifest.Covers(outer, inner)
@@ -124,7 +127,8 @@ func beyondHosts(asked, chosen string) bool {
 
 func (p *Proposal) settleExec(c *ExecChoice) error {
 	e := &p.Consent.Exec
-	e.Programs, e.Env, e.Connect, e.Unconfined = named(c.Programs), named(c.Env), canonicalConnects(named(c.Connect)), c.Unconfined
+	e.Programs, e.Env, e.Connect, e.Unconfined = named(c.Programs), named(c.Env),
+		canonicalConnects(named(c.Connect)), c.Unconfined
 	e.Ports = nil
 	errs := []error{}
 	for _, list := range []struct {
@@ -132,13 +136,14 @@ func (p *Proposal) settleExec(c *ExecChoice) error {
 		count int
 	}{{"programs", len(c.Programs)}, {"env", len(c.Env)}} {
 		if list.count > maxChosen {
-			errs = append(errs, wrongExec(p.Consent.Name, list.field, both("there are %d: name at most %d", "%d 個あります。%d 個以内にしてください", list.count, maxChosen)))
+			errs = append(errs, execError(p.Consent.Name, list.field, bilingual("there are %d: name at most %d",
+				"%d 個あります。%d 個以内にしてください", list.count, maxChosen)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// named are the elements of a list that are not empty.
+// named returns the elements of a list that are not empty.
 func named(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
 }

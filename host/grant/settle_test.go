@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// realDir is a folder whose path leads through no symbolic link.
+// realDir returns a folder whose path has no symbolic links.
 func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -23,13 +23,15 @@ func realDir(t testing.TB) string {
 	return dir
 }
 
-// chosen are choices that can be made for the plugin asking.
+// chosen returns valid choices for the plugin asking.
 func chosen(work, more string) grant.Choices {
 	return grant.Choices{
 		Mounts: map[string]grant.MountChoice{"work": {Dir: work}, "more": {Dir: more + string(filepath.Separator)}},
-		HTTP:   map[string]grant.HTTPMapping{"api": {URL: "https://mirror.example.com/", Private: true, Credential: "my-key"}, "open": {}},
-		Exec:   &grant.ExecChoice{Programs: []string{"git", ""}, Env: []string{"LANG"}, Connect: []string{"GitHub.com.:0443", ""}},
-		Note:   "for the team",
+		HTTP: map[string]grant.HTTPMapping{"api": {URL: "https://mirror.example.com/", Private: true,
+			Credential: "my-key"}, "open": {}},
+		Exec: &grant.ExecChoice{Programs: []string{"git", ""}, Env: []string{"LANG"},
+			Connect: []string{"GitHub.com.:0443", ""}},
+		Note: "for the team",
 	}
 }
 
@@ -44,30 +46,36 @@ func TestSettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []grant.Mount{{Name: "work", Path: work, Write: true, Quota: grant.DefaultMountQuota}, {Name: "more", Path: more}}
+	want := []grant.Mount{{Name: "work", Path: work, Write: true, Quota: grant.DefaultMountQuota},
+		{Name: "more", Path: more}}
 	if !slices.EqualFunc(g.Mounts, want, equalMounts) {
 		t.Errorf("mounts = %+v, want %+v", g.Mounts, want)
 	}
-	if r := g.HTTP[0]; r.URL != "https://mirror.example.com/" || !r.Private || r.Credential != "my-key" || g.HTTP[1].URL != "https://open.example.com" {
+	if r := g.HTTP[0]; r.URL != "https://mirror.example.com/" || !r.Private || r.Credential != "my-key" ||
+		g.HTTP[1].URL != "https://open.example.com" {
 		t.Errorf("http = %+v", g.HTTP)
 	}
 	if _, recorded := p.Consent.HTTP["open"]; recorded {
 		t.Error("an address that is granted as asked is recorded as chosen")
 	}
-	if want := (&grant.Exec{Programs: []string{"git"}, Env: []string{"LANG"}, Connect: []string{"github.com:443"}}); !reflect.DeepEqual(g.Exec, want) || p.Consent.Note != "for the team" {
+	if want := (&grant.Exec{Programs: []string{"git"}, Env: []string{"LANG"},
+		Connect: []string{"github.com:443"}}); !reflect.DeepEqual(g.Exec, want) || p.Consent.Note != "for the team" {
 		t.Errorf("exec = %+v, want %+v; note %q", g.Exec, want, p.Consent.Note)
 	}
-	if again := p.Choices(); again.Mounts["more"].Dir != more || !again.Mounts["more"].ReadOnly || !slices.Equal(again.Exec.Connect, []string{"github.com:443"}) || again.HTTP["api"] != p.Consent.HTTP["api"] {
+	if again := p.Choices(); again.Mounts["more"].Dir != more || !again.Mounts["more"].ReadOnly ||
+		!slices.Equal(again.Exec.Connect, []string{"github.com:443"}) || again.HTTP["api"] != p.Consent.HTTP["api"] {
 		t.Errorf("the choices so far are %+v", again)
 	}
 }
 
-// TestSettleKeeps: what was settled before stays, hidden parts and a quota with it, and is not looked at again; another folder keeps them too.
+// TestSettleKeeps: earlier settings stay, with deny globs and quota, and are not checked again. Another folder keeps
+// deny globs and quota too.
 func TestSettleKeeps(t *testing.T) {
 	t.Parallel()
 	other := realDir(t)
 	before := grant.Consent{Name: "every", Mounts: map[string]grant.Mount{
-		"work": {Name: "work", Path: "/nowhere", Write: true, Deny: []string{".git/**"}}, "more": {Name: "more", Path: "/nowhere/else", Quota: 5},
+		"work": {Name: "work", Path: "/nowhere", Write: true, Deny: []string{".git/**"}},
+		"more": {Name: "more", Path: "/nowhere/else", Quota: 5},
 	}}
 	p := grant.Propose([]grant.Consent{before}, asking(), digestA, "aki")
 	c := p.Choices()
@@ -84,7 +92,7 @@ func TestSettleKeeps(t *testing.T) {
 	}
 }
 
-// TestSettleQuota: a mount that becomes writable gets the default quota; a yes from before there was one goes on without.
+// TestSettleQuota: a mount that becomes writable gets the default quota. A consent without a quota keeps none.
 func TestSettleQuota(t *testing.T) {
 	t.Parallel()
 	dir := realDir(t)
@@ -93,11 +101,14 @@ func TestSettleQuota(t *testing.T) {
 		quota, want int64
 		text        string
 	}{
-		"new":                {nil, 0, grant.DefaultMountQuota, "at most 10GiB"},
-		"configured":         {nil, 1 << 20, 1 << 20, "at most 1MiB"},
-		"writable before":    {map[string]grant.Mount{"work": {Name: "work", Path: dir, Write: true}}, 0, 0, "without a quota"},
-		"read-only before":   {map[string]grant.Mount{"work": {Name: "work", Path: dir}}, 0, grant.DefaultMountQuota, "at most 10GiB"},
-		"with its own quota": {map[string]grant.Mount{"work": {Name: "work", Path: dir, Write: true, Quota: 5}}, 0, 5, "at most 5"},
+		"new":        {nil, 0, grant.DefaultMountQuota, "at most 10GiB"},
+		"configured": {nil, 1 << 20, 1 << 20, "at most 1MiB"},
+		"writable before": {map[string]grant.Mount{"work": {Name: "work", Path: dir, Write: true}},
+			0, 0, "without a quota"},
+		"read-only before": {map[string]grant.Mount{"work": {Name: "work", Path: dir}}, 0,
+			grant.DefaultMountQuota, "at most 10GiB"},
+		"with its own quota": {map[string]grant.Mount{"work": {Name: "work", Path: dir, Write: true, Quota: 5}}, 0, 5,
+			"at most 5"},
 	} {
 		var consents []grant.Consent
 		if c.before != nil {
@@ -112,7 +123,8 @@ func TestSettleQuota(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Join(g.Explain("en"), "\n"); p.Consent.Mounts["work"].Quota != c.want || !strings.Contains(said, c.text) {
+		if said := strings.Join(g.Explain("en"), "\n"); p.Consent.Mounts["work"].Quota != c.want ||
+			!strings.Contains(said, c.text) {
 			t.Errorf("%s: %+v, and the operator reads\n%s", name, p.Consent.Mounts["work"], said)
 		}
 	}
@@ -125,7 +137,7 @@ func TestSettleRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	linked := os.Symlink(work, link) == nil // Windows needs a right for it
+	linked := os.Symlink(work, link) == nil // Windows requires a privilege for it
 	mount := func(dir string) func(*grant.Choices) {
 		return func(c *grant.Choices) { c.Mounts["work"] = grant.MountChoice{Dir: dir} }
 	}
@@ -137,31 +149,43 @@ func TestSettleRefuses(t *testing.T) {
 		change      func(*grant.Choices)
 		field, want string
 	}{
-		"no folder":         {mount(""), "mounts.work.dir", "choose a folder"},
-		"relative":          {mount("docs"), "mounts.work.dir", "write the whole path"},
-		"home":              {mount("~/docs"), "mounts.work.dir", "write the whole path"},
-		"up":                {mount(work + "/x/../../etc"), "mounts.work.dir", `without ".."`},
-		"not there":         {mount(filepath.Join(work, "nothing")), "mounts.work.dir", "make the folder"},
-		"a file":            {mount(file), "mounts.work.dir", "is not a folder"},
-		"below a file":      {mount(filepath.Join(file, "x")), "mounts.work.dir", "name another"},
-		"zero":              {mount(work + "\x00"), "mounts.work.dir", "write the whole path"},
-		"long":              {mount(work + strings.Repeat("/x", 4000)), "mounts.work.dir", "longer than 4096 bytes"},
-		"link":              {mount(link), "mounts.work.dir", "name the folder itself, " + work},
-		"unknown mount":     {func(c *grant.Choices) { c.Mounts["wrk"] = grant.MountChoice{Dir: work} }, "", `did you mean "work"?`},
-		"no address":        {http("api", grant.HTTPMapping{URL: "mirror"}), "http.api.url", `must start with "https://"`},
-		"any host":          {http("open", grant.HTTPMapping{URL: "https://*/"}), "http.open.url", "reaches hosts that the plugin does not ask for"},
-		"subdomains":        {http("open", grant.HTTPMapping{URL: "https://*.example.com/"}), "http.open.url", "those of https://open.example.com"},
-		"credential":        {http("api", grant.HTTPMapping{Credential: "My key"}), "http.api.credential", "is no name of a credential"},
-		"none asked for":    {http("open", grant.HTTPMapping{Credential: "my-key"}), "http.open.credential", "asks for no credential"},
-		"in the clear":      {http("api", grant.HTTPMapping{URL: "http://mirror.example.com/"}), "http.api.url", "cannot be sent to"},
-		"unknown address":   {http("apo", grant.HTTPMapping{}), "", `did you mean "api"?`},
-		"other program":     {func(c *grant.Choices) { c.Exec.Programs = []string{"git", "sh"} }, "exec.programs", "does not ask to run sh"},
-		"no program":        {func(c *grant.Choices) { c.Exec.Programs = []string{""} }, "exec.programs", "name at least one program"},
-		"variable":          {func(c *grant.Choices) { c.Exec.Env = []string{"PATH"} }, "exec.env", `"PATH" cannot be passed on`},
-		"port":              {func(c *grant.Choices) { c.Exec.Connect = []string{"a.test:70000"} }, "exec.connect", "from 1 to 65535"},
+		"no folder":    {mount(""), "mounts.work.dir", "choose a folder"},
+		"relative":     {mount("docs"), "mounts.work.dir", "write the whole path"},
+		"home":         {mount("~/docs"), "mounts.work.dir", "write the whole path"},
+		"up":           {mount(work + "/x/../../etc"), "mounts.work.dir", `without ".."`},
+		"not there":    {mount(filepath.Join(work, "nothing")), "mounts.work.dir", "make the folder"},
+		"a file":       {mount(file), "mounts.work.dir", "is not a folder"},
+		"below a file": {mount(filepath.Join(file, "x")), "mounts.work.dir", "name another"},
+		"zero":         {mount(work + "\x00"), "mounts.work.dir", "write the whole path"},
+		"long":         {mount(work + strings.Repeat("/x", 4000)), "mounts.work.dir", "longer than 4096 bytes"},
+		"link":         {mount(link), "mounts.work.dir", "name the folder itself, " + work},
+		"unknown mount": {func(c *grant.Choices) { c.Mounts["wrk"] = grant.MountChoice{Dir: work} },
+			"", `did you mean "work"?`},
+		"no address": {http("api", grant.HTTPMapping{URL: "mirror"}), "http.api.url",
+			`must start with "https://"`},
+		"any host": {http("open", grant.HTTPMapping{URL: "https://*/"}), "http.open.url",
+			"reaches hosts that the plugin does not ask for"},
+		"subdomains": {http("open", grant.HTTPMapping{URL: "https://*.example.com/"}), "http.open.url",
+			"those of https://open.example.com"},
+		"credential": {http("api", grant.HTTPMapping{Credential: "My key"}), "http.api.credential",
+			"is no name of a credential"},
+		"none asked for": {http("open", grant.HTTPMapping{Credential: "my-key"}), "http.open.credential",
+			"asks for no credential"},
+		"in the clear": {http("api", grant.HTTPMapping{URL: "http://mirror.example.com/"}),
+			"http.api.url", "cannot be sent to"},
+		"unknown address": {http("apo", grant.HTTPMapping{}), "", `did you mean "api"?`},
+		"other program": {func(c *grant.Choices) { c.Exec.Programs = []string{"git", "sh"} }, "exec.programs",
+			"does not ask to run sh"},
+		"no program": {func(c *grant.Choices) { c.Exec.Programs = []string{""} }, "exec.programs",
+			"name at least one program"},
+		"variable": {func(c *grant.Choices) { c.Exec.Env = []string{"PATH"} }, "exec.env",
+			`"PATH" cannot be passed on`},
+		"port": {func(c *grant.Choices) { c.Exec.Connect = []string{"a.test:70000"} },
+			"exec.connect", "from 1 to 65535"},
 		"too many hosts":    {func(c *grant.Choices) { c.Exec.Connect = many }, "exec.connect", "at most 64"},
 		"too many programs": {func(c *grant.Choices) { c.Exec.Programs = many }, "exec.programs", "at most 64"},
-		"note":              {func(c *grant.Choices) { c.Note = strings.Repeat("x", 501) }, "note", "longer than 500 bytes"},
+		"note": {func(c *grant.Choices) { c.Note = strings.Repeat("x", 501) }, "note",
+			"longer than 500 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +199,8 @@ func TestSettleRefuses(t *testing.T) {
 			if err == nil {
 				_, err = p.Grants(nil)
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) && test.want != "choose a folder" && test.want != "name at least one program" {
+			if err == nil || !strings.Contains(err.Error(), test.want) && test.want != "choose a folder" &&
+				test.want != "name at least one program" {
 				t.Fatalf("got %v, want %s", err, test.want)
 			}
 			list := grant.ChoiceErrors(err)
@@ -190,10 +215,12 @@ func TestSettleRefuses(t *testing.T) {
 	}
 }
 
-// TestSettleWildcards: a wildcard within what is asked for may be chosen, and one of an earlier yes stays.
+// TestSettleWildcards: a wildcard within the requested hosts may be chosen, and one of an earlier consent stays.
 func TestSettleWildcards(t *testing.T) {
 	t.Parallel()
-	m := &manifest.Manifest{Name: "wide", Version: "1.0.0", Permissions: manifest.Permissions{HTTP: []manifest.HTTPPermission{{Name: "api", URL: "https://*.example.com/"}}}}
+	m := &manifest.Manifest{Name: "wide", Version: "1.0.0",
+		Permissions: manifest.Permissions{HTTP: []manifest.HTTPPermission{{Name: "api",
+			URL: "https://*.example.com/"}}}}
 	settle := func(p *grant.Proposal, url string) error {
 		return p.Settle(grant.Choices{HTTP: map[string]grant.HTTPMapping{"api": {URL: url}}})
 	}
@@ -211,7 +238,7 @@ func TestSettleWildcards(t *testing.T) {
 	}
 }
 
-// FuzzSettle: whatever is chosen, a plugin gets folders that are there under the path that was written, and else there is an error.
+// FuzzSettle: any choices are an error, or grant existing folders under the written path.
 func FuzzSettle(f *testing.F) {
 	work := realDir(f)
 	seed, err := json.Marshal(chosen(work, work))

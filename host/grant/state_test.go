@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// TestStateIsConsentedTo holds that a version that remembers for longer asks for more, and that the consent keeps what was asked.
+// TestStateIsConsentedTo: a version with longer-lived state asks for more, and the consent records the requested state.
 func TestStateIsConsentedTo(t *testing.T) {
 	t.Parallel()
 	const call, session, shared = manifest.StateCall, manifest.StateSession, manifest.StateShared
@@ -31,7 +31,8 @@ func TestStateIsConsentedTo(t *testing.T) {
 		}
 		m := &manifest.Manifest{Name: "p", Version: "1.0.0", Permissions: approved}
 		digest := grant.Digest(manifest.Permissions{})
-		consent := grant.Consent{Name: "p", Version: "1.0.0", Digest: digest, Asked: approved, ApprovedBy: "aki", ApprovedAt: time.Unix(1, 0)}
+		consent := grant.Consent{Name: "p", Version: "1.0.0", Digest: digest, Asked: approved, ApprovedBy: "aki",
+			ApprovedAt: time.Unix(1, 0)}
 		if err := file.Approve(t.Context(), consent); err != nil {
 			t.Fatal(err)
 		}

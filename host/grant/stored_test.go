@@ -32,7 +32,7 @@ func stored(t *testing.T, s *store.Store, path string) *grant.File {
 	return f
 }
 
-// What is approved at one replica is in force at all, and they are told.
+// TestStoredConsents: an approval at one replica is in force at all, and they are notified.
 func TestStoredConsents(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
@@ -48,7 +48,8 @@ func TestStoredConsents(t *testing.T) {
 		t.Fatal("the other replica is not told")
 	}
 	after := stored(t, there, path)
-	if _, ok := after.Lookup("weather", weather().Digest); !ok || after.Same(before) || !after.Same(stored(t, here, path)) {
+	if _, ok := after.Lookup("weather", weather().Digest); !ok || after.Same(before) ||
+		!after.Same(stored(t, here, path)) {
 		t.Errorf("the other replica has %+v", after.Consents())
 	}
 	if err := after.Revoke(t.Context(), "weather", "aki"); err != nil {
@@ -65,7 +66,7 @@ func TestStoredConsents(t *testing.T) {
 	}
 }
 
-// The file that there was before is taken over once, by one replica.
+// TestStoredConsentsBeginWithTheFile: one replica copies the existing consent file, once.
 func TestStoredConsentsBeginWithTheFile(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
@@ -99,7 +100,8 @@ func TestStoredConsentsOfABadFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("nonsense: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := grant.LoadStored(t.Context(), replica(t, postgrestest.Start(t)), path); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := grant.LoadStored(t.Context(), replica(t, postgrestest.Start(t)), path); err == nil ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -398,7 +398,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		"missing directory": {grant.Mount{Name: "w", Path: filepath.Join(dir, "none")}, "create the directory"},
 		"a file":            {grant.Mount{Name: "w", Path: filepath.Join(dir, "f")}, "not a directory"},
-		"no name":           {grant.Mount{Path: dir}, "needs a name"},
+		"no name":           {grant.Mount{Path: dir}, "name is missing"},
 		"negative quota":    {grant.Mount{Name: "w", Path: dir, Quota: -1}, "negative"},
 		"malformed glob":    {grant.Mount{Name: "w", Path: dir, Deny: []string{"a[b"}}, `"a[b"`},
 		"empty glob":        {grant.Mount{Name: "w", Path: dir, Deny: []string{"/"}}, "malformed"},

@@ -27,12 +27,13 @@ func full(t *testing.T, what string, g *guest, errno sys.Errno) {
 
 func kilobytes(n int) string { return strings.Repeat("x", n<<10) }
 
-// TestLeftovers: temporary files that an interrupted write has left are removed when the directory is opened, and count for nothing; those of a
-// write under way stay.
+// TestLeftovers: temporary files that an interrupted write has left are removed when the directory is opened, and count
+// for nothing; those of a write under way stay.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	host(t, dir, map[string]string{"d/hako-write-1.tmp": kilobytes(4), "hako-write-2.tmp": kilobytes(4), "old.tmp": "x"})
+	host(t, dir, map[string]string{"d/hako-write-1.tmp": kilobytes(4), "hako-write-2.tmp": kilobytes(4),
+		"old.tmp": "x"})
 	for _, name := range []string{"d/hako-write-1.tmp", "old.tmp"} {
 		if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)

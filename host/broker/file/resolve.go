@@ -141,7 +141,8 @@ func (m *Mount) resolve(h *Handles, parts []string, follow bool) (*dirEntry, err
 	return nil, sys.ELOOP
 }
 
-// walk descends along the path. It returns the entry, or, at a link to follow, the path with the link's target in place of the link.
+// walk descends along the path. It returns the entry, or, at a link to follow, the path with the link's target in place
+// of the link.
 func (m *Mount) walk(h *Handles, parts []string, follow bool) (*dirEntry, string, error) {
 	p := &dirEntry{dir: m.root, name: ".", mount: m, h: h}
 	if err := h.spend(broker.PathSteps); err != nil {
@@ -192,7 +193,8 @@ func (p *dirEntry) descend(name string) error {
 	return err
 }
 
-// enter opens the entry as the directory of the next one. It returns errChanged if the entry was exchanged since Lstat, for example for a link, which this package must resolve itself.
+// enter opens the entry as the directory of the next one. It returns errChanged if the entry was exchanged since Lstat,
+// for example for a link, which this package must resolve itself.
 func (p *dirEntry) enter() error {
 	if p.name == "." {
 		return nil
@@ -230,7 +232,8 @@ func (p *dirEntry) target() (written, resolved string, err error) {
 	return written, path.Join(path.Dir(p.path), written), nil
 }
 
-// asChanged maps an error at an entry that existed a moment ago to errChanged, unless the operating system had another reason to refuse.
+// asChanged maps an error at an entry that existed a moment ago to errChanged, unless the operating system had another
+// reason to refuse.
 func asChanged(err error) error {
 	var host syscall.Errno
 	if errors.As(err, &host) {

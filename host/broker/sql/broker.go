@@ -1,8 +1,9 @@
-// Package sqlbroker gives plugins a private SQLite database for each tenant.
+// Package sqlbroker gives plugins a private SQLite database for each tenant. New returns a plugin's Broker, and
+// Broker.Module its import module.
 //
-// A Broker belongs to one plugin. The databases are files in one directory, or lie in a store that replicas share (Place). They are
-// opened when a tenant's first statement comes, brought up to date with the plugin's migrations then, and closed when nobody has used
-// them for a while. What statements may do, and what bounds them, is in package database.
+// The databases are files in one directory, or pages in a store that replicas share (Place). A tenant's first statement
+// opens its database and applies the plugin's migrations. An idle database is closed. Package database restricts and
+// limits the statements.
 package sqlbroker
 
 import (
@@ -20,24 +21,25 @@ import (
 )
 
 const (
-	// openTime bounds the opening of a database, its migrations included. The call that needs it waits only as long as its own time.
+	// openTime is the timeout for opening a database, including migrations. A call waits for it no longer than its own
+	// deadline.
 	openTime = 5 * time.Minute
 	// idleTime is how long an unused database stays open.
 	idleTime = time.Minute
-	// maxOpen is how many tenants' databases of one plugin are open.
+	// maxOpen limits the open databases of one plugin.
 	maxOpen = 64
 )
 
 // Options configures a Broker.
 type Options struct {
-	// Dir is the directory for the plugin's databases, made when it is needed. Without one every statement is refused.
+	// Dir is the directory of the plugin's databases, created when needed. If it is empty, every statement is refused.
 	Dir string
-	// Place, if not nil, has the databases instead: then Dir is the beginning of their names, PLUGIN for PLUGIN/FileName(TENANT).
+	// Place, if not nil, stores the databases instead. Dir is then the prefix of their names, PLUGIN/FileName(TENANT).
 	Place *Place
-	// Observe, if set, is called once for every statement when it is over, from many goroutines at once.
+	// Observe, if set, is called once after every statement. It must be safe for concurrent use.
 	Observe func(Observation)
-	// Logger gets faults of the host's at error level and statements at debug level, never with their text or values. Nil discards
-	// them.
+	// Logger gets failures of the host at error level and statements, without text and values, at debug level. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
@@ -49,12 +51,12 @@ type Broker struct {
 	observe func(Observation)
 	log     *slog.Logger
 
-	// ctx ends when the Broker is closed, and with it what opens databases.
+	// ctx ends when the Broker is closed, which cancels the opening of databases.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   map[string]*tenant
 	closed bool
 }
@@ -72,14 +74,15 @@ func New(g *grant.SQL, options Options) *Broker {
 	return b
 }
 
-// tenant is one tenant's database, from the first call that needs it until it is closed.
+// tenant is the open database of one tenant.
 type tenant struct {
 	name string
 	// ready is closed when db or err is set.
 	ready chan struct{}
 	db    *database.DB
 	err   error
-	// users are the calls that use it; since is when the last one ended, and idle what closes it then. Broker.mu guards them.
+	// users is the number of calls that use it; since is the end of the last call, and idle the timer that closes it.
+	// Broker.mu guards them.
 	users int
 	since time.Time
 	idle  *time.Timer
@@ -87,29 +90,30 @@ type tenant struct {
 
 var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the plugin has been removed"}
 
-var errNoDir = &abi.Error{Code: abi.CodeNotGranted, Message: "there is no database here"}
+var errNoDir = &abi.Error{Code: abi.CodeNotGranted, Message: "this process has no database for plugins"}
 
-// use returns a tenant's database, opened and migrated. The caller calls leave afterwards.
-func (b *Broker) use(ctx context.Context, name string) (*tenant, error) {
-	t, err := b.enter(name)
+// acquire returns a tenant's database, opened and migrated. The caller must release it.
+func (b *Broker) acquire(ctx context.Context, name string) (*tenant, error) {
+	t, err := b.register(name)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-t.ready:
 	case <-ctx.Done():
-		b.leave(t)
-		return nil, &abi.Error{Code: abi.CodeBusy, Message: "the database is being brought up to date, which takes longer than the call's time: try again"}
+		b.release(t)
+		return nil, &abi.Error{Code: abi.CodeBusy,
+			Message: "the database is being migrated, which takes longer than this call may: try again"}
 	}
 	if t.err != nil {
-		b.leave(t)
+		b.release(t)
 		return nil, t.err
 	}
 	return t, nil
 }
 
-// enter counts a call in, and opens the database if it is the first.
-func (b *Broker) enter(name string) (*tenant, error) {
+// register adds a call to the users of a database, and opens the database if it is not open.
+func (b *Broker) register(name string) (*tenant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -121,7 +125,8 @@ func (b *Broker) enter(name string) (*tenant, error) {
 	t, ok := b.open[name]
 	if !ok {
 		if len(b.open) >= maxOpen && !b.evict() {
-			return nil, &abi.Error{Code: abi.CodeBusy, Message: fmt.Sprintf("calls of %d tenants use their databases now: try again", maxOpen)}
+			return nil, &abi.Error{Code: abi.CodeBusy,
+				Message: fmt.Sprintf("the databases of %d tenants are in use: try again", maxOpen)}
 		}
 		t = &tenant{name: name, ready: make(chan struct{})}
 		t.idle = time.AfterFunc(idleTime, func() { b.closeIdle(t) })
@@ -146,18 +151,19 @@ func (b *Broker) start(t *tenant) {
 	var fault *database.Fault
 	switch {
 	case errors.As(t.err, &fault):
-		b.fault(fault)
-	case b.ctx.Err() == nil: // its callers are told, but are not those who can help
-		b.log.Warn("a plugin's database cannot be opened", "plugin", filepath.Base(b.dir), "tenant", t.name, "err", t.err)
+		b.logFault(fault)
+	case b.ctx.Err() == nil: // the callers get the error, but the operator has to act
+		b.log.Warn("a plugin's database cannot be opened", "plugin", filepath.Base(b.dir),
+			"tenant", t.name, "err", t.err)
 	}
 	b.mu.Lock()
-	if b.open[t.name] == t { // unless it made room for another meanwhile
+	if b.open[t.name] == t { // unless it was evicted meanwhile
 		delete(b.open, t.name) // the next call tries again
 	}
 	b.mu.Unlock()
 }
 
-// path is where a tenant's database is.
+// path returns the file or the name of a tenant's database.
 func (b *Broker) path(tenant string) string {
 	if b.place != nil {
 		return b.dir + "/" + FileName(tenant)
@@ -165,8 +171,8 @@ func (b *Broker) path(tenant string) string {
 	return filepath.Join(b.dir, FileName(tenant))
 }
 
-// leave counts a call out.
-func (b *Broker) leave(t *tenant) {
+// release removes a call from the users of a database.
+func (b *Broker) release(t *tenant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.users--
@@ -174,16 +180,16 @@ func (b *Broker) leave(t *tenant) {
 	t.idle.Reset(idleTime)
 }
 
-// closeIdle closes a database that nobody has used for idleTime.
+// closeIdle closes a database that has been unused for idleTime.
 func (b *Broker) closeIdle(t *tenant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[t.name] == t && t.users == 0 && time.Since(t.since) >= idleTime {
-		b.shut(t)
+		b.closeLocked(t)
 	}
 }
 
-// evict makes room by closing the database that has been unused for longest. It reports false if all are in use.
+// evict closes the least recently used idle database. It reports false if all are in use.
 func (b *Broker) evict() bool {
 	var oldest *tenant
 	for _, t := range b.open {
@@ -192,13 +198,13 @@ func (b *Broker) evict() bool {
 		}
 	}
 	if oldest != nil {
-		b.shut(oldest)
+		b.closeLocked(oldest)
 	}
 	return oldest != nil
 }
 
-// shut takes a database out and closes it in the background. b.mu is held.
-func (b *Broker) shut(t *tenant) {
+// closeLocked removes a database and closes it in the background. The caller holds b.mu.
+func (b *Broker) closeLocked(t *tenant) {
 	t.idle.Stop()
 	delete(b.open, t.name)
 	b.work.Go(func() {
@@ -212,12 +218,12 @@ func (b *Broker) shut(t *tenant) {
 	})
 }
 
-// Close closes the databases when the statements that run have ended. It may be called twice.
+// Close waits for running statements and closes the databases. It may be called twice.
 func (b *Broker) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	for _, t := range b.open {
-		b.shut(t)
+		b.closeLocked(t)
 	}
 	b.mu.Unlock()
 	b.cancel()
@@ -225,7 +231,7 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// fault tells the operator of a failure of the host's.
-func (b *Broker) fault(fault *database.Fault) {
+// logFault logs a failure of the host.
+func (b *Broker) logFault(fault *database.Fault) {
 	b.log.Error("a plugin's database cannot be used", "path", fault.Path, "err", fault.Err)
 }

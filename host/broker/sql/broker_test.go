@@ -40,7 +40,8 @@ type guest struct {
 }
 
 func newGuest(t testing.TB, b *Broker, tenant string) *guest {
-	g := &guest{t: t, call: &broker.Call{Plugin: "p", Tool: "t", Tenant: tenant, Memory: make(memory, 64<<10)}, functions: map[string]broker.Function{}}
+	g := &guest{t: t, call: &broker.Call{Plugin: "p", Tool: "t", Tenant: tenant, Memory: make(memory, 64<<10)},
+		functions: map[string]broker.Function{}}
 	for _, f := range b.Module().Functions {
 		g.functions[f.Name] = f
 	}
@@ -62,7 +63,7 @@ func (g *guest) do(function string, params ...uint64) []byte {
 	return data
 }
 
-// send passes JSON and blobs and returns what comes back.
+// send passes JSON and blobs and returns the result.
 func (g *guest) send(function, head, blobs string) string {
 	g.t.Helper()
 	g.call.Memory.Write(0, []byte(head+blobs))
@@ -105,10 +106,12 @@ func TestModule(t *testing.T) {
 		t.Error(name)
 	}
 	g := newGuest(t, b, "")
-	if got := g.send("exec", `{"sql":"INSERT INTO item (value) VALUES (?), (?)","args":[{"blob":2},{"blob":3}]}`, "abcde"); got != `{"changes":2,"lastInsertId":2}` {
+	if got := g.send("exec", `{"sql":"INSERT INTO item (value) VALUES (?), (?)","args":[{"blob":2},{"blob":3}]}`,
+		"abcde"); got != `{"changes":2,"lastInsertId":2}` {
 		t.Error(got)
 	}
-	if got := g.send("query", `{"sql":"SELECT id, value FROM item"}`, ""); got != `{"columns":["id","value"],"rows":[[1,{"blob":2}],[2,{"blob":3}]]}` {
+	if got := g.send("query", `{"sql":"SELECT id, value FROM item"}`,
+		""); got != `{"columns":["id","value"],"rows":[[1,{"blob":2}],[2,{"blob":3}]]}` {
 		t.Error(got)
 	}
 	for _, want := range []string{"abcde", ""} {
@@ -117,12 +120,14 @@ func TestModule(t *testing.T) {
 		}
 	}
 	g.wants("exec", `{"sql":"INSERT INTO item VALUES (1, 1)"}`, `{"error":{"code":"conflict"`)
-	g.wants("exec", `{"sql":"SELECT 1","more":1}`, `{"error":{"code":"invalid","message":"the statement is not the JSON of docs/abi.md: at byte 25: unknown key \"more\""}}`)
+	g.wants("exec", `{"sql":"SELECT 1","more":1}`,
+		`{"error":{"code":"invalid","message":"the statement is not JSON as docs/abi.md describes it: at byte 25: unknown key \"more\""}}`)
 	g.wants("exec", `nonsense`, `not the JSON`)
 	if got := string(g.do("begin", 1)); got != "" {
 		t.Error(got)
 	}
-	if got := string(g.do("begin", 0)); !strings.Contains(got, `{"error":{"code":"invalid","message":"a transaction is open already`) {
+	if got := string(g.do("begin", 0)); !strings.Contains(got,
+		`{"error":{"code":"invalid","message":"a transaction is open already`) {
 		t.Error(got)
 	}
 	g.wants("exec", `{"sql":"DELETE FROM item"}`, `{"changes":2,`)
@@ -133,7 +138,8 @@ func TestModule(t *testing.T) {
 		t.Error(got)
 	}
 	g.wants("query", `{"sql":"SELECT count(*) FROM item"}`, `[[2]]`)
-	want := map[string]int{"exec ": 2, "query ": 2, "exec conflict": 1, "exec invalid": 2, "begin ": 1, "begin invalid": 1, "rollback ": 1, "commit invalid": 1}
+	want := map[string]int{"exec ": 2, "query ": 2, "exec conflict": 1, "exec invalid": 2, "begin ": 1,
+		"begin invalid": 1, "rollback ": 1, "commit invalid": 1}
 	if fmt.Sprint(seen) != fmt.Sprint(want) {
 		t.Errorf("observed %v, want %v", seen, want)
 	}
@@ -167,7 +173,7 @@ func TestNoDir(t *testing.T) {
 	}
 }
 
-// Databases that nobody uses are closed, and opened again when they are needed.
+// TestIdle: idle databases are closed and opened again when needed.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -181,7 +187,7 @@ func TestIdle(t *testing.T) {
 		}
 		g := newGuest(t, b, "")
 		g.wants("exec", `{"sql":"INSERT INTO item VALUES (1, 1)"}`, `"changes":1`)
-		time.Sleep(2 * idleTime) // in the call
+		time.Sleep(2 * idleTime) // during the call
 		if open() != 1 {
 			t.Error("closed while a call uses it")
 		}
@@ -208,7 +214,8 @@ func TestManyTenants(t *testing.T) {
 		g.wants("query", `{"sql":"SELECT 1"}`, `[[1]]`)
 		guests = append(guests, g)
 	}
-	newGuest(t, b, "one more").wants("query", `{"sql":"SELECT 1"}`, `{"error":{"code":"busy","message":"calls of 64 tenants`)
+	newGuest(t, b, "one more").wants("query", `{"sql":"SELECT 1"}`,
+		`{"error":{"code":"busy","message":"calls of 64 tenants`)
 	_ = guests[7].call.Close()
 	newGuest(t, b, "one more").wants("query", `{"sql":"SELECT 1"}`, `[[1]]`)
 	if _, err := os.Stat(filepath.Join(dir, "one%20more.db")); err != nil {
@@ -216,10 +223,11 @@ func TestManyTenants(t *testing.T) {
 	}
 }
 
-// A call does not wait for migrations longer than its own time, and they go on without it.
+// TestSlowMigration: a call waits for migrations until its deadline. They continue without it.
 func TestSlowMigration(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, Options{}, "INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 300000) SELECT x FROM c")
+	b := newBroker(t, Options{}, "INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "+
+		"FROM c LIMIT 300000) SELECT x FROM c")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	s := b.session(newGuest(t, b, "").call)

@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// Folder is where the databases lie in the host's directory: Folder/PLUGIN/FileName(TENANT).
+// Folder is the directory of the databases below the host's directory: Folder/PLUGIN/FileName(TENANT).
 const Folder = "plugins"
 
 const (
-	// extension ends the name of every database.
+	// extension is the suffix of every database's name.
 	extension = ".db"
-	// noTenant is the name of the database of callers without a tenant. No tenant has it, because theirs have no @.
+	// noTenant is the name for callers without a tenant. Names of tenants contain no @.
 	noTenant = "@default"
-	// maxName is the longest name that stands for itself, in bytes; file systems take 255, and SQLite appends to it.
+	// maxName is the longest encoded name, in bytes. File systems allow 255, and SQLite appends suffixes.
 	maxName = 200
 )
 
-// reserved are names that Windows keeps for devices, whatever follows the first dot.
+// reserved matches the device names of Windows, which are reserved with any extension.
 var reserved = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
 
-// FileName returns the name of a tenant's database file: the tenant's, with every byte but a-z, 0-9, "-" and "_" written as "%" and two
-// hexadecimal digits, so that tenants never share a file, also where file names know no case. A name that would be longer than 200
-// bytes is "@" and its SHA-256. No tenant is "@default".
+// FileName returns the name of a tenant's database file: the tenant's name, with every byte except a-z, 0-9, "-" and
+// "_" written as "%" and two hexadecimal digits. So tenants never share a file, even on case-insensitive file systems.
+// In place of a name longer than 200 bytes it uses "@" and the SHA-256. The name for callers without a tenant is
+// "@default".
 func FileName(tenant string) string {
 	if tenant == "" {
 		return noTenant + extension
@@ -48,7 +49,7 @@ func FileName(tenant string) string {
 	return b.String() + extension
 }
 
-// Tenant returns whose database a file is; ok is false if the name does not tell, or is of no database.
+// Tenant returns the tenant of a database file. ok is false if the name is hashed or is no database.
 func Tenant(file string) (tenant string, ok bool) {
 	name, ok := strings.CutSuffix(file, extension)
 	if !ok || name == noTenant {

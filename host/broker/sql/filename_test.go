@@ -11,8 +11,10 @@ import (
 func TestFileName(t *testing.T) {
 	t.Parallel()
 	for tenant, want := range map[string]string{
-		"": "@default.db", "acme": "acme.db", "a-b_9": "a-b_9.db", "Acme": "%41cme.db", "@default": "%40default.db", "..": "%2e%2e.db", "a/b": "a%2fb.db",
-		"a.db": "a%2edb.db", "%41cme": "%2541cme.db", "con": "%63on.db", "console": "console.db", "a b": "a%20b.db", "é": "%c3%a9.db", "\x00": "%00.db",
+		"": "@default.db", "acme": "acme.db", "a-b_9": "a-b_9.db", "Acme": "%41cme.db", "@default": "%40default.db",
+		"..": "%2e%2e.db", "a/b": "a%2fb.db",
+		"a.db": "a%2edb.db", "%41cme": "%2541cme.db", "con": "%63on.db", "console": "console.db", "a b": "a%20b.db",
+		"é": "%c3%a9.db", "\x00": "%00.db",
 		strings.Repeat("a", 200): strings.Repeat("a", 200) + ".db",
 		strings.Repeat("a", 201): "@a92efd82109373e58f9a2056dee01e807e216ce6075f7051207c0a9f7d666e50.db",
 	} {
@@ -20,7 +22,8 @@ func TestFileName(t *testing.T) {
 			t.Errorf("%q is in %s, want %s", tenant, got, want)
 		}
 	}
-	for _, file := range []string{"", "acme", "Acme.db", "%4.db", "%zz.db", "%61cme.db", "@other.db", "acme.db-wal", "con.db", "%C3.db"} {
+	for _, file := range []string{"", "acme", "Acme.db", "%4.db", "%zz.db", "%61cme.db", "@other.db",
+		"acme.db-wal", "con.db", "%C3.db"} {
 		if tenant, ok := sqlbroker.Tenant(file); ok {
 			t.Errorf("%s is of the tenant %q", file, tenant)
 		}
@@ -33,7 +36,8 @@ func FuzzFileName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tenant string) {
 		file := sqlbroker.FileName(tenant)
-		if strings.ContainsAny(file, "/\\:. \x00") && strings.Count(file, ".") != 1 || !utf8.ValidString(file) || strings.ToLower(file) != file || len(file) > 220 {
+		if strings.ContainsAny(file, "/\\:. \x00") && strings.Count(file, ".") != 1 || !utf8.ValidString(file) ||
+			strings.ToLower(file) != file || len(file) > 220 {
 			t.Fatalf("%q is in %q", tenant, file)
 		}
 		hashed := file[0] == '@' && tenant != ""

@@ -9,10 +9,10 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// maxRequest is the most bytes of a statement's head and blobs.
+// maxRequest limits a statement's head and blobs, in bytes.
 const maxRequest = 8 << 20
 
-// Module returns the import module "hako:sql/1" on this Broker; docs/abi.md describes it.
+// Module returns the import module "hako:sql/1", which docs/abi.md describes.
 func (b *Broker) Module() broker.Module {
 	i32 := broker.I32
 	statement := []broker.Type{i32, i32, i32, i32}
@@ -36,8 +36,9 @@ func (b *Broker) exec(ctx context.Context, call *broker.Call, params []uint64) u
 
 type runFunc func(*database.Session, context.Context, *abi.SQLStatement) *abi.SQLResult
 
-// statement takes a statement from the guest and gives the answer back.
-func (b *Broker) statement(ctx context.Context, call *broker.Call, function string, params []uint64, run runFunc) uint64 {
+// statement runs a guest's statement and returns the result to the guest.
+func (b *Broker) statement(ctx context.Context, call *broker.Call, function string,
+	params []uint64, run runFunc) uint64 {
 	s := b.session(call)
 	s.blobs = nil
 	call.Charge(broker.StatementSteps + int64(params[1]+params[3])*broker.TextSteps)
@@ -57,12 +58,14 @@ func (b *Broker) statement(ctx context.Context, call *broker.Call, function stri
 
 func (s *session) statement(ctx context.Context, function string, params []uint64, run runFunc) *abi.SQLResult {
 	if params[1]+params[3] > maxRequest {
-		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeLimit, Message: "a statement with its parameters has at most 8 MiB"}}
+		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeLimit,
+			Message: "a statement with its parameters may have at most 8 MiB"}}
 	}
 	head, blobs := s.call.Bytes(function, params[0], params[1]), s.call.Bytes(function, params[2], params[3])
 	statement, err := abi.DecodeSQLStatement(head, blobs)
 	if err != nil {
-		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeInvalid, Message: "the statement is not the JSON of docs/abi.md: " + err.Error()}}
+		return &abi.SQLResult{Error: &abi.Error{Code: abi.CodeInvalid,
+			Message: "the statement is not JSON as docs/abi.md describes it: " + err.Error()}}
 	}
 	open, failure := s.open(ctx)
 	if failure != nil {
@@ -71,7 +74,7 @@ func (s *session) statement(ctx context.Context, function string, params []uint6
 	return run(open, ctx, statement)
 }
 
-// invalid is the error that err holds, or one for a value that cannot cross.
+// invalid returns the *abi.Error in err, or one for a value that cannot be passed.
 func invalid(err error) *abi.Error {
 	var own *abi.Error
 	if errors.As(err, &own) {
@@ -88,7 +91,9 @@ func (b *Broker) blobs(_ context.Context, call *broker.Call, _ []uint64) uint64 
 }
 
 func (b *Broker) begin(ctx context.Context, call *broker.Call, params []uint64) uint64 {
-	return b.transaction(ctx, call, "begin", func(s *database.Session) *abi.Error { return s.Begin(ctx, params[0] != 0) })
+	return b.transaction(ctx, call, "begin", func(s *database.Session) *abi.Error {
+		return s.Begin(ctx, params[0] != 0)
+	})
 }
 
 func (b *Broker) commit(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
@@ -99,8 +104,9 @@ func (b *Broker) rollback(ctx context.Context, call *broker.Call, _ []uint64) ui
 	return b.transaction(ctx, call, "rollback", func(s *database.Session) *abi.Error { return s.Rollback(ctx) })
 }
 
-// transaction returns 0, or the length of the error that is given to the guest.
-func (b *Broker) transaction(ctx context.Context, call *broker.Call, function string, do func(*database.Session) *abi.Error) uint64 {
+// transaction returns 0, or the length of the error for the guest.
+func (b *Broker) transaction(ctx context.Context, call *broker.Call, function string,
+	do func(*database.Session) *abi.Error) uint64 {
 	s := b.session(call)
 	call.Charge(broker.StatementSteps)
 	err := s.observed(ctx, function, func() *abi.Error {
@@ -114,6 +120,6 @@ func (b *Broker) transaction(ctx context.Context, call *broker.Call, function st
 	if err == nil {
 		return 0
 	}
-	head, _, _ := (&abi.SQLResult{Error: err}).Encode() // an error always encodes
+	head, _, _ := (&abi.SQLResult{Error: err}).Encode() // encoding an error cannot fail
 	return call.Give(head)
 }

@@ -12,34 +12,35 @@ import (
 	"github.com/hako-run/hako/internal/database"
 )
 
-// Place keeps the databases of plugins in a store that several processes share, page by page. It is safe for concurrent use.
+// Place stores the pages of plugins' databases in a store that several processes share. It is safe for concurrent use.
 type Place struct {
 	store *store.Store
-	// open bounds the calls that take connections to the store, so that those who write always get a second one.
+	// open limits the calls that use connections of the store, so that a writer always gets a second one.
 	open chan struct{}
 }
 
 var _ database.Place = (*Place)(nil)
 
-// steps are the migrations of the store.
+// steps are the store's migrations.
 var steps = []string{
 	`CREATE TABLE plugin_database (name TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL, length BIGINT NOT NULL);
 	CREATE TABLE plugin_page (database TEXT NOT NULL, number BIGINT NOT NULL, version BIGINT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (database, number));
 	CREATE INDEX plugin_page_version ON plugin_page (database, version)`,
 }
 
-// maxSnapshots bounds what plugins take of the store's connections; sparedConnections are never theirs to read with.
-const maxSnapshots, sparedConnections = 8, 2
+// Snapshots use at most maxSnapshots connections of the store and leave reservedConnections of them free.
+const maxSnapshots, reservedConnections = 8, 2
 
-// NewPlace returns the place for plugins' databases in s. Its error is s's.
+// NewPlace returns the Place in s and applies its migrations. Errors are those of s.
 func NewPlace(ctx context.Context, s *store.Store) (*Place, error) {
 	if err := s.Migrate(ctx, "plugin databases", steps...); err != nil {
 		return nil, err
 	}
-	return &Place{store: s, open: make(chan struct{}, max(1, min(maxSnapshots, s.Connections()-sparedConnections)))}, nil
+	return &Place{store: s, open: make(chan struct{}, max(1, min(maxSnapshots, s.Connections()-reservedConnections)))},
+		nil
 }
 
-// Lock implements database.Place. A lock that was lost with its connection is noticed by Commit, from the version.
+// Lock implements database.Place. Commit detects a lock that was lost with its connection, by the version.
 func (p *Place) Lock(ctx context.Context, name string) (release func(), err error) {
 	_, release, err = p.store.Lock(ctx, "plugin database "+name)
 	return release, err
@@ -52,7 +53,7 @@ func (p *Place) Commit(ctx context.Context, name string, version, length int64, 
 			return err
 		}
 		for some := range slices.Chunk(pages, maxRows) {
-			if err := put(ctx, tx, name, version+1, some); err != nil {
+			if err := writePages(ctx, tx, name, version+1, some); err != nil {
 				return err
 			}
 		}
@@ -60,7 +61,7 @@ func (p *Place) Commit(ctx context.Context, name string, version, length int64, 
 	})
 }
 
-// advance makes the database's version the next one.
+// advance increments the database's version.
 func advance(ctx context.Context, tx *sql.Tx, name string, version, length int64) error {
 	const begin = "INSERT INTO plugin_database (name, version, length) VALUES ($1, 1, $2) ON CONFLICT DO NOTHING"
 	const next = "UPDATE plugin_database SET version = version + 1, length = $1 WHERE name = $2 AND version = $3"
@@ -78,10 +79,10 @@ func advance(ctx context.Context, tx *sql.Tx, name string, version, length int64
 	return database.ErrChanged
 }
 
-// maxRows is how many pages one statement writes.
+// maxRows limits the pages that one statement writes.
 const maxRows = 128
 
-func put(ctx context.Context, tx *sql.Tx, name string, version int64, pages []database.Page) error {
+func writePages(ctx context.Context, tx *sql.Tx, name string, version int64, pages []database.Page) error {
 	var query strings.Builder
 	query.WriteString("INSERT INTO plugin_page (database, number, version, data) VALUES ")
 	query.WriteString("($1, $2, $3, $4)")
@@ -95,18 +96,18 @@ func put(ctx context.Context, tx *sql.Tx, name string, version int64, pages []da
 	return err
 }
 
-// snapshot is a transaction of the store's that only reads.
+// snapshot is a read-only transaction of the store.
 type snapshot struct {
 	name            string
 	version, length int64
-	// reads are what is to be read; the transaction ends when it is closed, and says how on ended.
-	reads chan func(*sql.Tx)
-	ended chan error
-	stop  context.CancelFunc
-	leave func()
+	// reads are the functions to run in the transaction. Closing it ends the transaction, whose error is sent on ended.
+	reads   chan func(*sql.Tx)
+	ended   chan error
+	stop    context.CancelFunc
+	release func()
 }
 
-var errEnded = errors.New("the transaction has ended")
+var errTxEnded = errors.New("the transaction has ended")
 
 // Snapshot implements database.Place.
 func (p *Place) Snapshot(ctx context.Context, name string) (database.Snapshot, error) {
@@ -115,14 +116,15 @@ func (p *Place) Snapshot(ctx context.Context, name string) (database.Snapshot, e
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	// The statement's time may end before the transaction does, whose later statements have their own.
+	// The transaction outlives the deadline of this statement, because later statements have their own deadlines.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &snapshot{name: name, reads: make(chan func(*sql.Tx)), ended: make(chan error, 1), stop: stop, leave: func() { <-p.open }}
+	s := &snapshot{name: name, reads: make(chan func(*sql.Tx)), ended: make(chan error, 1), stop: stop,
+		release: func() { <-p.open }}
 	began := false
 	go func() {
 		s.ended <- p.store.View(inner, func(tx *sql.Tx) error {
 			if began {
-				return errEnded // with the connection; another transaction would see another version
+				return errTxEnded // the connection is lost, and a new transaction would see another version
 			}
 			began = true
 			for read := range s.reads {
@@ -132,7 +134,8 @@ func (p *Place) Snapshot(ctx context.Context, name string) (database.Snapshot, e
 		})
 	}()
 	err := s.read(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, "SELECT version, length FROM plugin_database WHERE name = $1", name).Scan(&s.version, &s.length)
+		err := tx.QueryRowContext(ctx, "SELECT version, length FROM plugin_database WHERE name = $1",
+			name).Scan(&s.version, &s.length)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -153,7 +156,7 @@ func (s *snapshot) read(ctx context.Context, f func(*sql.Tx) error) error {
 	case err := <-s.ended:
 		s.ended <- err
 		if err == nil {
-			err = errEnded
+			err = errTxEnded
 		}
 		return err
 	case <-ctx.Done():
@@ -166,7 +169,7 @@ func (s *snapshot) Close() error {
 	close(s.reads)
 	err := <-s.ended
 	s.stop()
-	s.leave()
+	s.release()
 	return err
 }
 
@@ -179,7 +182,8 @@ func (s *snapshot) Length() int64 { return s.length }
 // Changed implements database.Snapshot.
 func (s *snapshot) Changed(ctx context.Context, version int64) (numbers []int64, err error) {
 	err = s.read(ctx, func(tx *sql.Tx) error {
-		numbers, err = store.Select(ctx, tx, store.Column[int64], "SELECT number FROM plugin_page WHERE database = $1 AND version > $2", s.name, version)
+		numbers, err = store.Select(ctx, tx, store.Column[int64],
+			"SELECT number FROM plugin_page WHERE database = $1 AND version > $2", s.name, version)
 		return err
 	})
 	return numbers, err
@@ -188,7 +192,8 @@ func (s *snapshot) Changed(ctx context.Context, version int64) (numbers []int64,
 // Read implements database.Snapshot.
 func (s *snapshot) Read(ctx context.Context, first, n int64) (pages []database.Page, err error) {
 	err = s.read(ctx, func(tx *sql.Tx) error {
-		pages, err = store.Select(ctx, tx, scanPage, "SELECT number, data FROM plugin_page WHERE database = $1 AND number >= $2 AND number < $3", s.name, first, first+n)
+		pages, err = store.Select(ctx, tx, scanPage, "SELECT number, data FROM plugin_page WHERE database = $1 AND "+
+			"number >= $2 AND number < $3", s.name, first, first+n)
 		return err
 	})
 	return pages, err

@@ -24,7 +24,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// newPlace opens a store and the place in it, as one replica does.
+// newPlace opens a store and a Place in it, like one replica.
 func newPlace(t testing.TB, url string) *Place {
 	t.Helper()
 	s, err := store.OpenWith(t.Context(), url, &store.Options{Dir: t.TempDir()})
@@ -41,12 +41,13 @@ func newPlace(t testing.TB, url string) *Place {
 
 const counter = "INSERT INTO item VALUES (1, 0)"
 
-// replicas are brokers of one plugin, each with a place of its own over one database.
+// replicas returns brokers of one plugin, each with its own Place on one database.
 func replicas(t testing.TB, url string, n int, migrations ...string) []*Broker {
 	t.Helper()
 	var list []*Broker
 	for range n {
-		b := New(&grant.SQL{Migrations: append([]string{item}, migrations...), Quota: 4 << 20}, Options{Dir: "p", Place: newPlace(t, url)})
+		b := New(&grant.SQL{Migrations: append([]string{item}, migrations...), Quota: 4 << 20},
+			Options{Dir: "p", Place: newPlace(t, url)})
 		t.Cleanup(func() { _ = b.Close() })
 		list = append(list, b)
 	}
@@ -63,7 +64,8 @@ func TestPlace(t *testing.T) {
 	a.wants("query", `{"sql":"SELECT value FROM item"}`, `[["y"]]`)
 	newGuest(t, brokers[1], "").wants("query", `{"sql":"SELECT count(*) FROM item"}`, `[[0]]`)
 	for range 30 {
-		if got := a.send("exec", `{"sql":"INSERT INTO item (value) VALUES (zeroblob(200000))"}`, ""); strings.Contains(got, "quota of 4194304 bytes") {
+		if got := a.send("exec", `{"sql":"INSERT INTO item (value) VALUES (zeroblob(200000))"}`,
+			""); strings.Contains(got, "quota of 4194304 bytes") {
 			b.wants("query", `{"sql":"PRAGMA integrity_check"}`, `[["ok"]]`)
 			b.wants("exec", `{"sql":"DELETE FROM item WHERE id > 4"}`, `"changes"`)
 			a.wants("exec", `{"sql":"INSERT INTO item (value) VALUES (zeroblob(200000))"}`, `"changes":1`)
@@ -73,7 +75,7 @@ func TestPlace(t *testing.T) {
 	t.Error("the quota does not hold")
 }
 
-// A commit on top of another version than the newest changes nothing: that is what a lost lock would lead to.
+// TestCommitIsGuarded: a commit based on an old version, as after a lost lock, changes nothing.
 func TestCommitIsGuarded(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPlace(t, postgrestest.Start(t)), t.Context()
@@ -97,7 +99,7 @@ func TestCommitIsGuarded(t *testing.T) {
 	}
 }
 
-// A commit that met another transaction, and so ran twice, is whole.
+// TestCommitRunsAgain: a commit that is retried after a serialization failure is complete.
 func TestCommitRunsAgain(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.Start(t)
@@ -107,7 +109,7 @@ func TestCommitRunsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	const pages = maxRows + 10 // in two statements, of which the second one meets something, once
+	const pages = maxRows + 10 // in two statements, of which the second one fails once
 	for _, statement := range []string{
 		"CREATE SEQUENCE attempts",
 		`CREATE FUNCTION meet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -135,7 +137,7 @@ func TestCommitRunsAgain(t *testing.T) {
 	}
 }
 
-// Who writes has a connection left, however few there are: a reader's snapshot takes one meanwhile.
+// TestFewConnections: a writer gets a connection while snapshots use the others, even in a small pool.
 func TestFewConnections(t *testing.T) {
 	t.Parallel()
 	s, err := store.OpenWith(t.Context(), postgrestest.Start(t), &store.Options{Dir: t.TempDir(), Connections: 1})
@@ -158,7 +160,7 @@ func TestFewConnections(t *testing.T) {
 	wait.Wait()
 }
 
-// A reader sees one version, whatever others commit.
+// TestReadersSeeOneVersion: a reader sees one version while others commit.
 func TestReadersSeeOneVersion(t *testing.T) {
 	t.Parallel()
 	brokers := replicas(t, postgrestest.Start(t), 2)
@@ -188,7 +190,7 @@ func TestReplicasRaceForMigrations(t *testing.T) {
 	wait.Wait()
 }
 
-// increment adds one to the counter in a transaction that reads first, and reports whether it was told that it has.
+// increment adds one to the counter in a transaction that reads first, and reports whether the commit succeeded.
 func increment(g *guest) bool {
 	if len(g.do("begin", 1)) > 0 {
 		return false
@@ -199,7 +201,8 @@ func increment(g *guest) bool {
 		g.do("rollback")
 		return false
 	}
-	if got = g.send("exec", fmt.Sprintf(`{"sql":"UPDATE item SET value = %d WHERE id = 1"}`, n+1), ""); !strings.Contains(got, `"changes":1`) {
+	if got = g.send("exec", fmt.Sprintf(`{"sql":"UPDATE item SET value = %d WHERE id = 1"}`, n+1),
+		""); !strings.Contains(got, `"changes":1`) {
 		g.do("rollback")
 		return false
 	}
@@ -224,7 +227,7 @@ func TestNoIncrementIsLost(t *testing.T) {
 	newGuest(t, brokers[0], "").wants("query", `{"sql":"SELECT value FROM item"}`, fmt.Sprintf(`[[%d]]`, callers*times))
 }
 
-// Who writes waits for those who do at other replicas.
+// TestWritersTakeTurns: a writer waits for writers at other replicas.
 func TestWritersTakeTurns(t *testing.T) {
 	t.Parallel()
 	brokers := replicas(t, postgrestest.Start(t), 2, counter)
@@ -247,7 +250,7 @@ func TestWritersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestProcess is the other process of TestKilled: it counts until it is killed, and says so each time.
+// TestProcess is the child process of TestKilled. It counts until it is killed and prints each committed value.
 func TestProcess(t *testing.T) {
 	url := os.Getenv("HAKO_TEST_PLACE")
 	if url == "" {
@@ -263,7 +266,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// A process that is killed in the midst of commits leaves whole transactions, all that it has told of, and nothing locked.
+// TestKilled: a process that is killed during commits leaves complete transactions, all that it has printed, and no
+// locks.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.Start(t)
@@ -282,7 +286,7 @@ func TestKilled(t *testing.T) {
 		}
 		n := 0
 		for lines := bufio.NewScanner(out); lines.Scan(); n++ {
-			if n == 10+i { // the next one is under way
+			if n == 10+i { // the next one is running
 				_ = process.Process.Kill()
 			}
 		}
@@ -293,7 +297,8 @@ func TestKilled(t *testing.T) {
 	g.wants("query", `{"sql":"PRAGMA integrity_check"}`, `[["ok"]]`)
 	got := g.send("query", `{"sql":"SELECT value FROM item"}`, "")
 	var n int
-	if _, err := fmt.Sscanf(got, `{"columns":["value"],"rows":[[%d]]}`, &n); err != nil || n < told || n > told+kills || told == 0 {
+	if _, err := fmt.Sscanf(got, `{"columns":["value"],"rows":[[%d]]}`, &n); err != nil || n < told ||
+		n > told+kills || told == 0 {
 		t.Errorf("the counter is at %s, and %d were told of", got, told)
 	}
 	start := time.Now()
@@ -314,7 +319,8 @@ func TestOutage(t *testing.T) {
 	}
 	g.wants("exec", `{"sql":"UPDATE item SET value = 1"}`, `"changes":1`)
 	server.Kill()
-	if got := string(g.do("commit")); !strings.Contains(got, `"code":"busy"`) || !strings.Contains(got, "cannot be reached") {
+	if got := string(g.do("commit")); !strings.Contains(got, `"code":"busy"`) ||
+		!strings.Contains(got, "cannot be reached") {
 		t.Errorf("commit gives %s", got)
 	}
 	g.wants("query", `{"sql":"SELECT value FROM item"}`, `"code":"busy"`)
@@ -330,7 +336,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// BenchmarkIncrement compares the places of databases.
+// BenchmarkIncrement compares the storage of databases.
 func BenchmarkIncrement(b *testing.B) {
 	for _, where := range []string{"file", "PostgreSQL"} {
 		b.Run(where, func(b *testing.B) {

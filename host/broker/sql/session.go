@@ -12,33 +12,33 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// session is what the broker keeps for one guest call.
+// session is the state of one guest call.
 type session struct {
 	broker *Broker
 	call   *broker.Call
 	tenant *tenant           // nil until the first statement
-	db     *database.Session // the same
-	blobs  []byte            // of the last answer, until the guest takes them
+	db     *database.Session // nil until the first statement
+	blobs  []byte            // of the last result, until the guest fetches them
 }
 
 func (b *Broker) session(call *broker.Call) *session {
 	return broker.State(call, b, func() *session { return &session{broker: b, call: call} })
 }
 
-// open returns the session with the database of the call's tenant.
+// open returns the database session of the call's tenant.
 func (s *session) open(ctx context.Context) (*database.Session, *abi.Error) {
 	if s.db != nil {
 		return s.db, nil
 	}
-	t, err := s.broker.use(ctx, s.call.Tenant)
+	t, err := s.broker.acquire(ctx, s.call.Tenant)
 	if err != nil {
-		return nil, told(err)
+		return nil, guestError(err)
 	}
-	s.tenant, s.db = t, t.db.Session(s.broker.fault)
+	s.tenant, s.db = t, t.db.Session(s.broker.logFault)
 	return s.db, nil
 }
 
-// chargeWork takes the steps for what SQLite has worked, and for the rows that it gave.
+// chargeWork charges steps for SQLite's computing time and for the returned rows.
 func (s *session) chargeWork(rows int) {
 	steps := int64(rows) * broker.EntrySteps
 	if s.db != nil {
@@ -47,8 +47,8 @@ func (s *session) chargeWork(rows int) {
 	s.call.Charge(steps)
 }
 
-// told is what a guest may know of why a database could not be opened.
-func told(err error) *abi.Error {
+// guestError returns the part of an error that a guest may know.
+func guestError(err error) *abi.Error {
 	var fault *database.Fault
 	if errors.As(err, &fault) {
 		return fault.Told
@@ -56,28 +56,28 @@ func told(err error) *abi.Error {
 	return invalid(err)
 }
 
-// Close undoes an open transaction and gives the database back.
+// Close rolls back an open transaction and releases the database.
 func (s *session) Close() error {
 	if s.db == nil {
 		return nil
 	}
 	err := s.db.Close()
-	s.broker.leave(s.tenant)
+	s.broker.release(s.tenant)
 	return err
 }
 
-// Observation is what is known of one statement, or of the beginning or end of a transaction, when it is over, for metrics.
+// Observation describes a finished statement, or the begin or end of a transaction, for metrics.
 type Observation struct {
-	// Function is that of hako:sql/1: "query", "exec", "begin", "commit" or "rollback".
+	// Function is the function of hako:sql/1: "query", "exec", "begin", "commit" or "rollback".
 	Function string
-	// Code is the code of the *abi.Error that the guest got; empty if none.
+	// Code is the code of the *abi.Error for the guest; empty if there is none.
 	Code     string
 	Duration time.Duration
-	// TraceID is the trace that the statement belongs to; empty if none.
+	// TraceID is the trace of the statement; empty if there is none.
 	TraceID string
 }
 
-// observed runs do, which is one function of the guest's, and tells the observer and the log how it went.
+// observed runs do, one function call of the guest, and reports the result to the observer and the log.
 func (s *session) observed(ctx context.Context, function string, do func() *abi.Error) *abi.Error {
 	_, span := trace.Start(ctx, "sql "+function, trace.Client)
 	defer span.End()
@@ -93,7 +93,8 @@ func (s *session) observed(ctx context.Context, function string, do func() *abi.
 	if s.broker.observe != nil {
 		s.broker.observe(o)
 	}
-	s.broker.log.LogAttrs(ctx, slog.LevelDebug, "sql", slog.String("plugin", s.call.Plugin), slog.String("tool", s.call.Tool),
+	s.broker.log.LogAttrs(ctx, slog.LevelDebug, "sql", slog.String("plugin", s.call.Plugin),
+		slog.String("tool", s.call.Tool),
 		slog.String("function", function), slog.String("code", o.Code), slog.Duration("duration", o.Duration))
 	return err
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Explain says in plain words what a plugin may do, one line each; one that may do nothing gets a line too. Language is a BCP 47 tag;
-// Japanese is spoken, everything else gives English.
+// Explain describes grants in plain words, one line each. Empty grants have a line too. language is a BCP 47 tag; all
+// except Japanese give English.
 func (g Grants) Explain(language string) []string {
-	w := givenEnglish
-	if wordsFor(language) == japanese {
-		w = givenJapanese
+	w := englishGrants
+	if wordingFor(language) == japanese {
+		w = japaneseGrants
 	}
 	var lines []string
 	for _, rule := range g.HTTP {
@@ -35,9 +35,9 @@ func (g Grants) Explain(language string) []string {
 	return lines
 }
 
-// given are the formats of one language for what is granted.
-type given struct {
-	list                                     string // between the items of a list
+// grantWording are the format strings of one language for grants.
+type grantWording struct {
+	list                                     string // separates the items of a list
 	rule, paths, private, credential         string
 	read, write, deny, quota, noQuota        string
 	database, nothing                        string
@@ -45,7 +45,7 @@ type given struct {
 	variables, isolated, network, unconfined string
 }
 
-var givenEnglish = given{
+var englishGrants = grantWording{
 	list:       ", ",
 	rule:       "http %[1]s: may send %[2]s to %[3]s",
 	paths:      ", only to the paths %s",
@@ -60,14 +60,14 @@ var givenEnglish = given{
 	nothing:    "nothing outside of its sandbox",
 	programs:   "commands: may run %s",
 	anyProgram: "commands: may run every program that is installed",
-	folders:    ", in these folders (without their quotas; not in those that hide a part)",
+	folders:    ", in these folders (without their quotas; except folders with hidden parts)",
 	variables:  ", with the variables %s",
 	isolated:   ", no network",
 	network:    ", network: TCP connections to %s",
-	unconfined: ", also where the kernel cannot hold them",
+	unconfined: ", even where the kernel cannot confine them",
 }
 
-var givenJapanese = given{
+var japaneseGrants = grantWording{
 	list:       "、",
 	rule:       "http %[1]s: %[3]s に %[2]s を送信可",
 	paths:      "、パス %s のみ",
@@ -89,7 +89,7 @@ var givenJapanese = given{
 	unconfined: "、カーネルで制限できない環境でも実行",
 }
 
-func (w given) http(rule HTTPRule) string {
+func (w grantWording) http(rule HTTPRule) string {
 	methods := rule.Methods
 	if len(methods) == 0 {
 		methods = []string{"GET", "HEAD"}
@@ -107,7 +107,7 @@ func (w given) http(rule HTTPRule) string {
 	return line
 }
 
-func (w given) mount(mount Mount) string {
+func (w grantWording) mount(mount Mount) string {
 	format := w.read
 	if mount.Write {
 		format = w.write
@@ -126,7 +126,7 @@ func (w given) mount(mount Mount) string {
 	return line
 }
 
-func (w given) exec(e *Exec) string {
+func (w grantWording) exec(e *Exec) string {
 	line := fmt.Sprintf(w.programs, strings.Join(e.Programs, w.list))
 	if slices.Contains(e.Programs, manifest.AnyProgram) {
 		line = w.anyProgram
