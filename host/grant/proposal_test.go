@@ -111,10 +111,10 @@ func TestGrantsInPlainWords(t *testing.T) {
 				"too, with the credential key",
 			"files /work: may read, change and delete what is in /srv/work, but not **/.git/**, at most 1MiB",
 			"sql: a database of its own for each tenant, at most 1MiB",
-			"commands: may run every program that is installed, in these folders (without their quotas; not in " +
+			"commands: may run every program that is installed, in these folders (without their quotas; except " +
 				"folders with hidden parts), with the variables LANG, " +
-				"network: TCP connections to github.com:443, db.example:5432:private, also where the kernel cannot " +
-				"hold them",
+				"network: TCP connections to github.com:443, db.example:5432:private, even where the kernel cannot " +
+				"confine them",
 		},
 		"ja-JP": {
 			"http api: https://api.example.com に GET、HEAD を送信可、パス v1/** のみ、プライベートアドレスも可、認証情報 key を付けて送信",
