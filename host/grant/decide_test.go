@@ -146,7 +146,7 @@ func TestResolve(t *testing.T) {
 			grant.Grants{HTTP: rule("http://Mirror.example:80/bosai", true)}, ""},
 		{"configured against the mapping", permissions(jma), consent,
 			map[string]any{"base_url": "http://localhost:9000"}, grant.Grants{},
-			"plugin weather: HTTP permission jma: config.base_url says http://localhost:9000 and the consent says " +
+			"plugin weather: HTTP permission jma: config.base_url is http://localhost:9000, but the consent has " +
 				"http://mirror.example/bosai/"},
 		{"a credential", permissions(secretJMA), plain, nil,
 			grant.Grants{HTTP: credentialed("https://www.jma.go.jp/bosai/", "jma", false)}, ""},

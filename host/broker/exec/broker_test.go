@@ -262,7 +262,7 @@ func TestHiddenParts(t *testing.T) {
 	roots, err := execbroker.NewRoots([]grant.Mount{{Name: "w", Path: t.TempDir(), Deny: []string{"**/.git/**"}}})
 	must(t, err)
 	if _, err := roots.Dir("/w"); err == nil || !strings.Contains(err.Error(),
-		"/w is not, because a part of it is hidden") {
+		"(/w cannot be used, because commands would see the parts of it") {
 		t.Error(err)
 	}
 }

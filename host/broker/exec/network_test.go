@@ -243,7 +243,7 @@ func TestNoNamespaces(t *testing.T) {
 	}
 	for _, want := range []string{"cannot restrict commands to the granted hosts (github.com:443)",
 		"kernel.unprivileged_userns_clone=1",
-		"hako plugin approve shell --connect ''", "with every host in reach: hako plugin approve shell --unconfined"} {
+		"hako plugin approve shell --connect ''", "where they reach every host: hako plugin approve shell --unconfined"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -122,7 +122,7 @@ func TestModule(t *testing.T) {
 	g.wants("exec", `{"sql":"INSERT INTO item VALUES (1, 1)"}`, `{"error":{"code":"conflict"`)
 	g.wants("exec", `{"sql":"SELECT 1","more":1}`,
 		`{"error":{"code":"invalid","message":"the statement is not JSON as docs/abi.md describes it: at byte 25: unknown key \"more\""}}`)
-	g.wants("exec", `nonsense`, `not the JSON`)
+	g.wants("exec", `nonsense`, `not JSON`)
 	if got := string(g.do("begin", 1)); got != "" {
 		t.Error(got)
 	}
@@ -215,7 +215,7 @@ func TestManyTenants(t *testing.T) {
 		guests = append(guests, g)
 	}
 	newGuest(t, b, "one more").wants("query", `{"sql":"SELECT 1"}`,
-		`{"error":{"code":"busy","message":"calls of 64 tenants`)
+		`{"error":{"code":"busy","message":"the databases of 64 tenants`)
 	_ = guests[7].call.Close()
 	newGuest(t, b, "one more").wants("query", `{"sql":"SELECT 1"}`, `[[1]]`)
 	if _, err := os.Stat(filepath.Join(dir, "one%20more.db")); err != nil {
