@@ -1,11 +1,17 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestMCPConfig(t *testing.T) {
@@ -40,6 +46,18 @@ func TestMCPConfig(t *testing.T) {
 			`{"mcpServers":{"hako":{"command":PROGRAM,"args":["serve","--stdio","--config",FILE]}}}`},
 		"cursor over HTTPS": {configured, []string{"cursor", "--http"},
 			`{"mcpServers":{"hako":{"url":"https://127.0.0.1:9000/mcp"}}}`},
+		"windsurf": {guarded, []string{"windsurf", "--http"},
+			`{"mcpServers":{"hako":{"serverUrl":"` + local + `","headers":{"Authorization":"Bearer ${env:HAKO_TOKEN}"}}}}`},
+		"gemini-cli": {guarded, []string{"gemini-cli", "--http"},
+			`{"mcpServers":{"hako":{"httpUrl":"` + local + `","headers":{"Authorization":"Bearer ${HAKO_TOKEN}"}}}}`},
+		"zed":           {bare, []string{"zed"}, `{"context_servers":{"hako":{"command":PROGRAM,"args":["serve","--stdio","--directory",DIR]}}}`},
+		"zed over HTTP": {bare, []string{"zed", "--http"}, `{"context_servers":{"hako":{"url":"` + local + `"}}}`},
+		"opencode": {bare, []string{"opencode"},
+			`{"mcp":{"hako":{"type":"local","enabled":true,"command":[PROGRAM,"serve","--stdio","--directory",DIR]}}}`},
+		"opencode over HTTP": {guarded, []string{"opencode", "--http"},
+			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"` + local + `","oauth":false,"headers":{"Authorization":"Bearer {env:HAKO_TOKEN}"}}}}`},
+		"opencode with OAuth": {guarded, []string{"opencode", "--oauth", "--url", "https://hako.example.com/mcp"},
+			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"https://hako.example.com/mcp"}}}`},
 		"cursor elsewhere": {guarded, []string{"cursor", "--url", "https://hako.example.com/mcp"},
 			`{"mcpServers":{"hako":{"url":"https://hako.example.com/mcp","headers":{"Authorization":"Bearer ${env:HAKO_TOKEN}"}}}}`},
 	}
@@ -55,6 +73,65 @@ func TestMCPConfig(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, canonical(t, want))
 			}
 		})
+	}
+}
+
+// TestMCPConfigAsText reads what is not JSON: TOML, YAML, commands and links.
+func TestMCPConfigAsText(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, guarded := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(guarded, "hako.yaml"), []byte("http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+"'}]}}\n"))
+	const remote = "https://hako.example.com/mcp"
+	serve := []any{"serve", "--stdio", "--directory", bare}
+	type object = map[string]any
+	decode := map[string]func(string) (object, error){
+		"codex": func(s string) (o object, err error) { return o, toml.Unmarshal([]byte(s), &o) },
+		"goose": func(s string) (o object, err error) { return o, yaml.Unmarshal([]byte(s), &o) },
+	}
+	for _, test := range []struct {
+		client, dir string
+		args        []string
+		want        object
+	}{
+		{"codex", bare, nil, object{"mcp_servers": object{"hako": object{"command": program, "args": serve}}}},
+		{"codex", guarded, []string{"--url", remote, "--name", "my box"},
+			object{"mcp_servers": object{"my box": object{"url": remote, "bearer_token_env_var": "HAKO_TOKEN"}}}},
+		{"codex", guarded, []string{"--url", remote, "--oauth"}, object{"mcp_servers": object{"hako": object{"url": remote}}}},
+		{"goose", bare, nil, object{"extensions": object{"hako": object{"name": "hako", "enabled": true, "type": "stdio", "cmd": program, "args": serve}}}},
+		{"goose", guarded, []string{"--url", remote}, object{"extensions": object{"hako": object{
+			"name": "hako", "enabled": true, "type": "streamable_http", "uri": remote,
+			"headers": object{"Authorization": "Bearer ${HAKO_TOKEN}"}, "env_keys": []any{"HAKO_TOKEN"},
+		}}}},
+	} {
+		o := invoke(t, test.dir, append([]string{"mcp-config", test.client}, test.args...)...)
+		o.want(t, exitOK, "Paste this into")
+		if got, err := decode[test.client](o.stdout); err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s %v: %v, %v\nwant %v", test.client, test.args, got, err, test.want)
+		}
+	}
+	start := shellWord(program) + " serve --stdio --directory " + shellWord(bare) + "\n"
+	for _, test := range []struct{ dir, line, want string }{
+		{bare, "claude-code --command", "claude mcp add --transport stdio hako -- " + start},
+		{guarded, "claude-code --command --url " + remote, "claude mcp add --transport http hako " + remote + " --header 'Authorization: Bearer ${HAKO_TOKEN}'\n"},
+		{guarded, "claude-code --command --oauth --url " + remote, "claude mcp add --transport http hako " + remote + "\n"},
+		{bare, "codex --command", "codex mcp add hako -- " + start},
+		{guarded, "codex --command --url " + remote, "codex mcp add hako --url " + remote + " --bearer-token-env-var HAKO_TOKEN\n"},
+		{guarded, "cursor --link --oauth --url " + remote, "cursor://anysphere.cursor-deeplink/mcp/install?config=" +
+			url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(`{"url":"`+remote+`"}`))) + "&name=hako\n"},
+		{guarded, "vscode --link --oauth --url " + remote, "vscode:mcp/install?" + url.QueryEscape(`{"name":"hako","type":"http","url":"`+remote+`"}`) + "\n"},
+		{guarded, "goose --link --oauth --url " + remote, "goose://extension?description=Sandboxed%20tools&id=hako&name=hako&type=streamable_http&url=" + url.QueryEscape(remote) + "\n"},
+	} {
+		o := invoke(t, test.dir, append([]string{"mcp-config"}, strings.Fields(test.line)...)...)
+		if o.want(t, exitOK); o.stdout != test.want {
+			t.Errorf("%s: %s\nwant %s", test.line, o.stdout, test.want)
+		}
+		if strings.Contains(test.line, "--oauth") && !strings.Contains(o.stderr, "Then log in: ") {
+			t.Errorf("%s: %s", test.line, o.stderr)
+		}
 	}
 }
 
@@ -80,4 +157,7 @@ func TestMCPConfigFails(t *testing.T) {
 	invoke(t, t.TempDir(), "mcp-config", "claude").want(t, exitUsage, `unknown client "claude": known are claude-code, claude-desktop`)
 	invoke(t, t.TempDir(), "mcp-config", "vscod").want(t, exitUsage, `did you mean "vscode"?`)
 	invoke(t, t.TempDir(), "mcp-config", "claude-desktop", "--http").want(t, exitUsage, "stdio")
+	invoke(t, t.TempDir(), "mcp-config", "zed", "--command").want(t, exitUsage, "no command")
+	invoke(t, t.TempDir(), "mcp-config", "codex", "--link").want(t, exitUsage, "no links")
+	invoke(t, t.TempDir(), "mcp-config", "codex", "--oauth").want(t, exitUsage, "no http.auth.oauth", "--url")
 }

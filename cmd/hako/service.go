@@ -203,10 +203,15 @@ func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*
 	return door, nil
 }
 
+// icon is a box, as clients show it.
+const icon = "data:image/svg+xml," + "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%23c8102e' stroke-width='2' " +
+	"stroke-linejoin='round'%3E%3Cpath d='M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9'/%3E%3C/svg%3E"
+
 // doorOptions are what c says of the MCP server.
 func doorOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
 	return &mcpserver.Options{
-		Version: thisBuild().Version, Instructions: c.MCP.Instructions, Language: c.Locale,
+		Title: "hako", Version: thisBuild().Version, Website: "https://github.com/hako-run/hako", Icon: icon,
+		Instructions: c.MCP.Instructions, Overview: true, Language: c.Locale,
 		PageSize: c.MCP.PageSize, ListTTL: c.MCP.ListTTL, Limits: c.MCP.Limits,
 		Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts, TrustedProxies: c.HTTP.TrustedProxies, Auth: auth,
 	}

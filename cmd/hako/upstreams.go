@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/metrics"
@@ -27,16 +28,20 @@ func (a *app) upstreamsCommand() *cobra.Command {
 		Long: `Connect the MCP servers of the configuration (upstreams in hako.yaml), say for each how it stands and what it offers, and stop them
 again. Each program is started a second time for this if hako serve runs; the metrics of that process say how its own stand.
 
-Exit codes: 0 all are up or disabled, 1 one is down, 2 the configuration is wrong.`,
+Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is left out, 2 the configuration is wrong.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.config(cmd)
 			if err != nil {
 				return err
 			}
-			return a.withUpstreams(cmd.Context(), c, new(catalog.Catalog), everyUpstream, func(list []mcpclient.Status) error {
+			h, err := a.hostFor(cmd.Context(), c, func(*host.Options) {}) // what plugins offer is not the servers' to offer
+			if err != nil {
+				return err
+			}
+			return closing(h, a.withUpstreams(cmd.Context(), c, h.Catalog(), everyUpstream, func(list []mcpclient.Status) error {
 				return a.printUpstreams(list, asJSON)
-			})
+			}))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -111,6 +116,9 @@ func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.C
 	return do(list)
 }
 
+// stateUnoffered is shown for a server that is connected, but all that it has is left out.
+const stateUnoffered = "unoffered"
+
 // upstreamStatus is a server's status as JSON.
 type upstreamStatus struct {
 	Name      string   `json:"name"`
@@ -131,9 +139,13 @@ func (a *app) printUpstreams(list []mcpclient.Status, asJSON bool) error {
 	shown := []upstreamStatus{}
 	failed := false
 	for _, s := range list {
-		failed = failed || s.State == mcpclient.Down
+		state := string(s.State)
+		if s.State == mcpclient.Up && s.Tools+s.Prompts+s.Resources == 0 && len(s.Omitted) > 0 {
+			state = stateUnoffered
+		}
+		failed = failed || s.State == mcpclient.Down || state == stateUnoffered
 		shown = append(shown, upstreamStatus{
-			s.Name, string(s.State), s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources, s.Omitted, s.Error,
+			s.Name, state, s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources, s.Omitted, s.Error,
 		})
 	}
 	var err error

@@ -42,6 +42,30 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
+// TestUpstreamLikeAPlugin: a server that has the name of a plugin joins under its prefix, and is told from the plugin in policies.
+func TestUpstreamLikeAPlugin(t *testing.T) {
+	t.Parallel()
+	inner, dir := approved(t, ""), approved(t, "upstreams: servers.json\n")
+	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"probe": `+upstreamOf(inner)+`}}`))
+	invoke(t, dir, "tools").want(t, exitOK, "probe_probe_echo    probe.upstream", "probe_echo          probe ")
+	for _, tool := range []string{"probe_echo", "probe_probe_echo"} {
+		invoke(t, dir, "call", tool, `{"text":"both"}`).want(t, exitOK, "both")
+	}
+	invoke(t, dir, "upstreams").want(t, exitOK, "probe  up")
+}
+
+// TestUpstreamsThatOfferNothing: what a plugin offers already is not the server's, also for hako upstreams.
+func TestUpstreamsThatOfferNothing(t *testing.T) {
+	t.Parallel()
+	inner, dir := approved(t, ""), approved(t, "upstreams: servers.json\nplugin: {probe: {prefix: box_}}\n")
+	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+upstreamOf(inner)+`}}`))
+	o := invoke(t, dir, "upstreams", "--json")
+	var list []upstreamStatus
+	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 || list[0].Tools != 0 || list[0].State != "unoffered" || len(list[0].Omitted) == 0 {
+		t.Errorf("%v: %s", err, o)
+	}
+}
+
 // TestUpstreamDown: a server that is down is reported, and the rest goes on.
 func TestUpstreamDown(t *testing.T) {
 	t.Parallel()

@@ -2,10 +2,10 @@ package agent
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
@@ -39,8 +39,8 @@ func failed(format string, args ...any) *answer {
 	return &answer{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// newAnswer makes an answer of a tool's response, with at most limit bytes of text.
-func newAnswer(r *abi.Response, limit int64) *answer {
+// newAnswer makes an answer of a tool's response to a call, with at most limit bytes of text.
+func newAnswer(w *wanted, r *abi.Response, limit int64) *answer {
 	a := &answer{IsError: r.IsError}
 	var parts []string
 	for _, block := range r.Content {
@@ -53,20 +53,12 @@ func newAnswer(r *abi.Response, limit int64) *answer {
 	if len(r.Content) == 0 && len(r.StructuredContent) > 0 {
 		parts = append(parts, string(r.StructuredContent))
 	}
-	a.Text = cut(strings.ToValidUTF8(strings.Join(parts, "\n"), "�"), limit)
+	var schema json.RawMessage
+	if w.tool != nil {
+		schema = w.tool.Spec.InputSchema
+	}
+	a.Text = llm.Fit(strings.Join(parts, "\n"), int(limit), schema, w.Arguments)
 	return a
-}
-
-// cut cuts text that is longer than limit bytes, and says so.
-func cut(text string, limit int64) string {
-	if int64(len(text)) <= limit {
-		return text
-	}
-	end := int(limit)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + fmt.Sprintf("\n(cut off: these are the first %d of %d bytes. Ask for less, or for a part)", end, len(text))
 }
 
 // blocks are the answer as the API takes it, which refuses an empty text and an answer without any block.

@@ -180,7 +180,7 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 	case c.unwanted():
 		return nil
 	case err == nil:
-		return newAnswer(result.Response, r.spec.MaxResult)
+		return newAnswer(&w, result.Response, r.spec.MaxResult)
 	case c.ctx.Err() != nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errTimeout):

@@ -67,7 +67,7 @@ func (r *run) shrink(ctx context.Context) error {
 		for j := range r.request.Messages[i].Results {
 			result := &r.request.Messages[i].Results[j]
 			if len(result.Text) > shrunkResult {
-				result.Text = bounded(result.Text, shrunkResult) + "\n[[end of data " + r.mark + "]]"
+				result.Text = llm.Fit(result.Text, shrunkResult, nil, nil) + "\n[[end of data " + r.mark + "]]"
 			}
 			result.Images = nil
 		}

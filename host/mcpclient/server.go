@@ -73,9 +73,10 @@ type server struct {
 	status  Status
 	offer   *offer
 
-	// offering guards the catalog's entry, with digest telling what it was made from, and whether there is one. sessions counts the
-	// sessions that filled it.
+	// offering guards the catalog's entry: the name of its source, with digest telling what it was made from, and whether there is one. sessions
+	// counts the sessions that filled it.
 	offering sync.Mutex
+	source   string
 	digest   [sha256.Size]byte
 	offered  bool
 	sessions int
@@ -287,14 +288,25 @@ func (s *server) logOmitted(omitted []string) {
 	}
 }
 
-// put offers o. What another source offers already stays that source's: it is left out here.
+// upstreamSuffix tells a server from a plugin of the same name, where policies, quotas and records name either.
+const upstreamSuffix = ".upstream"
+
+// put offers o. What another source offers already stays that source's: it is left out here. offering is held.
 func (s *server) put(o *offer) error {
+	if !s.offered {
+		s.source = s.spec.Name
+	}
 	source := catalog.Source{
-		Name: s.spec.Name, Prefix: s.spec.prefix(), Upstream: true, Asks: s.spec.Elicitation != ElicitationDecline, Untrusted: !s.spec.TrustAnnotations, Backend: s,
+		Name: s.source, Prefix: s.spec.prefix(), Upstream: true, Asks: s.spec.Elicitation != ElicitationDecline, Untrusted: !s.spec.TrustAnnotations, Backend: s,
 	}
 	for {
 		err := s.options.Catalog.Put(source, o.manifest)
 		var conflict *catalog.ConflictError
+		if errors.As(err, &conflict) && conflict.Kind == "source" && s.source == s.spec.Name {
+			s.source += upstreamSuffix
+			source.Name = s.source
+			continue
+		}
 		if !errors.As(err, &conflict) || !o.drop(conflict, source.Prefix) {
 			return err
 		}
@@ -347,7 +359,7 @@ func (s *server) returned() {
 // remove takes what the server offers from the catalog. offering is held.
 func (s *server) remove() {
 	if s.offered {
-		s.options.Catalog.Remove(s.spec.Name)
+		s.options.Catalog.Remove(s.source)
 		s.offered = false
 	}
 }

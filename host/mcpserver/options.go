@@ -12,10 +12,12 @@ import (
 
 // Options configures a Server. A nil *Options means all defaults.
 type Options struct {
-	// Name, Title and Version describe the server to clients. An empty Name means "hako", an empty Version "dev".
-	Name, Title, Version string
-	// Instructions tell a model how to use the tools. They may be empty.
+	// Name, Title, Version, Website and Icon (an SVG, as a URL or data URI) describe the server to clients. An empty Name means "hako", an empty
+	// Version "dev".
+	Name, Title, Version, Website, Icon string
+	// Instructions tell a model how to use the tools. They may be empty; then Overview has them list what is on offer to the client.
 	Instructions string
+	Overview     bool
 	// Language is the language of titles and descriptions, a BCP 47 tag. Empty means "en".
 	Language string
 	// PageSize is the most entries of one page of a list. Zero means 1,000.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hako-run/hako/host/internal/peer"
 )
 
@@ -45,7 +43,7 @@ func newLive(filled Options) (*live, error) {
 }
 
 // Reconfigure checks other options and returns what puts them in force. Those count that say what clients are told and granted:
-// Instructions, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies and Auth; all others stay as they were given to New. The error is that of New.
+// Instructions, Overview, Language, ListTTL, Limits, Origins, Hosts, TrustedProxies and Auth; all others stay as they were given to New. The error is that of New.
 //
 // Requests in flight go on. Sessions stay, and of each the next request has to be one that Auth lets in; event streams end, so that
 // clients open them again. Of Limits, Message is for connections over stdio as it was when they began.
@@ -68,24 +66,6 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 			s.mirror.again()
 		}
 	}, nil
-}
-
-// instruct is the middleware that says what models are told.
-func (s *Server) instruct(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		result, err := next(ctx, method, req)
-		switch result := result.(type) {
-		case *mcp.InitializeResult:
-			if result != nil {
-				result.Instructions = s.now().Instructions
-			}
-		case *mcp.DiscoverResult:
-			if result != nil {
-				result.Instructions = s.now().Instructions
-			}
-		}
-		return result, err
-	}
 }
 
 // whileValid ends a stream when the token that opened it expires, or other rules say who may come in.

@@ -44,8 +44,9 @@ type Server struct {
 	// sessions are those over HTTP; shared makes them those of all replicas, and is nil where there is only this one.
 	sessions *sessions
 	shared   *shared
-	// info is the name and version of the server, as results of 2026-07-28 carry it.
-	info json.RawMessage
+	// info is the name and version of the server, as every result of 2026-07-28 carries it; introduction says all that there is to say.
+	info         json.RawMessage
+	introduction *mcp.Implementation
 	// fixtures are the names that the conformance suite's fixtures have; nil otherwise.
 	fixtures map[string]bool
 
@@ -77,7 +78,11 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
 	s.sessions = newSessions(filled.Limits)
-	implementation := &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version}
+	implementation := &mcp.Implementation{Name: filled.Name, Version: filled.Version}
+	s.introduction = &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version, WebsiteURL: filled.Website}
+	if filled.Icon != "" {
+		s.introduction.Icons = []mcp.Icon{{Source: filled.Icon, MIMEType: "image/svg+xml", Sizes: []string{"any"}}}
+	}
 	if s.info, err = json.Marshal(implementation); err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	}
 	s.sdk = mcp.NewServer(implementation, s.sdkOptions())
 	s.subscriptions = newSubscriptions(s)
-	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive, s.instruct)
+	s.sdk.AddReceivingMiddleware(s.receive, s.subscriptions.receive, s.introduce)
 	s.sdk.AddSendingMiddleware(s.subscriptions.send)
 	s.mirror = newMirror(s)
 	if filled.Conformance {

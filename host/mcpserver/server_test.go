@@ -120,6 +120,35 @@ func TestOffersTheCatalog(t *testing.T) {
 	})
 }
 
+// TestIntroducesItself: clients of both eras learn who the server is and what is there; other results carry no more than name and version.
+func TestIntroducesItself(t *testing.T) {
+	t.Parallel()
+	options := &Options{Title: "Box", Version: "9", Website: "https://example.com/", Icon: "https://example.com/i.svg", Overview: true}
+	want := &mcp.Implementation{Name: "hako", Title: "Box", Version: "9", WebsiteURL: "https://example.com/",
+		Icons: []mcp.Icon{{Source: "https://example.com/i.svg", MIMEType: "image/svg+xml", Sizes: []string{"any"}}}}
+	everyDoor(t, func(t *testing.T, door door, version string) {
+		s := newServer(t, offerAll(t, serveEverything, everything()), nil, options)
+		said := door.connect(t, s, version, nil).InitializeResult()
+		if !reflect.DeepEqual(said.ServerInfo, want) {
+			t.Errorf("%+v, want %+v", said.ServerInfo, want)
+		}
+		for _, word := range []string{"- test: greet", "2 resources and templates", "Prompts: ask."} {
+			if !strings.Contains(said.Instructions, word) {
+				t.Errorf("%q does not say %q", said.Instructions, word)
+			}
+		}
+	})
+	s := newServer(t, offerAll(t, serveEverything, everything()), nil, options)
+	w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`)))
+	if strings.Contains(w.Body.String(), "i.svg") || !strings.Contains(w.Body.String(), `"version":"9"`) {
+		t.Errorf("%s", w.Body)
+	}
+	hidden := &Options{Instructions: "Be kind.", Overview: true}
+	if got := connectStdio(t, newServer(t, offer(t, nil, "x"), nil, hidden), withSessions, nil).InitializeResult().Instructions; got != "Be kind." {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestListsInTheLanguage(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, offerAll(t, serveEverything, everything()), nil, &Options{Language: "ja"})
