@@ -3,6 +3,8 @@ package chat_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -101,6 +103,32 @@ func TestApprovalInTheMiddle(t *testing.T) {
 				t.Errorf("the model was given %+v", given)
 			}
 		})
+	}
+}
+
+// TestLongList: of 250 people the model gets whole ones, all that is beside the list, and is told about the others.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	var people []string
+	for i := range 250 {
+		people = append(people, fmt.Sprintf(`{"employee_id":"%d","name":"山田 太郎","department":"営業部","status":"active"}`, i))
+	}
+	list := `{"total_count":250,"employees":[` + strings.Join(people, ",") + `],"notes":["freee does not tell on_leave"]}`
+	m := &model{steps: []step{calls("get_weather", `{"location":"x"}`), says("ok")}}
+	b := setup(t, m, backend{"get_weather": gives(list)}, nil, func(o *chat.Options) { o.Limits.Result = 8 << 10 })
+	if _, _, err := b.say(t, "c", "who is there?"); err != nil {
+		t.Fatal(err)
+	}
+	given := results(m.asked(t, 1))[0].Text
+	lines := strings.Split(given, "\n")
+	var got struct {
+		Total     int `json:"total_count"`
+		Employees []struct{ Status string }
+		Notes     []string
+	}
+	if len(lines) != 4 || json.Unmarshal([]byte(lines[2]), &got) != nil || got.Total != 250 || len(got.Notes) != 1 || len(got.Employees) < 50 ||
+		got.Employees[len(got.Employees)-1].Status != "active" || !strings.Contains(lines[1], fmt.Sprintf("first %d of 250 items", len(got.Employees))) {
+		t.Errorf("the model was given %s", given)
 	}
 }
 
