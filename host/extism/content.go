@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// output is what a guest of either family may give for any request. Which fields count depends on the request.
+// output is the union of all responses of both families. The request determines which fields are used.
 type output struct {
 	Content           []contentBlock  `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent"`
@@ -27,7 +27,7 @@ type output struct {
 	Completion abi.Completion     `json:"completion"`
 }
 
-// contentBlock is a content block of MCP. The first family has text and data also for resources.
+// contentBlock is a content block of MCP. The first family also uses text and data for resources.
 type contentBlock struct {
 	Type        string            `json:"type"`
 	Text        *string           `json:"text"`
@@ -49,8 +49,8 @@ type resourceContents struct {
 	Blob     []byte `json:"blob"` // base64
 }
 
-// parse turns what a guest answered into a response.
-func parse(plugin, method string, data []byte) (*abi.Response, error) {
+// decodeResponse decodes the output of an export.
+func decodeResponse(plugin, method string, data []byte) (*abi.Response, error) {
 	var o output
 	err := strictjson.Unmarshal(data, &o)
 	var response *abi.Response
@@ -58,7 +58,8 @@ func parse(plugin, method string, data []byte) (*abi.Response, error) {
 		response, err = o.response(method)
 	}
 	if err != nil {
-		return nil, &sandbox.GuestError{Plugin: plugin, Reason: "gave an answer that is not the JSON expected: " + err.Error(), Err: err}
+		reason := "gave an answer that is not the JSON expected: " + err.Error()
+		return nil, &sandbox.GuestError{Plugin: plugin, Reason: reason, Err: err}
 	}
 	return response, nil
 }
@@ -117,7 +118,7 @@ func (o *output) prompt() (*abi.Response, error) {
 	return r, nil
 }
 
-// maxCompletions is how many values MCP allows.
+// maxCompletions is the maximum of MCP.
 const maxCompletions = 100
 
 func (o *output) complete() *abi.Response {
@@ -131,7 +132,7 @@ func (o *output) complete() *abi.Response {
 	return &abi.Response{Completion: &c}
 }
 
-// content returns the block as the host has it.
+// content converts the block.
 func (b *contentBlock) content() (abi.Content, error) {
 	c := abi.Content{Type: b.kind(), Annotations: b.Annotations}
 	if a := b.Annotations; a != nil && a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
@@ -152,19 +153,20 @@ func (b *contentBlock) content() (abi.Content, error) {
 		if b.URI == "" || b.Name == "" {
 			return c, errors.New("a resource_link needs a uri and a name")
 		}
-		c.URI, c.Name, c.Title, c.Description, c.MIMEType, c.Size = b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size
+		c.URI, c.Name, c.Title, c.Description = b.URI, b.Name, b.Title, b.Description
+		c.MIMEType, c.Size = b.MIMEType, b.Size
 	case abi.Embedded:
 		return c, b.embed(&c)
 	case "":
-		return c, errors.New("it has no type, and its other fields do not tell which is meant")
+		return c, errors.New("it has no type, and its other fields do not determine one")
 	default:
 		return c, fmt.Errorf("type %.20q is none of text, image, audio, resource_link, resource", c.Type)
 	}
 	return c, nil
 }
 
-// kind returns the type of a block. Guests made from hyper-mcp's Go template leave it out; then it is the one that the other fields
-// allow, or "" if that is none or several.
+// kind returns the type of a block. Guests made from hyper-mcp's Go template omit it; then it is the only type that the
+// other fields allow, or "" if they allow none or several.
 func (b *contentBlock) kind() string {
 	text, data, resource, link := b.Text != nil, b.Data != nil, b.Resource != nil, b.URI != ""
 	switch {
@@ -184,7 +186,7 @@ func (b *contentBlock) kind() string {
 	return ""
 }
 
-// embed fills in a resource. In the first family it has no URI of its own, and its text or data are the block's.
+// embed sets the resource. In the first family it has no URI of its own, and its text or data are fields of the block.
 func (b *contentBlock) embed(c *abi.Content) error {
 	resource := b.Resource
 	if resource == nil && b.Text != nil {
@@ -201,7 +203,7 @@ func (b *contentBlock) embed(c *abi.Content) error {
 	return err
 }
 
-// noURI stands for the URI of a resource that was given without one.
+// noURI replaces the URI of a resource without one.
 const noURI = "extism:content"
 
 func (r *resourceContents) contents() (*abi.ResourceContents, error) {

@@ -7,7 +7,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestAnswers holds every shape of answer that guests give, the blocks without type of hyper-mcp's Go template included.
+// TestAnswers decodes every form of response that guests give, including blocks without type of hyper-mcp's Go
+// template.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t)})
@@ -21,7 +22,8 @@ func TestAnswers(t *testing.T) {
 			`{"content":[{"type":"image","mimeType":"image/png","data":"AQI="}]}`},
 		"audio without type": {`{"content":[{"data":"AQI=","mimeType":"audio/wav"}]}`,
 			`{"content":[{"type":"audio","mimeType":"audio/wav","data":"AQI="}]}`},
-		"link without type": {`{"content":[{"uri":"a:b","name":"n","size":3}]}`, `{"content":[{"type":"resource_link","uri":"a:b","name":"n","size":3}]}`},
+		"link without type": {`{"content":[{"uri":"a:b","name":"n","size":3}]}`,
+			`{"content":[{"type":"resource_link","uri":"a:b","name":"n","size":3}]}`},
 		"resource": {`{"content":[{"type":"resource","resource":{"uri":"a:b","blob":"AQI="}}]}`,
 			`{"content":[{"type":"resource","resource":{"uri":"a:b","data":"AQI="}}]}`},
 		"resource without type": {`{"content":[{"resource":{"uri":"a:b","text":"t"}}]}`,
@@ -52,7 +54,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// shown is a response as JSON, with the binary data.
+// shown returns a response as JSON, with the binary data.
 func shown(t *testing.T, r *abi.Response) string {
 	t.Helper()
 	type contents struct {

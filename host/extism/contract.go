@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Start starts the guest's language runtime, as hosts of the Extism ABI do: _initialize, or else __wasm_call_ctors; then hs_init for
-// Haskell.
+// Start runs the guest's language runtime like other hosts of the Extism ABI: _initialize, or else __wasm_call_ctors;
+// then hs_init for Haskell.
 func (a *Adapter) Start(ctx context.Context, guest *sandbox.Guest) error {
 	s := a.session(ctx, guest.Call())
 	s.starting = true
@@ -35,107 +35,110 @@ func (a *Adapter) Start(ctx context.Context, guest *sandbox.Guest) error {
 	return nil
 }
 
-// Serve answers one request. What the guest itself calls an error is a tool's failure, or the Error of another response.
+// Serve runs one request. An error that the guest reports becomes a failed tool result, or the Error of other
+// responses.
 func (a *Adapter) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.Request) (*abi.Response, error) {
 	s := a.session(ctx, guest.Call())
 	if request.Method == methodList {
 		return s.list(ctx)
 	}
-	export, input, err := a.input(guest, request)
+	export, input, err := a.requestInput(guest, request)
 	if err != nil {
 		return nil, err
 	}
 	if !a.exports[export] {
-		return &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound, Message: "the plugin does not export " + export}}, nil
+		return &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound,
+			Message: "the plugin does not export " + export}}, nil
 	}
 	output, failed, err := s.invoke(ctx, export, input)
 	if err != nil {
 		return nil, err
 	}
 	if failed != nil {
-		return failure(request.Method, failed), nil
+		return failureResponse(request.Method, failed), nil
 	}
-	return parse(s.call.Plugin, request.Method, output)
+	return decodeResponse(s.call.Plugin, request.Method, output)
 }
 
-// failure is the response that tells of a guest's own error.
-func failure(method string, failed *abi.Error) *abi.Response {
+// failureResponse is the response for an error that the guest reported.
+func failureResponse(method string, failed *abi.Error) *abi.Response {
 	if method != abi.CallTool {
 		return &abi.Response{Error: failed}
 	}
 	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: failed.Message}}}
 }
 
-// object is JSON on its way to a guest.
-type object map[string]any
+// jsonObject is input for a guest.
+type jsonObject map[string]any
 
-// input returns the export that serves a request, and what it takes.
-func (a *Adapter) input(guest *sandbox.Guest, r *abi.Request) (export string, input object, err error) {
+// requestInput returns the export for a request and its input.
+func (a *Adapter) requestInput(guest *sandbox.Guest, r *abi.Request) (export string, input jsonObject, err error) {
 	if a.v1() {
 		if r.Method != abi.CallTool {
 			return r.Method, nil, nil // not exported
 		}
-		return exportCall, object{"params": named(r)}, nil
+		return exportCall, jsonObject{"params": nameAndArguments(r)}, nil
 	}
-	input = object{"context": callContext(guest)}
+	input = jsonObject{"context": callContext(guest)}
 	switch r.Method {
 	case abi.CallTool:
-		export, input["request"] = exportCallTool, named(r)
+		export, input["request"] = exportCallTool, nameAndArguments(r)
 	case abi.GetPrompt:
-		export, input["request"] = exportGetPrompt, named(r)
+		export, input["request"] = exportGetPrompt, nameAndArguments(r)
 	case abi.ReadResource:
-		export, input["request"] = exportReadResource, object{"uri": r.URI}
+		export, input["request"] = exportReadResource, jsonObject{"uri": r.URI}
 	case abi.Complete:
-		export, input["request"] = exportComplete, completion(r)
+		export, input["request"] = exportComplete, completionRequest(r)
 	default:
 		return "", nil, fmt.Errorf("method %q is not served by plugins of the Extism ABI", r.Method)
 	}
 	return export, input, nil
 }
 
-func named(r *abi.Request) object {
-	request := object{"name": r.Name}
+func nameAndArguments(r *abi.Request) jsonObject {
+	request := jsonObject{"name": r.Name}
 	if len(r.Arguments) > 0 {
 		request["arguments"] = r.Arguments
 	}
 	return request
 }
 
-// completion is the request to complete an argument. The kinds of references have no "ref/" there.
-func completion(r *abi.Request) object {
-	ref := object{"type": strings.TrimPrefix(r.Ref.Type, "ref/")}
+// completionRequest is the request to complete an argument. Its reference types have no prefix "ref/".
+func completionRequest(r *abi.Request) jsonObject {
+	ref := jsonObject{"type": strings.TrimPrefix(r.Ref.Type, "ref/")}
 	if r.Ref.Name != "" {
 		ref["name"] = r.Ref.Name
 	}
 	if r.Ref.URI != "" {
 		ref["uri"] = r.Ref.URI
 	}
-	request := object{"ref": ref, "argument": object{"name": r.Argument.Name, "value": r.Argument.Value}}
+	request := jsonObject{"ref": ref, "argument": jsonObject{"name": r.Argument.Name, "value": r.Argument.Value}}
 	if len(r.Argument.Resolved) > 0 {
-		request["context"] = object{"arguments": r.Argument.Resolved}
+		request["context"] = jsonObject{"arguments": r.Argument.Resolved}
 	}
 	return request
 }
 
-// requests numbers the requests of this process.
+// requests counts the requests of this process, for their IDs.
 var requests atomic.Uint64
 
-// callContext is the context that the second family gets with every request. Its _meta must be there, even if empty; a token in it
-// asks for progress.
-func callContext(guest *sandbox.Guest) object {
+// callContext is the context in every request of the second family. Its _meta is required, even if empty; a
+// progressToken in it asks for progress.
+func callContext(guest *sandbox.Guest) jsonObject {
 	id := strconv.FormatUint(requests.Add(1), 10)
-	meta := object{}
+	meta := jsonObject{}
 	if guest.WantsProgress() {
 		meta["progressToken"] = id
 	}
-	return object{"id": id, "_meta": meta}
+	return jsonObject{"id": id, "_meta": meta}
 }
 
-// maxFailure bounds the text of a guest's error, in bytes.
+// maxFailure bounds the text of an error that a guest reports, in bytes.
 const maxFailure = 8 << 10
 
-// invoke calls an export with input as JSON and returns its output, or what the guest calls an error. Both are copies.
-func (s *session) invoke(ctx context.Context, export string, input object) (output []byte, failed *abi.Error, err error) {
+// invoke calls an export with input as JSON. It returns a copy of the output, or the error that the guest reported.
+func (s *session) invoke(ctx context.Context, export string, input jsonObject) (output []byte, failed *abi.Error,
+	err error) {
 	if s.used {
 		s.kernel.reset()
 	}
@@ -145,7 +148,7 @@ func (s *session) invoke(ctx context.Context, export string, input object) (outp
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode the input of %s: %w", export, err)
 		}
-		if err := s.kernel.room(uint64(len(data))); err != nil {
+		if err := s.kernel.reserveBlock(uint64(len(data))); err != nil {
 			return nil, nil, err
 		}
 		s.kernel.input = span{s.kernel.write(data), uint64(len(data))}
@@ -159,12 +162,13 @@ func (s *session) invoke(ctx context.Context, export string, input object) (outp
 		return nil, &abi.Error{Code: abi.CodeInternal, Message: strings.ToValidUTF8(string(text), "\uFFFD")}, nil
 	}
 	if len(results) > 0 && int32(results[0]) != 0 {
-		return nil, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("%s failed with code %d and said no more", export, int32(results[0]))}, nil
+		message := fmt.Sprintf("%s failed with code %d and no message", export, int32(results[0]))
+		return nil, &abi.Error{Code: abi.CodeInternal, Message: message}, nil
 	}
 	if int64(len(s.kernel.output.data)) > s.guest.Limits().Output {
-		return nil, nil, s.guest.Passed(sandbox.LimitOutput)
+		return nil, nil, s.guest.LimitError(sandbox.LimitOutput)
 	}
-	if err := s.guest.HoldAnswer(s.kernel.output.data); err != nil {
+	if err := s.guest.ReserveAnswer(s.kernel.output.data); err != nil {
 		return nil, nil, err
 	}
 	return append([]byte(nil), s.kernel.output.data...), nil, nil

@@ -1,11 +1,12 @@
-// Package extism runs plugins that speak the Extism ABI, in the sandbox and under the grants of all others.
+// Package extism runs plugins with the Extism ABI in the sandbox, under the same grants and limits as others. New
+// returns an Adapter for a module, Adapter.Equip adds it to a sandbox.Spec.
 //
-// Two families of exports are served: "describe" and "call" (hyper-mcp v1, mcp.run servlets), and "list_tools", "call_tool" and
-// their siblings for prompts, resources and completion (hyper-mcp v2). Such a plugin's manifest only grants; what it offers is asked
-// from the guest once, with List, and put together with the manifest by Complete.
+// Two families of exports are supported: "describe" and "call" (hyper-mcp v1, mcp.run servlets), and "list_tools",
+// "call_tool" and their siblings for prompts, resources and completion (hyper-mcp v2). The manifest of such a plugin
+// has permissions but no tools: List gets them from the guest once, and Complete adds them to the manifest.
 //
-// The host functions of Extism are written anew here and not those of the Extism SDK; RATIONALE.md says why. docs/extism.md says
-// what plugins find.
+// The Extism host functions are implemented here instead of using those of the Extism SDK (see RATIONALE.md).
+// docs/extism.md describes them.
 package extism
 
 import (
@@ -42,13 +43,14 @@ const (
 
 // Options configures an Adapter. A nil *Options means all defaults.
 type Options struct {
-	// Config is the plugin's configuration, a JSON object. Guests see each value as a text: strings as they are, others as JSON.
+	// Config is the plugin's configuration, a JSON object. Guests see each value as a string: strings as they are,
+	// others as JSON.
 	Config []byte
-	// HTTP sends the guest's requests. Nil means that http_request fails, because nothing is granted.
+	// HTTP sends the guest's requests. Nil means that http_request fails as not granted.
 	HTTP *httpbroker.Broker
 }
 
-// Adapter lets a sandbox run one plugin of the Extism ABI. It is safe for concurrent use.
+// Adapter implements sandbox.Contract for one plugin. It is safe for concurrent use.
 type Adapter struct {
 	exports map[string]bool
 	config  map[string]string
@@ -57,8 +59,8 @@ type Adapter struct {
 
 var _ sandbox.Contract = (*Adapter)(nil)
 
-// New returns an Adapter for the module. It is an error if the module exports nothing that hako can call, if one of those exports has
-// parameters or another result than an i32, if it has no memory, or if it imports a host function that is not offered here.
+// New returns an Adapter for the module. It fails if the module has no export that hako can call, if such an export has
+// parameters or a result other than an i32, if it has no memory, or if it imports an unknown host function.
 func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	if o == nil {
 		o = &Options{}
@@ -78,15 +80,16 @@ func New(m *manifest.Module, o *Options) (*Adapter, error) {
 	return a, err
 }
 
-// Equip makes spec run the plugin: it sets the contract and the import modules.
+// Equip sets the contract and the import modules of spec.
 func (a *Adapter) Equip(spec *sandbox.Spec) {
 	spec.Contract, spec.Modules = a, a.modules()
 }
 
-// v1 reports whether the plugin is of the first family. One that has the exports of both counts as such, as with other hosts.
+// v1 reports whether the plugin is of the first family. Like in other hosts, a plugin with both families counts as the
+// first.
 func (a *Adapter) v1() bool { return a.exports[exportDescribe] && a.exports[exportCall] }
 
-// exports finds the exports that can be called.
+// exports returns the exports that hako calls.
 func exports(m *manifest.Module) (map[string]bool, error) {
 	known := []string{
 		exportDescribe, exportCall, exportListTools, exportCallTool, exportListPrompts, exportGetPrompt,
@@ -103,7 +106,8 @@ func exports(m *manifest.Module) (map[string]bool, error) {
 		found[e.Name] = true
 	}
 	v1 := found[exportDescribe] && found[exportCall]
-	if !v1 && !found[exportListTools] && !found[exportListPrompts] && !found[exportListResources] && !found[exportListTemplates] {
+	if !v1 && !found[exportListTools] && !found[exportListPrompts] && !found[exportListResources] &&
+		!found[exportListTemplates] {
 		return nil, errors.New("the module exports neither describe and call nor list_tools or another list: " +
 			"it is made for Extism, but not as a plugin with tools")
 	}
@@ -112,12 +116,13 @@ func exports(m *manifest.Module) (map[string]bool, error) {
 
 func (a *Adapter) modules() []broker.Module {
 	return []broker.Module{
-		{Name: envModule, Functions: slices.Concat(a.memoryFunctions(), a.stateFunctions(), a.logFunctions(), a.httpFunctions())},
+		{Name: envModule, Functions: slices.Concat(a.memoryFunctions(), a.stateFunctions(), a.logFunctions(),
+			a.httpFunctions())},
 		{Name: userModule, Functions: a.userFunctions()},
 	}
 }
 
-// configTexts are the values of a configuration as Extism has them, all of them texts.
+// configTexts returns the values of a configuration as strings.
 func configTexts(config []byte) (map[string]string, error) {
 	texts := map[string]string{}
 	if len(config) == 0 {

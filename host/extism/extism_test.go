@@ -33,10 +33,12 @@ func TestCall(t *testing.T) {
 				t.Errorf("config %s = %q", name, got)
 			}
 		}
-		if response, err := call(t, plugin, "fail", object{"text": "why"}); err != nil || !response.IsError || response.Content[0].Text != "why" {
+		if response, err := call(t, plugin, "fail", object{"text": "why"}); err != nil || !response.IsError ||
+			response.Content[0].Text != "why" {
 			t.Errorf("fail = %+v, %v", response, err)
 		}
-		if response, err := call(t, plugin, "mute", nil); err != nil || !response.IsError || !strings.Contains(response.Content[0].Text, "-3") {
+		if response, err := call(t, plugin, "mute", nil); err != nil || !response.IsError ||
+			!strings.Contains(response.Content[0].Text, "-3") {
 			t.Errorf("mute = %+v, %v", response, err)
 		}
 		_, err := call(t, plugin, "silent", nil)
@@ -49,7 +51,7 @@ func TestCall(t *testing.T) {
 	})
 }
 
-// TestInput holds what the guest is asked against the shapes of both families.
+// TestInput compares the input of the guest with the forms of both families.
 func TestInput(t *testing.T) {
 	t.Parallel()
 	v1 := load(t, setup{wasm: guest(t)})
@@ -70,7 +72,8 @@ func TestInput(t *testing.T) {
 		"prompt argument": {abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "greet"},
 			Argument: &abi.Argument{Name: "name", Value: "A", Resolved: map[string]string{"x": "y"}}},
 			`{"context":{"_meta":{}},"request":{"argument":{"name":"name","value":"A"},"context":{"arguments":{"x":"y"}},"ref":{"name":"greet","type":"prompt"}}}`},
-		"template variable": {abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "test://{id}"}, Argument: &abi.Argument{Name: "id"}},
+		"template variable": {abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "test://{id}"},
+			Argument: &abi.Argument{Name: "id"}},
 			`{"context":{"_meta":{}},"request":{"argument":{"name":"id","value":""},"ref":{"type":"resource","uri":"test://{id}"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +89,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// seen is the input that the guest gave back, wherever the kind of response has it.
+// seen returns the input that the guest echoed, from the field that the kind of response has.
 func seen(r *abi.Response) string {
 	switch {
 	case r.Messages != nil:
@@ -119,16 +122,20 @@ func withoutID(t *testing.T, input string) string {
 func TestSecondFamily(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: second(t, guest(t))})
-	prompt, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.GetPrompt, Name: "greet"}})
+	prompt, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.GetPrompt,
+		Name: "greet"}})
 	if err != nil || prompt.Description != "A greeting." || prompt.Messages[0].Role != "user" {
 		t.Errorf("prompt = %+v, %v", prompt, err)
 	}
-	resource, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.ReadResource, URI: "test://one"}})
+	resource, err := plugin.Call(t.Context(),
+		&catalog.Invocation{Request: &abi.Request{Method: abi.ReadResource, URI: "test://one"}})
 	if err != nil || len(resource.Contents) != 2 || !bytes.Equal(resource.Contents[1].Data, []byte{1, 2, 3}) {
 		t.Errorf("resource = %+v, %v", resource, err)
 	}
-	completion, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "greet"},
-		Argument: &abi.Argument{Name: "name"}}})
+	completion, err := plugin.Call(t.Context(),
+		&catalog.Invocation{Request: &abi.Request{Method: abi.Complete,
+			Ref:      &abi.Ref{Type: "ref/prompt", Name: "greet"},
+			Argument: &abi.Argument{Name: "name"}}})
 	if err != nil || completion.Completion.Total != 1 || !completion.Completion.HasMore {
 		t.Errorf("completion = %+v, %v", completion, err)
 	}
@@ -137,7 +144,8 @@ func TestSecondFamily(t *testing.T) {
 func TestFirstFamilyHasToolsOnly(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t)})
-	response, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.GetPrompt, Name: "greet"}})
+	response, err := plugin.Call(t.Context(),
+		&catalog.Invocation{Request: &abi.Request{Method: abi.GetPrompt, Name: "greet"}})
 	if err != nil || response.Error == nil || response.Error.Code != abi.CodeNotFound {
 		t.Errorf("%+v, %v", response, err)
 	}
@@ -176,10 +184,12 @@ func TestUserFunctions(t *testing.T) {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	var records bytes.Buffer
-	plugin := load(t, setup{wasm: guest(t), options: sandbox.Options{Logger: slog.New(slog.NewTextHandler(&records, nil))},
+	plugin := load(t, setup{wasm: guest(t), options: sandbox.Options{Logger: slog.New(slog.NewTextHandler(&records,
+		nil))},
 		spec: sandbox.Spec{Limits: manifest.Limits{Log: 100}}})
 	text(t, plugin, "print", object{"text": "hello"})
-	for _, want := range []string{`level=INFO msg=hello plugin=guest tool=print`, `level=WARN msg=hello`, `level=ERROR msg=hello`, `\"data\":{\"text\":\"hello\"}`} {
+	for _, want := range []string{`level=INFO msg=hello plugin=guest tool=print`, `level=WARN msg=hello`,
+		`level=ERROR msg=hello`, `\"data\":{\"text\":\"hello\"}`} {
 		if !strings.Contains(records.String(), want) {
 			t.Errorf("no record %s in\n%s", want, &records)
 		}
@@ -191,7 +201,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWorld checks that clock and randomness are real, and that there is no environment.
+// TestWorld checks that clock and random numbers are real and that there is no environment.
 func TestWorld(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t)})
@@ -221,7 +231,8 @@ func TestWorld(t *testing.T) {
 func TestMount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "note"), []byte("inside"), 0o600), os.Symlink("/etc/hostname", filepath.Join(dir, "out"))); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "note"), []byte("inside"), 0o600),
+		os.Symlink("/etc/hostname", filepath.Join(dir, "out"))); err != nil {
 		t.Fatal(err)
 	}
 	mount, err := file.New(grant.Mount{Name: "data", Path: dir}, nil)
@@ -258,17 +269,23 @@ func TestNew(t *testing.T) {
 		module manifest.Module
 		want   string
 	}{
-		"first family":          {manifest.Module{Exports: exports("describe", "call"), Memory: memory}, ""},
-		"second family":         {manifest.Module{Exports: exports("list_tools", "call_tool"), Memory: memory}, ""},
-		"prompts alone":         {manifest.Module{Exports: exports("list_prompts"), Memory: memory}, ""},
-		"no result":             {manifest.Module{Exports: []manifest.Export{export("list_tools", manifest.FuncType{})}, Memory: memory}, ""},
-		"describe alone":        {manifest.Module{Exports: exports("describe"), Memory: memory}, "exports neither describe and call"},
-		"another plugin":        {manifest.Module{Exports: exports("count_vowels"), Memory: memory}, "exports neither describe and call"},
-		"parameters":            {manifest.Module{Exports: []manifest.Export{export("call", manifest.FuncType{Params: []manifest.ValueType{manifest.I32}})}}, "call (i32) -> ()"},
-		"a global of that name": {manifest.Module{Exports: []manifest.Export{{Name: "list_tools", Kind: manifest.KindGlobal}}, Memory: memory}, "exports neither"},
-		"no memory":             {manifest.Module{Exports: exports("describe", "call")}, "no memory"},
+		"first family":  {manifest.Module{Exports: exports("describe", "call"), Memory: memory}, ""},
+		"second family": {manifest.Module{Exports: exports("list_tools", "call_tool"), Memory: memory}, ""},
+		"prompts alone": {manifest.Module{Exports: exports("list_prompts"), Memory: memory}, ""},
+		"no result": {manifest.Module{Exports: []manifest.Export{export("list_tools", manifest.FuncType{})},
+			Memory: memory}, ""},
+		"describe alone": {manifest.Module{Exports: exports("describe"), Memory: memory},
+			"exports neither describe and call"},
+		"another plugin": {manifest.Module{Exports: exports("count_vowels"), Memory: memory},
+			"exports neither describe and call"},
+		"parameters": {manifest.Module{Exports: []manifest.Export{export("call",
+			manifest.FuncType{Params: []manifest.ValueType{manifest.I32}})}}, "call (i32) -> ()"},
+		"a global of that name": {manifest.Module{Exports: []manifest.Export{{Name: "list_tools",
+			Kind: manifest.KindGlobal}}, Memory: memory}, "exports neither"},
+		"no memory": {manifest.Module{Exports: exports("describe", "call")}, "no memory"},
 		"unknown host function": {manifest.Module{Exports: exports("describe", "call"), Memory: memory,
-			Imports: []manifest.Import{{Module: "extism:host/user", Name: "get_keyring_secret"}, {Module: "extism:host/env", Name: "alloc"}}},
+			Imports: []manifest.Import{{Module: "extism:host/user", Name: "get_keyring_secret"},
+				{Module: "extism:host/env", Name: "alloc"}}},
 			`unknown function "get_keyring_secret"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +297,8 @@ func TestNew(t *testing.T) {
 			wants(t, err, test.want)
 		})
 	}
-	_, err := extism.New(&manifest.Module{Exports: exports("describe", "call"), Memory: memory}, &extism.Options{Config: []byte("[]")})
+	_, err := extism.New(&manifest.Module{Exports: exports("describe", "call"), Memory: memory},
+		&extism.Options{Config: []byte("[]")})
 	wants(t, err, "configuration")
 }
 

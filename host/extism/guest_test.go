@@ -18,19 +18,19 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// guest builds the test guest as one of the first family, which it is by its exports.
+// guest builds the test guest, whose exports make it one of the first family.
 func guest(t testing.TB) []byte {
 	t.Helper()
 	return guesttest.Build(t, "host/internal/guesttest/guests/extism")
 }
 
-// second makes the guest one of the second family: it renames an export that only the first has.
+// second converts the guest to the second family: it renames an export that only the first family has.
 func second(t testing.TB, wasm []byte) []byte {
 	t.Helper()
 	return rename(t, wasm, "describe", "describf")
 }
 
-// rename changes a name of the export or import section into another of the same length.
+// rename replaces a name in the export or import section by another of the same length.
 func rename(t testing.TB, wasm []byte, from, to string) []byte {
 	t.Helper()
 	from, to = string(rune(len(from)))+from+"\x00", string(rune(len(to)))+to+"\x00"
@@ -40,7 +40,7 @@ func rename(t testing.TB, wasm []byte, from, to string) []byte {
 	return bytes.Replace(wasm, []byte(from), []byte(to), 1)
 }
 
-// setup is what a plugin is loaded with.
+// setup has the parameters of load.
 type setup struct {
 	wasm    []byte
 	config  string
@@ -86,16 +86,18 @@ func call(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object) (
 	return limitedCall(t, plugin, tool, arguments, manifest.Limits{})
 }
 
-func limitedCall(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object, limits manifest.Limits) (*abi.Response, error) {
+func limitedCall(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object,
+	limits manifest.Limits) (*abi.Response, error) {
 	t.Helper()
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, Limits: limits})
+	return plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool,
+		Arguments: raw}, Limits: limits})
 }
 
-// text calls a tool that answers with one text.
+// text calls a tool and returns the single text of its response.
 func text(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object) string {
 	t.Helper()
 	response, err := call(t, plugin, tool, arguments)
@@ -105,14 +107,14 @@ func text(t testing.TB, plugin *sandbox.Plugin, tool string, arguments object) s
 	return response.Content[0].Text
 }
 
-// families are both forms of the guest.
+// families runs test with both forms of the guest.
 func families(t *testing.T, test func(t *testing.T, wasm []byte)) {
 	t.Helper()
 	t.Run("v1", func(t *testing.T) { t.Parallel(); test(t, guest(t)) })
 	t.Run("v2", func(t *testing.T) { t.Parallel(); test(t, second(t, guest(t))) })
 }
 
-// wants fails the test unless the error's text has all the parts.
+// wants checks that the text of the error contains all parts.
 func wants(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {

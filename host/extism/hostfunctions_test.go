@@ -16,14 +16,15 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// TestHostFunctions compares the functions that manifests are checked against with those that are linked.
+// TestHostFunctions compares the linked functions with those against which manifests are checked.
 func TestHostFunctions(t *testing.T) {
 	t.Parallel()
 	web, err := httpbroker.New(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules := append((&Adapter{}).modules(), web.Module(), sqlbroker.New(new(grant.SQL), sqlbroker.Options{}).Module(), execbroker.Idle().Module(), sandbox.CoreModule)
+	modules := append((&Adapter{}).modules(), web.Module(), sqlbroker.New(new(grant.SQL), sqlbroker.Options{}).Module(),
+		execbroker.Idle().Module(), sandbox.CoreModule)
 	kinds := map[broker.Type]manifest.ValueType{broker.I32: manifest.I32, broker.I64: 0x7E, broker.F64: 0x7C}
 	for _, module := range modules {
 		linked := map[string]string{}

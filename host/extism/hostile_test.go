@@ -10,14 +10,15 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// TestHostile runs everything that a guest can do to the host, and a call after it that must be as any other.
+// TestHostile runs every attack of the guest on the host, each followed by a call that must not be affected.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	const limit = 500 * time.Millisecond
-	plugin := load(t, setup{wasm: second(t, guest(t)), spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20, Output: 1 << 20}}})
+	plugin := load(t, setup{wasm: second(t, guest(t)),
+		spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20, Output: 1 << 20}}})
 	for name, test := range map[string]struct {
 		arguments object
-		limit     string // of the *sandbox.LimitError; empty: a *sandbox.GuestError
+		limit     string // of the *sandbox.LimitError; empty means a *sandbox.GuestError
 		want      string
 	}{
 		"loop":    {nil, sandbox.LimitTime, "500ms"},
@@ -27,7 +28,7 @@ func TestHostile(t *testing.T) {
 		"memory":  {nil, sandbox.LimitMemory, "32 MiB"},
 		"blocks":  {nil, sandbox.LimitMemory, "32 MiB"},
 		"big":     {object{"n": 2 << 20}, sandbox.LimitOutput, "1 MiB"},
-		"corrupt": {nil, "", "stopped: store_u64: offset "}, // which depends on the length of the input
+		"corrupt": {nil, "", "stopped: store_u64: offset "}, // the offset depends on the length of the input
 		"wild":    {object{"n": 1 << 40}, "", "load_u64: offset 1099511627776 is in no block"},
 		"trap":    {nil, "", "stopped: wasm error: unreachable"},
 		"exit":    {nil, "", "exited with code 3"},
@@ -57,8 +58,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestBlocksAreReused needs far more blocks than the limit allows at once.
-func TestBlocksAreReused(t *testing.T) {
+// TestFreedBlocksAreReused allocates more blocks in total than the limit allows at once.
+func TestFreedBlocksAreReused(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t), spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20}}})
 	if got := text(t, plugin, "churn", object{"n": 200}); got != "churned" {
@@ -66,7 +67,7 @@ func TestBlocksAreReused(t *testing.T) {
 	}
 }
 
-// TestHostileAnswers gives answers that are none.
+// TestHostileAnswers returns invalid responses.
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t)})

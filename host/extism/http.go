@@ -9,15 +9,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// httpRequest is what a guest passes to http_request, besides the body.
+// httpRequest is the first argument of http_request; the second is the body.
 type httpRequest struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
 }
 
-// httpFunctions send requests through the HTTP broker. The ABI has no way to tell a guest of a failure: one ends the call, with the
-// broker's error.
+// httpFunctions send requests through the HTTP broker. The ABI cannot report an error to a guest, so a failed request
+// ends the call with the broker's error.
 func (a *Adapter) httpFunctions() []broker.Function {
 	return []broker.Function{
 		a.function("http_request", two, &i64, func(ctx context.Context, s *session, p []uint64) uint64 {
@@ -36,17 +36,18 @@ func (a *Adapter) httpFunctions() []broker.Function {
 			if s.headers == nil {
 				return 0
 			}
-			return s.answer(s.headers)
+			return s.writeJSON(s.headers)
 		}),
 	}
 }
 
-// send sends a request and returns the body of the answer.
+// send sends a request and returns the body of the response.
 func (s *session) send(ctx context.Context, request *httpRequest, body []byte) ([]byte, error) {
 	s.status, s.headers = 0, nil
 	if s.adapter.http == nil {
 		return nil, &abi.Error{Code: abi.CodeNotGranted,
-			Message: "plugin " + s.call.Plugin + " has no grant for HTTP requests: ask for them in the manifest's permissions.http and have the plugin approved"}
+			Message: "plugin " + s.call.Plugin + " has no grant for HTTP requests: " +
+				"ask for them in the manifest's permissions.http and have the plugin approved"}
 	}
 	head := &abi.HTTPRequest{Method: request.Method, URL: request.URL, Headers: map[string][]string{}}
 	for name, value := range request.Headers {
@@ -57,7 +58,7 @@ func (s *session) send(ctx context.Context, request *httpRequest, body []byte) (
 		return nil, err
 	}
 	defer response.Body.Close()
-	// One byte more than there is room for is enough to pass the limit.
+	// One byte beyond the limit suffices to exceed it.
 	answer, err := io.ReadAll(io.LimitReader(response.Body, s.kernel.limit-s.kernel.used+1))
 	if err != nil {
 		return nil, err

@@ -33,8 +33,10 @@ func TestHTTP(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
 	}))
 	t.Cleanup(server.Close)
-	plugin := load(t, setup{wasm: guest(t), http: client(t, grant.HTTPRule{Name: "api", URL: server.URL, Methods: []string{"GET", "POST"}})})
-	got := text(t, plugin, "fetch", object{"text": server.URL + "/x?y", "method": "post", "body": "sent", "headers": object{"X-Asked": "v"}})
+	plugin := load(t, setup{wasm: guest(t), http: client(t,
+		grant.HTTPRule{Name: "api", URL: server.URL, Methods: []string{"GET", "POST"}})})
+	got := text(t, plugin, "fetch", object{"text": server.URL + "/x?y", "method": "post", "body": "sent",
+		"headers": object{"X-Asked": "v"}})
 	if got != "418 v POST /x?y sent" {
 		t.Errorf("got %q", got)
 	}
@@ -43,11 +45,15 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestHTTPStaysInside holds that Extism's function obeys the broker's rules, where that of its SDK follows redirects anywhere.
-func TestHTTPStaysInside(t *testing.T) {
+// TestHTTPObeysRules checks that http_request obeys the broker's rules, where that of the Extism SDK follows redirects
+// anywhere.
+func TestHTTPObeysRules(t *testing.T) {
 	t.Parallel()
 	hits := make(chan string, 10)
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hits <- r.URL.Path }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		hits <- r.URL.Path
+	}))
 	t.Cleanup(elsewhere.Close)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusFound)
@@ -59,14 +65,15 @@ func TestHTTPStaysInside(t *testing.T) {
 		rules []grant.HTTPRule
 		url   string
 	}{
-		"nothing granted":            {nil, server.URL},
-		"another port":               {[]grant.HTTPRule{granted}, elsewhere.URL + "/port"},
-		"redirect to another port":   {[]grant.HTTPRule{granted}, server.URL + "?to=" + elsewhere.URL + "/redirect"},
-		"redirect to another host":   {[]grant.HTTPRule{granted}, server.URL + "?to=" + localhost + "/redirect"},
-		"redirect to a private host": {[]grant.HTTPRule{granted, {Name: "any", URL: "http://*"}}, server.URL + "?to=" + localhost + "/private"},
-		"private address":            {[]grant.HTTPRule{{Name: "any", URL: "http://*"}}, elsewhere.URL + "/address"},
-		"another method":             {[]grant.HTTPRule{{Name: "api", URL: server.URL, Methods: []string{"POST"}}}, server.URL},
-		"another scheme":             {[]grant.HTTPRule{granted}, "file:///etc/hostname"},
+		"nothing granted":          {nil, server.URL},
+		"another port":             {[]grant.HTTPRule{granted}, elsewhere.URL + "/port"},
+		"redirect to another port": {[]grant.HTTPRule{granted}, server.URL + "?to=" + elsewhere.URL + "/redirect"},
+		"redirect to another host": {[]grant.HTTPRule{granted}, server.URL + "?to=" + localhost + "/redirect"},
+		"redirect to a private host": {[]grant.HTTPRule{granted, {Name: "any", URL: "http://*"}},
+			server.URL + "?to=" + localhost + "/private"},
+		"private address": {[]grant.HTTPRule{{Name: "any", URL: "http://*"}}, elsewhere.URL + "/address"},
+		"another method":  {[]grant.HTTPRule{{Name: "api", URL: server.URL, Methods: []string{"POST"}}}, server.URL},
+		"another scheme":  {[]grant.HTTPRule{granted}, "file:///etc/hostname"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,24 +6,23 @@ import (
 	"slices"
 )
 
-// kernel is the memory in which guest and host exchange blocks of bytes under the Extism ABI. It is apart from the guest's own and
-// only reached through host functions. Nothing about the blocks is stored between them, so a guest that writes where it should not
-// harms nobody.
+// kernel holds the blocks of bytes that guest and host exchange under the Extism ABI. Guests access them only through
+// host functions. There is no metadata between blocks that a guest could overwrite.
 //
-// Offsets are never used twice in a call. An access outside of all blocks panics with an *accessError, and one allocation too many
-// with the error full; both trap the guest.
+// Offsets are not reused within a call. An access outside of all blocks panics with an *accessError, an allocation
+// beyond the limit with limitErr; both trap the guest.
 type kernel struct {
 	// limit bounds the bytes of all blocks, used counts them.
 	limit, used int64
-	full        error
-	// hold charges for bytes before they are there; held are those that it was called for. Nil charges nothing.
-	hold func(n int64) error
-	held int64
-	next uint64
-	// blocks are in the order of their offsets; those given back have no data until they are swept out.
+	limitErr    error
+	// reserve charges bytes before they are allocated; nil charges nothing. reserved counts the charged bytes.
+	reserve  func(n int64) error
+	reserved int64
+	next     uint64
+	// blocks are ordered by offset. Freed blocks have no data until sweep removes them.
 	blocks []block
 	freed  int
-	// recent is the index of the block that was found last: most accesses go through a block from start to end.
+	// recent is the index of the block accessed last: most accesses go through a block from start to end.
 	recent int
 
 	input   span
@@ -31,13 +30,14 @@ type kernel struct {
 	failure result
 }
 
-// result is what a guest gives back: a view of a block, which stays even if the guest then gives the block back.
+// result is output of the guest: a view of a block that stays valid after the guest has freed the block.
 type result struct {
 	span
 	data []byte
 }
 
-// block holds length bytes. data is padded with zeros to a multiple of eight bytes, because guests read in steps of eight.
+// block has length bytes. data is padded with zeros to a multiple of eight bytes, because guests read in steps of
+// eight.
 type block struct {
 	offset, length uint64
 	data           []byte
@@ -46,13 +46,13 @@ type block struct {
 type span struct{ offset, length uint64 }
 
 const (
-	// firstOffset is that of the first block; zero means "none" in the ABI.
+	// firstOffset is the offset of the first block; zero means "none" in the ABI.
 	firstOffset = 16
-	// blockCost is what a block counts besides its bytes.
+	// blockCost is charged for each block besides its bytes.
 	blockCost = 64
 )
 
-// accessError is the trap of a guest that named bytes outside of all blocks.
+// accessError is the trap for an access outside of all blocks.
 type accessError struct {
 	function string
 	offset   uint64
@@ -62,36 +62,36 @@ func (e *accessError) Error() string {
 	return fmt.Sprintf("%s: offset %d is in no block of the Extism memory", e.function, e.offset)
 }
 
-// reset gives all blocks back.
+// reset frees all blocks.
 func (k *kernel) reset() {
-	*k = kernel{limit: k.limit, full: k.full, hold: k.hold, held: k.held, next: firstOffset}
+	*k = kernel{limit: k.limit, limitErr: k.limitErr, reserve: k.reserve, reserved: k.reserved, next: firstOffset}
 }
 
-// alloc makes a block of n zero bytes and returns its offset; zero for no bytes.
+// alloc allocates a block of n zero bytes and returns its offset, or zero if n is zero.
 func (k *kernel) alloc(n uint64) uint64 {
 	if n == 0 {
 		return 0
 	}
-	if err := k.room(n); err != nil {
+	if err := k.reserveBlock(n); err != nil {
 		panic(err)
 	}
 	offset := k.next
 	k.blocks = append(k.blocks, block{offset, n, make([]byte, padded(n))})
 	k.used += cost(n)
-	k.next += padded(n) + 8 // a gap, so that running over the end is noticed
+	k.next += padded(n) + 8 // a gap, to detect overruns
 	return offset
 }
 
-// room makes sure that there is memory for a block of n bytes.
-func (k *kernel) room(n uint64) error {
+// reserveBlock checks the limit for a block of n bytes and charges it.
+func (k *kernel) reserveBlock(n uint64) error {
 	if n > uint64(k.limit) || k.used+cost(n) > k.limit {
-		return k.full
+		return k.limitErr
 	}
-	if more := k.used + cost(n) - k.held; more > 0 && k.hold != nil {
-		if err := k.hold(more); err != nil {
+	if more := k.used + cost(n) - k.reserved; more > 0 && k.reserve != nil {
+		if err := k.reserve(more); err != nil {
 			return err
 		}
-		k.held += more
+		k.reserved += more
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func padded(n uint64) uint64 { return (n + 7) &^ 7 }
 
 func cost(n uint64) int64 { return int64(padded(n)) + blockCost }
 
-// write makes a block of data and returns its offset; zero for no data.
+// write allocates a block with data and returns its offset, or zero for no data.
 func (k *kernel) write(data []byte) uint64 {
 	offset := k.alloc(uint64(len(data)))
 	if offset != 0 {
@@ -109,8 +109,8 @@ func (k *kernel) write(data []byte) uint64 {
 	return offset
 }
 
-// find returns the block that holds the byte at offset, or nil.
-func (k *kernel) find(offset uint64) *block {
+// blockContaining returns the block with the byte at offset, or nil.
+func (k *kernel) blockContaining(offset uint64) *block {
 	if k.recent < len(k.blocks) && k.blocks[k.recent].holds(offset) {
 		return &k.blocks[k.recent]
 	}
@@ -132,9 +132,9 @@ func (k *kernel) find(offset uint64) *block {
 
 func (b *block) holds(offset uint64) bool { return offset-b.offset < uint64(len(b.data)) }
 
-// load reads size bytes, little-endian. Those past the end of a block are zero.
+// load reads size bytes, little-endian. Bytes beyond the end of the block are zero.
 func (k *kernel) load(function string, offset uint64, size int) uint64 {
-	b := k.find(offset)
+	b := k.blockContaining(offset)
 	if b == nil {
 		panic(&accessError{function, offset})
 	}
@@ -152,7 +152,7 @@ func (k *kernel) load(function string, offset uint64, size int) uint64 {
 
 // store writes the lowest size bytes of value.
 func (k *kernel) store(function string, offset, value uint64, size int) {
-	b := k.find(offset)
+	b := k.blockContaining(offset)
 	if b == nil || offset-b.offset+uint64(size) > uint64(len(b.data)) {
 		panic(&accessError{function, offset})
 	}
@@ -164,28 +164,28 @@ func (k *kernel) store(function string, offset, value uint64, size int) {
 	binary.LittleEndian.PutUint64(at, value)
 }
 
-// at returns the block that starts at offset, or nil.
-func (k *kernel) at(offset uint64) *block {
-	if b := k.find(offset); b != nil && b.offset == offset {
+// blockAt returns the block that starts at offset, or nil.
+func (k *kernel) blockAt(offset uint64) *block {
+	if b := k.blockContaining(offset); b != nil && b.offset == offset {
 		return b
 	}
 	return nil
 }
 
 func (k *kernel) length(offset uint64) uint64 {
-	if b := k.at(offset); b != nil {
+	if b := k.blockAt(offset); b != nil {
 		return b.length
 	}
 	return 0
 }
 
-// free gives a block back. What is no block is left alone.
+// free frees the block at offset, if there is one.
 func (k *kernel) free(offset uint64) {
-	b := k.at(offset)
+	b := k.blockAt(offset)
 	if b == nil {
 		return
 	}
-	k.used -= int64(len(b.data)) // the entry still costs
+	k.used -= int64(len(b.data)) // blockCost is released by sweep
 	b.data = nil
 	if k.freed++; k.freed > len(k.blocks)/2 {
 		k.sweep()
@@ -198,24 +198,24 @@ func (k *kernel) sweep() {
 	k.freed, k.recent = 0, 0
 }
 
-// bytes returns the block at offset as a view; nil for offset zero.
+// bytes returns a view of the block at offset; nil for offset zero.
 func (k *kernel) bytes(function string, offset uint64) []byte {
 	if offset == 0 {
 		return nil
 	}
-	b := k.at(offset)
+	b := k.blockAt(offset)
 	if b == nil {
 		panic(&accessError{function, offset})
 	}
 	return b.data[:b.length]
 }
 
-// part returns the view of bytes that need not be a whole block.
-func (k *kernel) part(function string, s span) result {
+// view returns a view of bytes within a block.
+func (k *kernel) view(function string, s span) result {
 	if s.length == 0 {
 		return result{span: s}
 	}
-	b := k.find(s.offset)
+	b := k.blockContaining(s.offset)
 	if b == nil || s.length > b.length || s.offset-b.offset > b.length-s.length {
 		panic(&accessError{function, s.offset})
 	}

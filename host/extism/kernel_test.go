@@ -11,12 +11,12 @@ import (
 var errFull = errors.New("full")
 
 func newKernel(limit int64) *kernel {
-	k := &kernel{limit: limit, full: errFull}
+	k := &kernel{limit: limit, limitErr: errFull}
 	k.reset()
 	return k
 }
 
-// trap runs do and returns what it panics with.
+// trap runs do and returns the error with which it panics.
 func trap(do func()) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -47,7 +47,7 @@ func TestKernel(t *testing.T) {
 	if got := k.load("f", b+1, 1); got != 7 {
 		t.Errorf("byte 1 is %d", got)
 	}
-	k.output = k.part("f", span{a + 2, 3})
+	k.output = k.view("f", span{a + 2, 3})
 	k.free(a)
 	if string(k.output.data) != "234" {
 		t.Error("what was given as output goes with its block")
@@ -62,8 +62,8 @@ func TestKernel(t *testing.T) {
 		"after all blocks":    func() { k.load("f", 1<<63, 8) },
 		"over the end":        func() { k.store("f", b+1, 0, 8) },
 		"not a block's start": func() { k.bytes("f", b+1) },
-		"more than the block": func() { k.part("f", span{b, 4}) },
-		"a length that wraps": func() { k.part("f", span{b + 1, 1<<64 - 1}) },
+		"more than the block": func() { k.view("f", span{b, 4}) },
+		"a length that wraps": func() { k.view("f", span{b + 1, 1<<64 - 1}) },
 	} {
 		var wrong *accessError
 		if err := trap(do); !errors.As(err, &wrong) {
@@ -90,7 +90,7 @@ func TestKernelLimit(t *testing.T) {
 	}
 }
 
-// FuzzKernel runs operations on a kernel and on a map of byte slices, and compares.
+// FuzzKernel compares operations on a kernel with those on a map of byte slices.
 func FuzzKernel(f *testing.F) {
 	f.Add([]byte{0, 9, 0, 20, 2, 0, 1, 0, 0, 5, 2, 1, 3, 7, 1, 1, 0, 0, 1, 2})
 	f.Fuzz(func(t *testing.T, operations []byte) {
@@ -129,7 +129,7 @@ func FuzzKernel(f *testing.F) {
 					t.Errorf("write at %d: %v", address, err)
 				}
 			case 3:
-				_ = trap(func() { k.output = k.part("f", span{offset + n, n}) })
+				_ = trap(func() { k.output = k.view("f", span{offset + n, n}) })
 			}
 		}
 		used := int64(0)
@@ -145,7 +145,7 @@ func FuzzKernel(f *testing.F) {
 	})
 }
 
-// TestDecodeIsBounded keeps guests from having the host parse without end.
+// TestDecodeIsBounded checks that guests cannot make the host decode unlimited JSON.
 func TestDecodeIsBounded(t *testing.T) {
 	t.Parallel()
 	s := &session{call: &broker.Call{}, kernel: *newKernel(1 << 20)}
@@ -157,7 +157,8 @@ func TestDecodeIsBounded(t *testing.T) {
 	for len(large) < maxArgument {
 		large = append(large, 'x')
 	}
-	if err := trap(func() { s.decode("f", s.kernel.write(append(large, '"')), &v) }); !errors.Is(err, errTooMuch) {
+	if err := trap(func() { s.decode("f", s.kernel.write(append(large, '"')), &v) }); !errors.Is(err,
+		errArgumentTooLong) {
 		t.Errorf("%v", err)
 	}
 }
@@ -167,7 +168,7 @@ func TestVariables(t *testing.T) {
 	s := &session{call: new(broker.Call), vars: map[string][]byte{}}
 	half := make([]byte, maxVars/2)
 	s.setVar("a", half)
-	s.setVar("a", half) // in place of the first
+	s.setVar("a", half) // replaces the first
 	if err := trap(func() { s.setVar("b", half) }); err == nil {
 		t.Error("the variables hold more than they may")
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// methodList is the request for everything that a guest offers. Only List makes it.
+// methodList is the method of requests that List makes.
 const methodList = "extism/list"
 
-// listing is what a guest offers, in MCP's words.
+// listing is what a guest offers, in MCP's form.
 type listing struct {
 	Tools []struct {
 		Name         string          `json:"name"`
@@ -63,9 +63,9 @@ type annotations struct {
 	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
 }
 
-// List asks a plugin with an Adapter for everything that it offers. The answer is for Complete and may be kept as long as plugin and
-// configuration stay the same. The errors are those of sandbox.Plugin.Call, and a *sandbox.GuestError for a plugin that calls listing
-// an error itself.
+// List asks a plugin with an Adapter for everything that it offers. The result is input for Complete and stays valid
+// while plugin and configuration are unchanged. List returns the errors of sandbox.Plugin.Call, and a
+// *sandbox.GuestError if the guest reports an error.
 func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
 	response, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: methodList}})
 	if err != nil {
@@ -74,12 +74,12 @@ func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
 	return response.StructuredContent, nil
 }
 
-// list asks the guest, export by export, in one call.
+// list calls all list exports of the guest in one call.
 func (s *session) list(ctx context.Context) (*abi.Response, error) {
-	exports, input := []string{exportDescribe}, object(nil)
+	exports, input := []string{exportDescribe}, jsonObject(nil)
 	if !s.adapter.v1() {
 		exports = []string{exportListTools, exportListPrompts, exportListResources, exportListTemplates}
-		input = object{"context": callContext(s.guest)}
+		input = jsonObject{"context": callContext(s.guest)}
 	}
 	var all listing
 	for _, export := range exports {
@@ -91,10 +91,12 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 		case err != nil:
 			return nil, err
 		case failed != nil:
-			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: "failed in " + export + ": " + failed.Message, Err: failed}
+			return nil, &sandbox.GuestError{Plugin: s.call.Plugin,
+				Reason: "failed in " + export + ": " + failed.Message, Err: failed}
 		}
 		if err := strictjson.Unmarshal(output, &all); err != nil {
-			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: "gave for " + export + " what is not the JSON expected: " + err.Error(), Err: err}
+			reason := "gave an answer to " + export + " that is not the JSON expected: " + err.Error()
+			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: reason, Err: err}
 		}
 	}
 	data, err := json.Marshal(all)
@@ -104,10 +106,10 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 	return &abi.Response{StructuredContent: data}, nil
 }
 
-// Complete returns granting, a manifest without tools, with what List returned, brought into the form that manifests have: a schema
-// without type gets "object", one that names an older draft of JSON Schema is read as the one that hako knows, and a missing
-// description becomes the title or name. It is an *manifest.Error, under a text that says so, if the result breaks a rule of
-// manifests, for example because a tool has a name that clients do not accept.
+// Complete adds the result of List to granting, a manifest without tools. It normalizes what manifests do not accept: a
+// schema without type gets "object", the $schema of older drafts is dropped, and a missing description becomes the
+// title or name. If the result still breaks a rule of manifests, such as a tool name that clients do not accept, the
+// error wraps a *manifest.Error.
 func Complete(granting *manifest.Manifest, list []byte) (*manifest.Manifest, error) {
 	var l listing
 	if err := strictjson.Unmarshal(list, &l); err != nil {
@@ -116,28 +118,33 @@ func Complete(granting *manifest.Manifest, list []byte) (*manifest.Manifest, err
 	m := *granting
 	for _, t := range l.Tools {
 		tool := manifest.Tool{
-			Name: t.Name, Title: text(oneLine(cmp.Or(t.Title, t.Annotations.Title))), Description: text(cmp.Or(strings.TrimSpace(t.Description), t.Title, t.Name)),
-			InputSchema: schema(t.InputSchema), Annotations: t.Annotations.hints(),
+			Name: t.Name, Title: localizedText(oneLine(cmp.Or(t.Title,
+				t.Annotations.Title))), Description: localizedText(
+				cmp.Or(strings.TrimSpace(t.Description), t.Title, t.Name)),
+			InputSchema: normalizeSchema(t.InputSchema), Annotations: t.Annotations.hints(),
 		}
 		if !isNull(t.OutputSchema) {
-			tool.OutputSchema = schema(t.OutputSchema)
+			tool.OutputSchema = normalizeSchema(t.OutputSchema)
 		}
 		m.Tools = append(m.Tools, tool)
 	}
 	for _, p := range l.Prompts {
-		prompt := manifest.Prompt{Name: p.Name, Title: text(oneLine(p.Title)), Description: text(p.Description)}
+		prompt := manifest.Prompt{Name: p.Name, Title: localizedText(oneLine(p.Title)),
+			Description: localizedText(p.Description)}
 		for _, a := range p.Arguments {
-			prompt.Arguments = append(prompt.Arguments, manifest.PromptArgument{Name: a.Name, Description: text(a.Description), Required: a.Required})
+			prompt.Arguments = append(prompt.Arguments,
+				manifest.PromptArgument{Name: a.Name, Description: localizedText(a.Description), Required: a.Required})
 		}
 		m.Prompts = append(m.Prompts, prompt)
 	}
 	for _, r := range l.Resources {
 		m.Resources = append(m.Resources, manifest.Resource{URI: r.URI, Name: oneLine(cmp.Or(r.Name, r.URI)),
-			Title: text(oneLine(r.Title)), Description: text(r.Description), MIMEType: r.MIMEType})
+			Title: localizedText(oneLine(r.Title)), Description: localizedText(r.Description), MIMEType: r.MIMEType})
 	}
 	for _, r := range l.ResourceTemplates {
 		m.ResourceTemplates = append(m.ResourceTemplates, manifest.ResourceTemplate{URITemplate: r.URITemplate,
-			Name: oneLine(cmp.Or(r.Name, r.URITemplate)), Title: text(oneLine(r.Title)), Description: text(r.Description), MIMEType: r.MIMEType})
+			Name: oneLine(cmp.Or(r.Name, r.URITemplate)), Title: localizedText(
+				oneLine(r.Title)), Description: localizedText(r.Description), MIMEType: r.MIMEType})
 	}
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("what the plugin lists cannot be offered: %w", err)
@@ -145,17 +152,18 @@ func Complete(granting *manifest.Manifest, list []byte) (*manifest.Manifest, err
 	return &m, nil
 }
 
-// hints drops a hint that means nothing beside another: what only reads destroys nothing.
+// hints converts the annotations and drops destructiveHint where readOnlyHint makes it meaningless.
 func (a annotations) hints() manifest.Annotations {
-	hints := manifest.Annotations{ReadOnlyHint: a.ReadOnlyHint, DestructiveHint: a.DestructiveHint, IdempotentHint: a.IdempotentHint, OpenWorldHint: a.OpenWorldHint}
+	hints := manifest.Annotations{ReadOnlyHint: a.ReadOnlyHint, DestructiveHint: a.DestructiveHint,
+		IdempotentHint: a.IdempotentHint, OpenWorldHint: a.OpenWorldHint}
 	if a.ReadOnlyHint != nil && *a.ReadOnlyHint {
 		hints.DestructiveHint = nil
 	}
 	return hints
 }
 
-// text is a text of unknown language, or none. Line ends are brought into one form.
-func text(s string) manifest.Text {
+// localizedText returns a text of unknown language, or nil. It normalizes line ends.
+func localizedText(s string) manifest.Text {
 	if s = strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")); s == "" {
 		return nil
 	}
@@ -168,8 +176,8 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || bytes.Equal(raw, []byte("null"))
 }
 
-// schema brings a schema into the form that manifests have. What is no object stays, for Validate to name.
-func schema(raw json.RawMessage) json.RawMessage {
+// normalizeSchema converts a schema to the form of manifests. Validate rejects what is no object.
+func normalizeSchema(raw json.RawMessage) json.RawMessage {
 	keys := map[string]json.RawMessage{}
 	if !isNull(raw) && json.Unmarshal(raw, &keys) != nil {
 		return raw

@@ -37,14 +37,14 @@ func TestList(t *testing.T) {
 	})
 }
 
-// TestListFails asks guests that do not answer.
+// TestListFails lists guests that fail.
 func TestListFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ answer, want string }{
-		"no JSON":    {"tools", "gave for list_tools what is not the JSON expected"},
-		"nothing":    {"-", "gave for list_tools what is not the JSON expected"},
+		"no JSON":    {"tools", "gave an answer to list_tools that is not the JSON expected"},
+		"nothing":    {"-", "gave an answer to list_tools that is not the JSON expected"},
 		"a failure":  {"file:/none", "failed in list_tools: open /none"},
-		"other JSON": {`{"tools":{"a":1}}`, "gave for list_tools what is not the JSON expected"},
+		"other JSON": {`{"tools":{"a":1}}`, "gave an answer to list_tools that is not the JSON expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,14 +62,14 @@ func TestListFails(t *testing.T) {
 	}
 }
 
-// TestListsAreApart asks a guest that gives one list and nothing for the next.
-func TestListsAreApart(t *testing.T) {
+// TestListsAreSeparate lists a guest that returns one list and nothing for the next.
+func TestListsAreSeparate(t *testing.T) {
 	t.Parallel()
 	_, err := extism.List(t.Context(), load(t, setup{wasm: second(t, guest(t)), config: `{"prompts":"-"}`}))
-	wants(t, err, "gave for list_prompts what is not the JSON expected")
+	wants(t, err, "gave an answer to list_prompts that is not the JSON expected")
 }
 
-// TestComplete holds what becomes of listings that are not as manifests have them.
+// TestComplete completes listings that are not in the form of manifests.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	const list = `{
@@ -88,10 +88,12 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	bare, old, null := m.Tools[0], m.Tools[1], m.Tools[2]
-	if bare.Description.In("en") != "bare" || string(bare.InputSchema) != `{"type":"object"}` || bare.OutputSchema != nil || bare.Input() == nil {
+	if bare.Description.In("en") != "bare" || string(bare.InputSchema) != `{"type":"object"}` ||
+		bare.OutputSchema != nil || bare.Input() == nil {
 		t.Errorf("%+v", bare)
 	}
-	if old.Title.In("en") != "Two lines" || old.Description.In("en") != "a\nb" || string(old.InputSchema) != `{"properties":{"z":{},"a":{}},"type":"object"}` ||
+	if old.Title.In("en") != "Two lines" || old.Description.In("en") != "a\nb" ||
+		string(old.InputSchema) != `{"properties":{"z":{},"a":{}},"type":"object"}` ||
 		old.Output() == nil || !*old.Annotations.ReadOnlyHint || old.Annotations.DestructiveHint != nil {
 		t.Errorf("%+v", old)
 	}
@@ -104,14 +106,15 @@ func TestComplete(t *testing.T) {
 	if m.Resources[0].Name != "a:b" || m.ResourceTemplates[0].MIMEType != "text/plain" {
 		t.Errorf("%+v %+v", m.Resources, m.ResourceTemplates)
 	}
-	for _, broken := range []string{``, `[]`, `{}`, `{"tools":[{"name":"a b"}]}`, `{"tools":[{"name":"a","inputSchema":[]}]}`} {
+	for _, broken := range []string{``, `[]`, `{}`, `{"tools":[{"name":"a b"}]}`,
+		`{"tools":[{"name":"a","inputSchema":[]}]}`} {
 		if _, err := extism.Complete(granting, []byte(broken)); err == nil {
 			t.Errorf("%s can be offered", broken)
 		}
 	}
 }
 
-// FuzzComplete gives listings that may be anything.
+// FuzzComplete completes arbitrary listings.
 func FuzzComplete(f *testing.F) {
 	f.Add([]byte(`{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`))
 	f.Add([]byte(`{"prompts":[{"name":"p"}],"resources":[{"uri":"a:b","name":"n"}]}`))

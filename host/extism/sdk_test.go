@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 )
 
-// compiled is the guest in the Extism SDK for Go, whose host functions this package replaces.
+// compiled loads the guest in the Extism SDK for Go, whose host functions this package replaces.
 func compiled(t testing.TB, wasm []byte, manifest sdk.Manifest) *sdk.CompiledPlugin {
 	t.Helper()
 	cache, err := wazero.NewCompilationCacheWithDir(guesttest.CacheDir(t))
@@ -26,13 +26,14 @@ func compiled(t testing.TB, wasm []byte, manifest sdk.Manifest) *sdk.CompiledPlu
 	}
 	manifest.Wasm = []sdk.Wasm{sdk.WasmData{Data: wasm}}
 	manifest.Memory = &sdk.ManifestMemory{MaxHttpResponseBytes: -1, MaxVarBytes: -1}
-	config := sdk.PluginConfig{EnableWasi: true, EnableHttpResponseHeaders: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
+	config := sdk.PluginConfig{EnableWasi: true, EnableHttpResponseHeaders: true,
+		RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
 	plugin, err := sdk.NewCompiledPlugin(t.Context(), manifest, config, userFunctions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The test's own context has ended.
+		// t.Context has ended.
 		if err := errors.Join(plugin.Close(context.Background()), cache.Close(context.Background())); err != nil {
 			t.Error(err)
 		}
@@ -40,7 +41,7 @@ func compiled(t testing.TB, wasm []byte, manifest sdk.Manifest) *sdk.CompiledPlu
 	return plugin
 }
 
-// userFunctions are hyper-mcp's, which the guest imports and the SDK does not have. None is called.
+// userFunctions are hyper-mcp's, which the guest imports and the SDK lacks. They are not called.
 func userFunctions() []sdk.HostFunction {
 	var functions []sdk.HostFunction
 	for name, types := range map[string][2][]sdk.ValueType{
@@ -52,12 +53,13 @@ func userFunctions() []sdk.HostFunction {
 		"notify_tool_list_changed": {{}, {}},
 		"notify_resource_updated":  {{sdk.ValueTypeI64}, {}},
 	} {
-		functions = append(functions, sdk.NewHostFunctionWithStack(name, func(context.Context, *sdk.CurrentPlugin, []uint64) {}, types[0], types[1]))
+		functions = append(functions, sdk.NewHostFunctionWithStack(name,
+			func(context.Context, *sdk.CurrentPlugin, []uint64) {}, types[0], types[1]))
 	}
 	return functions
 }
 
-// sdkCall calls a tool in a fresh instance and returns its text, or its error's.
+// sdkCall calls a tool in a new instance and returns the text of the result or of the error.
 func sdkCall(t testing.TB, plugin *sdk.CompiledPlugin, tool string, arguments object) string {
 	t.Helper()
 	instance, err := plugin.Instance(t.Context(), sdk.PluginInstanceConfig{})
@@ -83,8 +85,8 @@ func sdkCall(t testing.TB, plugin *sdk.CompiledPlugin, tool string, arguments ob
 	return answer.Content[0].Text
 }
 
-// TestAsInSDK runs the same calls here and in the Extism SDK, and compares what the guest sees and gives.
-func TestAsInSDK(t *testing.T) {
+// TestSameAsSDK runs the same calls here and in the Extism SDK and compares what the guest sees and returns.
+func TestSameAsSDK(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("X-Test", r.Method)
@@ -96,8 +98,10 @@ func TestAsInSDK(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	wasm := guest(t)
-	reference := compiled(t, wasm, sdk.Manifest{Config: map[string]string{"word": "hi"}, AllowedHosts: []string{"127.0.0.1"}})
-	plugin := load(t, setup{wasm: wasm, config: `{"word":"hi"}`, http: client(t, grant.HTTPRule{Name: "api", URL: server.URL, Methods: []string{"GET", "HEAD", "PUT"}})})
+	reference := compiled(t, wasm, sdk.Manifest{Config: map[string]string{"word": "hi"},
+		AllowedHosts: []string{"127.0.0.1"}})
+	plugin := load(t, setup{wasm: wasm, config: `{"word":"hi"}`,
+		http: client(t, grant.HTTPRule{Name: "api", URL: server.URL, Methods: []string{"GET", "HEAD", "PUT"}})})
 	for _, test := range []struct {
 		tool      string
 		arguments object
@@ -114,7 +118,8 @@ func TestAsInSDK(t *testing.T) {
 		{"churn", object{"n": 20}},
 		{"fetch", object{"text": server.URL}},
 		{"fetch", object{"text": server.URL, "method": "head"}},
-		{"fetch", object{"text": server.URL, "method": "PUT", "body": "sent", "headers": object{"X-Asked": "v"}}},
+		{"fetch", object{"text": server.URL, "method": "PUT", "body": "sent",
+			"headers": object{"X-Asked": "v"}}},
 	} {
 		want := sdkCall(t, reference, test.tool, test.arguments)
 		response, err := call(t, plugin, test.tool, test.arguments)
@@ -132,7 +137,7 @@ func TestAsInSDK(t *testing.T) {
 	}
 }
 
-// BenchmarkSDK is BenchmarkEcho in the SDK, with a fresh instance for each call.
+// BenchmarkSDK is BenchmarkEcho in the SDK, with a new instance for each call.
 func BenchmarkSDK(b *testing.B) {
 	plugin := compiled(b, guest(b), sdk.Manifest{})
 	for name, size := range map[string]int{"small": 10, "1MiB": 1 << 20} {

@@ -8,8 +8,8 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// assemble makes a guest without a language runtime. Its start makes a block and keeps the offset in a global; describe and call
-// give that block, "{}", as their output.
+// assemble returns a guest without a language runtime. Its start allocates a block and stores the offset in a global;
+// describe and call return that block, "{}", as their output.
 func assemble() []byte {
 	text := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
 	imported := func(name string, kind byte) []byte {
@@ -23,12 +23,14 @@ func assemble() []byte {
 	function := func(code ...byte) []byte { return append([]byte{byte(len(code) + 1), 0}, code...) }
 	const i32, i64 = 0x7f, 0x7e
 	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
-		section(1, []byte{0x60, 0, 0}, []byte{0x60, 0, 1, i32}, []byte{0x60, 1, i64, 1, i64}, []byte{0x60, 2, i64, i64, 0}),
+		section(1, []byte{0x60, 0, 0}, []byte{0x60, 0, 1, i32}, []byte{0x60, 1, i64, 1, i64},
+			[]byte{0x60, 2, i64, i64, 0}),
 		section(2, imported("alloc", 2), imported("output_set", 3), imported("store_u64", 3)),
 		section(3, []byte{0}, []byte{1}),
 		section(5, []byte{0, 1}),
 		section(6, []byte{i64, 1, 0x42, 0, 0x0b}),
-		section(7, exported("memory", 2, 0), exported("_initialize", 0, 3), exported("describe", 0, 4), exported("call", 0, 4)),
+		section(7, exported("memory", 2, 0), exported("_initialize", 0, 3), exported("describe", 0, 4),
+			exported("call", 0, 4)),
 		section(10,
 			function(0x42, 2, 0x10, 0, 0x24, 0, // global = alloc(2)
 				0x23, 0, 0x42, 0xfb, 0xfa, 0x01, 0x10, 2, // store_u64(global, "{}")
@@ -37,9 +39,9 @@ func assemble() []byte {
 	)
 }
 
-// TestStartIsKept holds that what the host did for a guest in its start is there in each of its calls, though copies of its memory would
-// not have it.
-func TestStartIsKept(t *testing.T) {
+// TestStartStateIsKept checks that host state which the start of a guest created exists in each of its calls: copies of
+// the guest's memory would not have it.
+func TestStartStateIsKept(t *testing.T) {
 	t.Parallel()
 	if _, err := manifest.Read(assemble()); err != nil {
 		t.Fatal(err)

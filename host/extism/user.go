@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// userFunctions are the host functions of hyper-mcp. What a client would have to answer is declined or not available.
+// userFunctions are the host functions of hyper-mcp. Requests to the client are declined or not available.
 func (a *Adapter) userFunctions() []broker.Function {
 	accept := func(name string, params []broker.Type) broker.Function {
 		return a.function(name, params, nil, func(context.Context, *session, []uint64) uint64 { return 0 })
@@ -30,14 +30,15 @@ func (a *Adapter) userFunctions() []broker.Function {
 			return 0
 		}),
 		a.function("create_elicitation", one, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
-			return s.answer(map[string]string{"action": "decline"})
+			return s.writeJSON(map[string]string{"action": "decline"})
 		}),
 		a.function("list_roots", none, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
-			return s.answer(map[string][]string{"roots": {}})
+			return s.writeJSON(map[string][]string{"roots": {}})
 		}),
 		a.function("create_message", one, &i64, func(_ context.Context, s *session, _ []uint64) uint64 {
 			panic(&abi.Error{Code: abi.CodeNotGranted,
-				Message: "plugin " + s.call.Plugin + " asks the client's model (create_message), which is not available to plugins"})
+				Message: "plugin " + s.call.Plugin +
+					" asks the client's model (create_message), which is not available to plugins"})
 		}),
 	}
 }
@@ -66,10 +67,10 @@ func (s *session) resourceUpdated(offset uint64) {
 		URI string `json:"uri"`
 	}
 	s.decode("notify_resource_updated", offset, &update)
-	s.guest.Updated(update.URI)
+	s.guest.NotifyUpdated(update.URI)
 }
 
-// reportProgress passes a report on, whatever its token: a call has only one.
+// reportProgress reports progress whatever the token: a call has only one.
 func (s *session) reportProgress(offset uint64) {
 	var report struct {
 		Progress float64 `json:"progress"`
@@ -77,5 +78,5 @@ func (s *session) reportProgress(offset uint64) {
 		Message  string  `json:"message"`
 	}
 	s.decode("notify_progress", offset, &report)
-	s.guest.Report(abi.Progress{Progress: report.Progress, Total: report.Total, Message: report.Message})
+	s.guest.ReportProgress(abi.Progress{Progress: report.Progress, Total: report.Total, Message: report.Message})
 }

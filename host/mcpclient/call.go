@@ -36,10 +36,10 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 	if int64(len(inv.Request.Arguments)) > limits.Input {
 		return nil, newLimitError(s.spec.Name, sandbox.LimitInput, bytesText(limits.Input))
 	}
-	if err := bounds.gate.Enter(parent, s.spec.Name); err != nil {
+	if err := bounds.gate.Acquire(parent, s.spec.Name); err != nil {
 		return nil, err
 	}
-	defer bounds.gate.Leave()
+	defer bounds.gate.Release()
 	ctx, clock, stop := withClock(parent, limits.Time, newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)

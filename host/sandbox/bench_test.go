@@ -17,7 +17,8 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer engine.Close()
-	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(b), Modules: []brokerModule{deniedHTTP}, Limits: manifest.Limits{Rate: 1 << 40}})
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(b), Modules: []brokerModule{deniedHTTP},
+		Limits: manifest.Limits{Rate: 1 << 40}})
 	defer plugin.Close()
 	if err := plugin.Prepare(b.Context()); err != nil { // calls before that are interpreted
 		b.Fatal(err)

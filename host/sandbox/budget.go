@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// budget bounds the memory of all guests of an engine: the linear memories of instances, images, code as it is
-// estimated, and what the host holds of large requests and answers.
-//
-// Memory is taken before it is there, so used never passes limit, not even for a moment.
+// budget bounds the memory of all guests of an engine: linear memories, images, the estimated size of compiled code,
+// and large requests and answers that the host holds. Memory is reserved before it is allocated, so used never exceeds
+// limit.
 type budget struct {
 	limit int64
-	// reclaim gives up something that nobody uses now. It returns false if there is nothing.
+	// reclaim frees something idle. It returns false if nothing is idle.
 	reclaim func() bool
 
 	used atomic.Int64
-	// undelivered counts the answers that memory is charged for. Those that were dropped are only found by a collection.
+	// undelivered counts the deliveries that are charged. Only a garbage collection finds those whose response was
+	// dropped.
 	undelivered atomic.Int64
 	collecting  sync.Mutex
 	collected   time.Time // guarded by collecting
 
 	mu sync.Mutex
-	// freed is closed when memory has been given back. It is nil while nobody waits.
+	// freed is closed when memory is released. It is nil while no call waits.
 	freed chan struct{}
 }
 
-// tryTake takes n bytes if they are free.
-func (b *budget) tryTake(n int64) bool {
+// tryReserve reserves n bytes if they are free.
+func (b *budget) tryReserve(n int64) bool {
 	for {
 		used := b.used.Load()
 		if n > b.limit-used {
@@ -42,46 +42,48 @@ func (b *budget) tryTake(n int64) bool {
 	}
 }
 
-// free reports whether n bytes could be taken now.
-func (b *budget) free(n int64) bool { return b.used.Load()+n <= b.limit }
+// available reports whether n bytes are free now.
+func (b *budget) available(n int64) bool { return b.used.Load()+n <= b.limit }
 
-// take takes n bytes, for which it gives up what is idle.
-func (b *budget) take(n int64) bool {
-	for !b.tryTake(n) {
-		if n > b.limit || !b.reclaim() && !b.collect() {
+// reserve reserves n bytes. It frees idle memory if necessary.
+func (b *budget) reserve(n int64) bool {
+	for !b.tryReserve(n) {
+		if n > b.limit || !b.reclaim() && !b.collectDropped() {
 			return false
 		}
 	}
 	return true
 }
 
-// wait takes n bytes as take does, and waits for them up to a time. It fails with a *LimitError or with ctx's error.
-func (b *budget) wait(ctx context.Context, plugin string, n int64, patience time.Duration) error {
-	if b.take(n) {
+// reserveWithin is reserve, but waits up to patience for the bytes. It fails with a *LimitError or with the error of
+// ctx.
+func (b *budget) reserveWithin(ctx context.Context, plugin string, n int64, patience time.Duration) error {
+	if b.reserve(n) {
 		return nil
 	}
 	if n > b.limit {
-		return b.exceeded(plugin)
+		return b.exceededError(plugin)
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
-		freed := b.next()
-		if b.take(n) {
+		freed := b.freedSignal()
+		if b.reserve(n) {
 			return nil
 		}
 		select {
 		case <-freed:
 		case <-timer.C:
-			return b.exceeded(plugin)
+			return b.exceededError(plugin)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// collect has answers found that were dropped, not often, and reports whether memory has been given back since.
-func (b *budget) collect() bool {
+// collectDropped runs the garbage collector to find dropped responses, at most once per collectInterval, and reports
+// whether memory was released.
+func (b *budget) collectDropped() bool {
 	if b.undelivered.Load() == 0 {
 		return false
 	}
@@ -90,23 +92,23 @@ func (b *budget) collect() bool {
 	if time.Since(b.collected) < collectInterval {
 		return false
 	}
-	freed := b.next()
+	freed := b.freedSignal()
 	runtime.GC()
 	b.collected = time.Now()
 	select {
 	case <-freed:
 		return true
-	case <-time.After(collectPatience): // cleanups run after the collection
+	case <-time.After(cleanupWait): // cleanups run after runtime.GC has returned
 		return false
 	}
 }
 
 const (
 	collectInterval = 100 * time.Millisecond
-	collectPatience = 10 * time.Millisecond
+	cleanupWait     = 10 * time.Millisecond
 )
 
-func (b *budget) next() <-chan struct{} {
+func (b *budget) freedSignal() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.freed == nil {
@@ -115,8 +117,7 @@ func (b *budget) next() <-chan struct{} {
 	return b.freed
 }
 
-// give gives n bytes back.
-func (b *budget) give(n int64) {
+func (b *budget) release(n int64) {
 	b.used.Add(-n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,33 +127,34 @@ func (b *budget) give(n int64) {
 	}
 }
 
-func (b *budget) exceeded(plugin string) error {
-	return &LimitError{plugin, LimitBudget, bytesText(b.limit), fmt.Sprintf("try again shortly, or raise %s", LimitBudget)}
+func (b *budget) exceededError(plugin string) error {
+	return &LimitError{plugin, LimitBudget, bytesText(b.limit), fmt.Sprintf("try again shortly, or raise %s",
+		LimitBudget)}
 }
 
-// spare is one kind of thing that a plugin keeps only to be faster.
-type spare struct {
-	// since says since when the oldest has not been used; drop gives it up.
-	since func(*Plugin) (time.Time, bool)
-	drop  func(*Plugin) bool
+// reclaimable is a kind of cache that plugins keep only for speed.
+type reclaimable struct {
+	// since returns when a plugin's oldest entry was last used; reclaim frees that entry.
+	since   func(*Plugin) (time.Time, bool)
+	reclaim func(*Plugin) bool
 }
 
-// spares are in the order in which they are given up: what costs least to make again comes first.
-var spares = []spare{
-	{(*Plugin).idleInstance, (*Plugin).dropInstance},
-	{(*Plugin).idleSession, (*Plugin).dropSession},
-	{(*Plugin).idleCode, (*Plugin).unload},
+// reclaimables are in the order in which they are freed: the cheapest to rebuild comes first.
+var reclaimables = []reclaimable{
+	{(*Plugin).idleInstanceSince, (*Plugin).closeIdleInstance},
+	{(*Plugin).idleSessionSince, (*Plugin).closeIdleSession},
+	{(*Plugin).idleCodeSince, (*Plugin).unload},
 }
 
-// reclaim gives up the one of the spares of all plugins that has not been used for longest.
+// reclaim frees the least recently used entry of the cheapest kind that any plugin has.
 func (e *Engine) reclaim() bool {
-	for _, kind := range spares {
+	for _, kind := range reclaimables {
 		for {
 			p := e.oldest(kind)
 			if p == nil {
 				break
 			}
-			if kind.drop(p) {
+			if kind.reclaim(p) {
 				return true
 			}
 		}
@@ -160,8 +162,8 @@ func (e *Engine) reclaim() bool {
 	return false
 }
 
-// oldest returns the plugin with the oldest spare of a kind, or nil.
-func (e *Engine) oldest(kind spare) *Plugin {
+// oldest returns the plugin with the least recently used entry of a kind, or nil.
+func (e *Engine) oldest(kind reclaimable) *Plugin {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var oldest *Plugin
@@ -174,17 +176,17 @@ func (e *Engine) oldest(kind spare) *Plugin {
 	return oldest
 }
 
-func (p *Plugin) idleInstance() (time.Time, bool) {
-	if code, ok := p.loaded(); ok {
-		return code.pool.oldest()
+func (p *Plugin) idleInstanceSince() (time.Time, bool) {
+	if code, ok := p.tryLoadedCode(); ok {
+		return code.pool.oldestSince()
 	}
 	return time.Time{}, false
 }
 
-func (p *Plugin) dropInstance() bool {
-	code, ok := p.loaded()
-	return ok && code.pool.drop()
+func (p *Plugin) closeIdleInstance() bool {
+	code, ok := p.tryLoadedCode()
+	return ok && code.pool.closeOldest()
 }
 
-func (p *Plugin) idleSession() (time.Time, bool) { return p.sessions.oldest() }
-func (p *Plugin) dropSession() bool              { return p.sessions.drop() }
+func (p *Plugin) idleSessionSince() (time.Time, bool) { return p.sessions.oldestSince() }
+func (p *Plugin) closeIdleSession() bool              { return p.sessions.closeOldest() }

@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// newEngine makes an engine with a memory budget.
+// newEngine returns an engine with a memory budget.
 func newEngine(t *testing.T, budget int64) *sandbox.Engine {
 	t.Helper()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t), MemoryBudget: budget})
@@ -43,7 +43,7 @@ func load(t *testing.T, engine *sandbox.Engine, name string, limits manifest.Lim
 	return plugin
 }
 
-// occupy starts n calls that hold an instance until the returned function is called.
+// occupy starts n calls that hold an instance until stop is called.
 func occupy(t *testing.T, plugin *sandbox.Plugin, n int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,7 +53,8 @@ func occupy(t *testing.T, plugin *sandbox.Plugin, n int) (stop func()) {
 		once := sync.OnceFunc(started.Done)
 		group.Go(func() {
 			_, _ = plugin.Call(ctx, &catalog.Invocation{
-				Request:  &abi.Request{Method: abi.CallTool, Name: "progress", Arguments: json.RawMessage(`{"n":1000000000}`)},
+				Request: &abi.Request{Method: abi.CallTool, Name: "progress",
+					Arguments: json.RawMessage(`{"n":1000000000}`)},
 				Progress: func(abi.Progress) { once() },
 			})
 			once()
@@ -63,14 +64,14 @@ func occupy(t *testing.T, plugin *sandbox.Plugin, n int) (stop func()) {
 	return func() { cancel(); group.Wait() }
 }
 
-// TestHostileMemory lets more calls come than the budget has memory for.
+// TestHostileMemory makes more calls than the budget has memory for.
 func TestHostileMemory(t *testing.T) {
 	t.Parallel()
 	t.Run("compiled before", func(t *testing.T) {
 		t.Parallel()
 		floodMemory(t, newEngine(t, floodBudget))
 	})
-	// Interpreted code, compiled code and the images of both plugins come while calls hold memory.
+	// Interpreted code, compiled code and the images of both plugins are loaded while calls hold memory.
 	t.Run("compiled meanwhile", func(t *testing.T) {
 		t.Parallel()
 		engine, err := sandbox.New(&sandbox.Options{CacheDir: t.TempDir(), MemoryBudget: floodBudget})
@@ -79,7 +80,8 @@ func TestHostileMemory(t *testing.T) {
 		}
 		floodMemory(t, engine)
 	})
-	for name, arguments := range map[string]string{"answers": `{"n":%d}`, "requests": `{"n":%d,"padding":"` + strings.Repeat("x", 300<<10) + `"}`} {
+	for name, arguments := range map[string]string{"answers": `{"n":%d}`,
+		"requests": `{"n":%d,"padding":"` + strings.Repeat("x", 300<<10) + `"}`} {
 		t.Run("large "+name, func(t *testing.T) {
 			t.Parallel()
 			floodAnswers(t, newEngine(t, answersBudget), arguments)
@@ -92,9 +94,10 @@ const (
 	answerBytes   = 1 << 20
 )
 
-// floodAnswers has eight callers hold large answers, and more come than the budget has memory for.
+// floodAnswers makes eight callers hold large answers, more than the budget has memory for.
 func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
-	plugin := load(t, engine, "a", manifest.Limits{QueueWait: time.Millisecond, Rate: 100_000, Output: 64 << 20, Memory: 256 << 20})
+	plugin := load(t, engine, "a", manifest.Limits{QueueWait: time.Millisecond, Rate: 100_000, Output: 64 << 20,
+		Memory: 256 << 20})
 	if err := plugin.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +112,8 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 			for n := 0; n < 3 || n < 300 && !enough(); n++ {
 				ctx, delivered := context.WithCancel(t.Context())
 				_, err := plugin.Call(ctx, &catalog.Invocation{
-					Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(arguments, answerBytes))}})
+					Request: &abi.Request{Method: abi.CallTool, Name: "big",
+						Arguments: json.RawMessage(fmt.Sprintf(arguments, answerBytes))}})
 				used := engine.Used()
 				for before := most.Load(); used > before && !most.CompareAndSwap(before, used); before = most.Load() {
 				}
@@ -144,12 +148,12 @@ func awaitUnused(t *testing.T, engine *sandbox.Engine) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); engine.Used() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("when all has been delivered and unloaded, %d bytes are in use", engine.Used())
+			t.Fatalf("%d bytes are in use after everything has been delivered and unloaded", engine.Used())
 		}
 	}
 }
 
-// TestDeliveredAnswers holds that an answer is charged for, with its copies, until it is delivered.
+// TestDeliveredAnswers checks that an answer and its copies are charged until it has been delivered.
 func TestDeliveredAnswers(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, 0)
@@ -157,7 +161,8 @@ func TestDeliveredAnswers(t *testing.T) {
 	for n, least := range map[int]int64{100: 0, answerBytes: 3 * answerBytes} {
 		ctx, delivered := context.WithCancel(t.Context())
 		response, err := plugin.Call(ctx, &catalog.Invocation{
-			Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}})
+			Request: &abi.Request{Method: abi.CallTool, Name: "big",
+				Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,15 +178,17 @@ func TestDeliveredAnswers(t *testing.T) {
 	}
 }
 
-// TestDroppedAnswers holds that an answer whose caller has no end is charged for until it is garbage, and that a call which needs the
-// memory looks for such answers.
+// TestDroppedAnswers checks that an answer whose context never ends is charged until it is garbage, and that a call
+// which needs the memory collects such answers.
 func TestDroppedAnswers(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, answersBudget)
-	plugin := load(t, engine, "a", manifest.Limits{QueueWait: patience, Rate: 100_000, Output: 64 << 20, Memory: 256 << 20})
+	plugin := load(t, engine, "a", manifest.Limits{QueueWait: patience, Rate: 100_000, Output: 64 << 20,
+		Memory: 256 << 20})
 	for range 30 {
 		if _, err := plugin.Call(t.Context(), &catalog.Invocation{
-			Request: &abi.Request{Method: abi.CallTool, Name: "big", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, answerBytes))}}); err != nil {
+			Request: &abi.Request{Method: abi.CallTool, Name: "big",
+				Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, answerBytes))}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,7 +207,9 @@ func floodMemory(t *testing.T, engine *sandbox.Engine) {
 		plugin := []*sandbox.Plugin{a, b}[i%2]
 		group.Go(func() {
 			for n := 0; n < 5 || n < 1000 && !enough(); n++ { // on a busy machine few calls run at once
-				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "eat_memory", Arguments: json.RawMessage(`{"n":20}`)}})
+				_, err := plugin.Call(t.Context(),
+					&catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "eat_memory",
+						Arguments: json.RawMessage(`{"n":20}`)}})
 				for used := engine.Used(); used > most.Load(); {
 					most.Store(used)
 				}
@@ -224,12 +233,12 @@ func floodMemory(t *testing.T, engine *sandbox.Engine) {
 		t.Errorf("%d bytes were in use of %d", n, floodBudget)
 	}
 	if _, err := call(t, a, "echo", object{"text": "x"}); err != nil {
-		t.Errorf("when all is quiet again: %v", err)
+		t.Errorf("after the flood: %v", err)
 	}
 }
 
-// TestIdleInstancesGiveWay holds that what one plugin keeps ready is given up for another's calls.
-func TestIdleInstancesGiveWay(t *testing.T) {
+// TestIdleInstancesAreReclaimed checks that idle instances of one plugin are closed for calls of another.
+func TestIdleInstancesAreReclaimed(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, 128<<20)
 	a := load(t, engine, "a", manifest.Limits{})
@@ -246,7 +255,7 @@ func TestIdleInstancesGiveWay(t *testing.T) {
 	}
 }
 
-// TestWaitForMemory has a call wait until another has ended.
+// TestWaitForMemory checks that a call waits for memory until another call has ended.
 func TestWaitForMemory(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, 48<<20)
@@ -267,7 +276,7 @@ func TestWaitForMemory(t *testing.T) {
 	}
 }
 
-// TestUnload holds that a plugin which nobody calls gives everything up, and comes back when it is called.
+// TestUnload checks that an unloaded plugin releases all memory and is loaded again by the next call.
 func TestUnload(t *testing.T) {
 	t.Parallel()
 	engine := newEngine(t, 0)
@@ -290,7 +299,7 @@ func TestUnload(t *testing.T) {
 	stop()
 }
 
-// TestStateIsNotUnloaded holds that what a plugin may remember does not end early.
+// TestStateIsNotUnloaded checks that a plugin with state is not unloaded.
 func TestStateIsNotUnloaded(t *testing.T) {
 	t.Parallel()
 	for _, state := range []manifest.State{manifest.StateSession, manifest.StateShared} {

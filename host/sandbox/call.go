@@ -16,35 +16,36 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Call runs one request in an instance that is as it was right after its start, unless Spec.State says otherwise; then it is one of the
-// same tenant's. What Limits states of Time, CPU, Input, Output and Log holds instead of the plugin's.
+// Call runs one request. The instance is in its state right after start, or, if Spec.State is not StateCall, in the
+// state that earlier calls of the same session or tenant left. Non-zero Time, CPU, Input, Output and Log of
+// invocation.Limits override the plugin's limits.
 //
-// It waits for a free slot first. It fails with a *LimitError when a limit is passed, a *GuestError when the guest breaks its
-// contract, ErrClosed when the plugin has been closed, and ctx's own error when the caller went away. What the guest itself
-// calls a failure is a response with IsError or Error. The response is checked for form: blobs are resolved into Data, text is
-// valid UTF-8.
+// Call waits for a free slot first. It returns a *LimitError if a limit is exceeded, a *GuestError if the guest breaks
+// its contract, ErrClosed if the plugin has been closed, and ctx's error if ctx ends. A failure that the guest reports
+// itself is a response with IsError or Error. Responses are validated: blobs are resolved into Data, text is valid
+// UTF-8.
 func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
-	if err := p.begin(); err != nil {
+	if err := p.beginCall(); err != nil {
 		return nil, err
 	}
 	defer p.calls.Done()
 	ctx, span := trace.Start(ctx, "sandbox", trace.Internal)
 	defer span.End()
 	span.Text(trace.Plugin, p.spec.Name)
-	session, err := p.sessions.enter(ctx, p.spec, invocation)
+	session, err := p.sessions.acquire(ctx, p.spec, invocation)
 	if err != nil {
 		return nil, err
 	}
-	defer p.sessions.leave(session)
-	if err := p.queue(ctx); err != nil {
+	defer p.sessions.release(session)
+	if err := p.acquireSlot(ctx); err != nil {
 		return nil, err
 	}
-	defer p.gate.leave()
-	code, err := p.use(ctx)
+	defer p.gate.releaseSlot()
+	code, err := p.acquireCode(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer p.done(code)
+	defer p.releaseCode(code)
 	limits := invocation.Limits.Or(p.spec.Limits)
 	c := p.newCall(invocation.Request.Name, limits)
 	c.turn.caller = callerID{invocation.Tenant, invocation.User}
@@ -52,57 +53,56 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	c.progress, c.session = invocation.Progress, session
 	c.log.ctx = ctx
 	c.ctx = ctx
-	defer c.drop()
-	payload, err := c.payload(*c.request)
+	defer c.releaseReserved()
+	payload, err := c.encodeRequest(*c.request)
 	if err != nil {
 		return nil, err
 	}
 	timed, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	defer c.passUpdates(invocation.Updated)
+	defer c.sendUpdates(invocation.Updated)
 	if invocation.Steps != nil {
 		defer func() { *invocation.Steps = c.meter.used }()
 	}
-	response, err := p.serve(timed, code, c, payload)
+	response, err := p.serveCall(timed, code, c, payload)
 	if err != nil {
-		return nil, c.explain(ctx, timed, err)
+		return nil, c.callError(ctx, timed, err)
 	}
 	response.Replayed = c.Replayed
-	if err := c.deliver(ctx, response); err != nil {
-		return nil, c.explain(ctx, ctx, err)
+	if err := c.chargeDelivery(ctx, response); err != nil {
+		return nil, c.callError(ctx, ctx, err)
 	}
 	return response, nil
 }
 
-// queue waits until the call may run.
-func (p *Plugin) queue(ctx context.Context) error {
+// acquireSlot waits for one of the plugin's slots.
+func (p *Plugin) acquireSlot(ctx context.Context) error {
 	begin := time.Now()
 	_, span := trace.Start(ctx, "queue", trace.Internal)
 	defer span.End()
-	err := p.gate.enter(ctx, p.spec.Name)
+	err := p.gate.acquireSlot(ctx, p.spec.Name)
 	if err == nil {
 		p.engine.observer.CallQueued(p.spec.Name, time.Since(begin))
 	}
 	return err
 }
 
-// serve runs the call in an instance and gives the instance back.
-func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte) (*abi.Response, error) {
+func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload []byte) (*abi.Response, error) {
 	_, span := trace.Start(ctx, "instance", trace.Internal)
-	instance, err := p.acquire(ctx, code, c)
+	instance, err := p.acquireInstance(ctx, code, c)
 	span.End()
 	if err != nil {
 		return nil, err
 	}
 	err = errors.Join(instance.run(ctx, c, payload), c.Close())
-	p.giveBack(code, instance, c, err == nil)
+	p.releaseInstance(code, instance, c, err == nil)
 	if err != nil {
 		return nil, err
 	}
-	if c.answer != nil {
-		return c.answer, nil
+	if c.contractResponse != nil {
+		return c.contractResponse, nil
 	}
-	if err := c.hold(readingBytes(c.response, c.blobs)); err != nil {
+	if err := c.reserve(readingBytes(c.response, c.blobs)); err != nil {
 		return nil, err
 	}
 	return decode(c.Plugin, c.response, c.blobs)
@@ -111,61 +111,62 @@ func (p *Plugin) serve(ctx context.Context, code *code, c *call, payload []byte)
 // call is the state of one call. Only the goroutine that runs it touches it.
 type call struct {
 	broker.Call
-	// ctx is the call's, for what WASI does without one.
+	// ctx is the call's context, for WASI functions that get none.
 	ctx      context.Context
 	plugin   *Plugin
 	instance *instance
-	session  *session // nil: none
+	session  *session // nil if the call has none
 	limits   manifest.Limits
 	meter    meter
 	turn     turn
 	log      logSink
 	progress func(abi.Progress)
-	// patience is how long the call waits for memory.
-	patience time.Duration
-	request  *abi.Request
-	// answer is what a Contract made of the request.
-	answer *abi.Response
+	// memoryWait is how long the call waits for memory.
+	memoryWait time.Duration
+	request    *abi.Request
+	// contractResponse is the response of Contract.Serve.
+	contractResponse *abi.Response
 
 	lastProgress  time.Time
 	finalProgress bool
-	// updates are the URIs of resources that have changed; dropsUpdates says that there are more.
+	// updates are the URIs of changed resources. dropsUpdates is true once one had to be dropped.
 	updates      []string
 	dropsUpdates bool
 	response     []byte
 	blobs        [][]byte
 	output       int64
-	// held is what the budget was charged for what the host holds for the call, and owed what is not charged yet: see hold.
-	held, owed int64
+	// reserved counts the bytes charged to the budget for host memory of this call, unreserved those not charged yet
+	// (see reserve).
+	reserved, unreserved int64
 }
 
 func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {
 	c := &call{
-		Call:     broker.Call{Plugin: p.spec.Name, Tool: tool},
-		ctx:      context.Background(),
-		plugin:   p,
-		limits:   limits,
-		meter:    newMeter(limits.CPU),
-		turn:     turn{scheduler: p.engine.scheduler, plugin: &p.share},
-		patience: p.spec.Limits.QueueWait,
+		Call:       broker.Call{Plugin: p.spec.Name, Tool: tool},
+		ctx:        context.Background(),
+		plugin:     p,
+		limits:     limits,
+		meter:      newMeter(limits.CPU),
+		turn:       turn{scheduler: p.engine.scheduler, plugin: &p.share},
+		memoryWait: p.spec.Limits.QueueWait,
 	}
 	c.log = logSink{ctx: c.ctx, logger: p.logger, redact: p.engine.redact, call: c, left: limits.Log}
 	c.Spend = c.spend
 	return c
 }
 
-// requestCopies is how many copies of its arguments there are during a call: the caller's, the payload and one on the way to it.
+// requestCopies is how many copies of the arguments exist during a call: the caller's, the encoded one, and its input.
 const requestCopies = 3
 
-func (c *call) payload(request abi.Request) ([]byte, error) {
+func (c *call) encodeRequest(request abi.Request) ([]byte, error) {
 	if int64(len(request.Arguments)) > c.limits.Input {
 		return nil, c.limitError(LimitInput, bytesText(c.limits.Input), "send less at once, or raise limits.input")
 	}
-	if err := c.hold(requestCopies * int64(len(request.Arguments))); err != nil {
+	if err := c.reserve(requestCopies * int64(len(request.Arguments))); err != nil {
 		return nil, err
 	}
 	if c.plugin.spec.Contract != nil {
-		return nil, nil // it takes the request as it is
+		return nil, nil // Contract.Serve gets the request itself
 	}
 	request.DeadlineMS = c.limits.Time.Milliseconds()
 	payload, err := json.Marshal(request)
@@ -179,8 +180,8 @@ func (c *call) limitError(limit, value, remedy string) *LimitError {
 	return &LimitError{Plugin: c.Plugin, Limit: limit, Value: value, Remedy: remedy}
 }
 
-// explain turns what ended a call into the error that the caller gets.
-func (c *call) explain(caller, timed context.Context, err error) error {
+// callError converts the reason a call ended into the error that the caller gets.
+func (c *call) callError(caller, timed context.Context, err error) error {
 	var limit *LimitError
 	var guest *GuestError
 	var exit *wasys.ExitError
@@ -192,9 +193,9 @@ func (c *call) explain(caller, timed context.Context, err error) error {
 		return limit
 	case timed.Err() != nil:
 		return c.limitError(LimitTime, c.limits.Time.String(), "ask for less at once, or raise limits.time")
-	case c.instance != nil && c.instance.memory.starved:
-		return c.plugin.engine.budget.exceeded(c.Plugin)
-	case c.instance != nil && c.instance.memory.refused:
+	case c.instance != nil && c.instance.memory.budgetExhausted:
+		return c.plugin.engine.budget.exceededError(c.Plugin)
+	case c.instance != nil && c.instance.memory.limitExceeded:
 		return c.limitError(LimitMemory, bytesText(c.limits.Memory), "ask for less at once, or raise limits.memory")
 	case errors.As(err, &guest):
 		return guest

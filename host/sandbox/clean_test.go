@@ -10,9 +10,9 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// TestNothingIsLeft lets a guest leave traces everywhere it can, and has the next calls look for them, whether the instance could be
-// put back or not.
-func TestNothingIsLeft(t *testing.T) {
+// TestNoTraceRemains makes a guest leave traces everywhere it can and checks that later calls find none, whether the
+// instance could be restored or not.
+func TestNoTraceRemains(t *testing.T) {
 	t.Parallel()
 	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
 	if err != nil {
@@ -49,15 +49,16 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestSearchFinds shows that the search of TestNothingIsLeft would find something: in one call, it does.
-func TestSearchFinds(t *testing.T) {
+// TestSearchFindsTraces checks that the search of TestNoTraceRemains finds traces of the same call.
+func TestSearchFindsTraces(t *testing.T) {
 	t.Parallel()
 	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mount.Close()
-	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{Mounts: []*file.Mount{mount}, Limits: manifest.Limits{Memory: 128 << 20}})
+	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{Mounts: []*file.Mount{mount},
+		Limits: manifest.Limits{Memory: 128 << 20}})
 	found := text(t, plugin, "leave_and_search", object{"text": "something to find"})
 	for _, place := range []string{"map", "slice", "global", "environment", "descriptor", "grown memory", "memory at"} {
 		if !strings.Contains(found, place) {

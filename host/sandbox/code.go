@@ -12,38 +12,38 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// code is the compiled plugin in a runtime that links its grants, with its instances.
+// code is a plugin compiled or interpreted in its own runtime, with the imports linked and the pool of its instances.
 type code struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
-	// digest is that of the rewritten code.
+	// digest is the SHA-256 of the rewritten module.
 	digest [sha256.Size]byte
-	// globals are the names of its mutable globals.
+	// globals are the export names of the mutable globals.
 	globals []string
-	// lasting says that an instance serves one call and is then thrown away, because it cannot be put back.
-	lasting atomic.Bool
-	// ahead says that such an instance may be started before the call that it is for.
-	ahead atomic.Bool
-	// interpreted says that the code is not compiled. As a rule compiled code is to take its place.
+	// singleUse is true if an instance cannot be restored and therefore serves one call.
+	singleUse atomic.Bool
+	// startAhead is true if a single-use instance may be started before its call.
+	startAhead atomic.Bool
+	// interpreted is true for the interpreter; compiled code usually replaces it later.
 	interpreted bool
-	// weight is what the compiled code takes in memory, estimated. reserveCode has taken it from the budget.
+	// weight is the estimated memory of the compiled code, in bytes. It is reserved in the budget.
 	weight int64
 	pool   pool
-	// users counts the calls in it, and retired says that other code has taken its place. Plugin.mu guards both.
+	// users counts running calls; retired is true once other code has replaced this. Plugin.mu guards both.
 	users   int
 	retired bool
 }
 
-// codeFactor is how much larger compiled code is than the plugin's file, with what the runtime keeps beside it.
+// codeFactor is the estimated memory of compiled code and the runtime's data, per byte of the plugin file.
 const codeFactor = 8
 
-// unloadTime is how long compiled code stays in memory without a call. It is loaded again from the cache at the next one.
+// unloadTime is how long unused code stays in memory. The next call loads it from the cache.
 const unloadTime = 10 * time.Minute
 
-// use returns the code, which done must be told of when the call is over.
-func (p *Plugin) use(ctx context.Context) (*code, error) {
+// acquireCode returns the code, loading it if necessary. The call returns it with releaseCode.
+func (p *Plugin) acquireCode(ctx context.Context) (*code, error) {
 	for {
-		code, compiling, err := p.tryUse(ctx)
+		code, compiling, err := p.tryAcquireCode(ctx)
 		if code != nil || err != nil {
 			return code, err
 		}
@@ -55,12 +55,12 @@ func (p *Plugin) use(ctx context.Context) (*code, error) {
 	}
 }
 
-// tryUse returns the code, or what is closed when it may be there.
-func (p *Plugin) tryUse(ctx context.Context) (*code, <-chan struct{}, error) {
+// tryAcquireCode returns the code, or a channel that is closed when the compilation that it waits for has ended.
+func (p *Plugin) tryAcquireCode(ctx context.Context) (*code, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.code == nil {
-		if err := p.load(ctx); err != nil {
+		if err := p.loadForCall(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -71,33 +71,33 @@ func (p *Plugin) tryUse(ctx context.Context) (*code, <-chan struct{}, error) {
 	return p.code, nil, nil
 }
 
-func (p *Plugin) done(code *code) {
+func (p *Plugin) releaseCode(code *code) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	code.users--
-	p.used = time.Now()
+	p.lastUsed = time.Now()
 	if code.retired && code.users == 0 {
-		p.background.Go(func() { p.report(p.free(code)) })
+		p.background.Go(func() { p.logUnloadError(p.closeCode(code)) })
 	}
 }
 
-// adopt makes code the one that calls run in from now on. p.mu is held.
-func (p *Plugin) adopt(code *code) {
+// installCode makes code current for new calls and closes the previous code once unused. p.mu is held.
+func (p *Plugin) installCode(code *code) {
 	if old := p.code; old != nil {
 		old.retired = true
 		if old.users == 0 {
-			p.background.Go(func() { p.report(p.free(old)) })
+			p.background.Go(func() { p.logUnloadError(p.closeCode(old)) })
 		}
 	}
 	p.code = code
-	p.used = time.Now()
-	if p.expiry == nil {
-		p.expiry = time.AfterFunc(unloadTime, p.expire)
+	p.lastUsed = time.Now()
+	if p.unloadTimer == nil {
+		p.unloadTimer = time.AfterFunc(unloadTime, p.unloadIdle)
 	}
 }
 
-// loaded returns the code, unless there is none or it is being loaded.
-func (p *Plugin) loaded() (*code, bool) {
+// tryLoadedCode returns the current code. It reports false if there is none or p.mu is held elsewhere.
+func (p *Plugin) tryLoadedCode() (*code, bool) {
 	if !p.mu.TryLock() {
 		return nil, false
 	}
@@ -105,7 +105,7 @@ func (p *Plugin) loaded() (*code, bool) {
 	return p.code, p.code != nil
 }
 
-// startMemory is how much memory an instance has from its start, in bytes.
+// startMemory is the size of the linear memory that an instance starts with, in bytes.
 func (code *code) startMemory(image *image) int64 {
 	if image != nil {
 		return int64(len(image.memory.data))
@@ -117,89 +117,90 @@ func (code *code) startMemory(image *image) int64 {
 	return need
 }
 
-// idleCode says since when the code has not been used, if it can be unloaded.
-func (p *Plugin) idleCode() (time.Time, bool) {
+// idleCodeSince returns when the code was last used. It reports false if the code cannot be unloaded now.
+func (p *Plugin) idleCodeSince() (time.Time, bool) {
 	if !p.mu.TryLock() {
 		return time.Time{}, false
 	}
 	defer p.mu.Unlock()
-	return p.used, p.unused()
+	return p.lastUsed, p.unloadable()
 }
 
-// unused reports whether the code is loaded and nothing would be lost without it. p.mu is held.
-func (p *Plugin) unused() bool {
+// unloadable reports whether there is code that no call uses and that holds no state. p.mu is held.
+func (p *Plugin) unloadable() bool {
 	busy := p.compiling != nil && !p.starved.Load() || p.sessions.any()
-	return p.code != nil && p.code.users == 0 && !busy && (p.spec.State != manifest.StateShared || p.code.pool.empty())
+	return p.code != nil && p.code.users == 0 && !busy && (p.spec.State != manifest.StateShared ||
+		p.code.pool.noneIdle())
 }
 
-// reserveCode takes from the memory budget what code will weigh, for which it waits as a call waits for memory.
+// reserveCode reserves memory for code, waiting up to Limits.QueueWait.
 func (p *Plugin) reserveCode(ctx context.Context, weight int64) error {
-	return p.engine.budget.wait(ctx, p.spec.Name, weight, p.spec.Limits.QueueWait)
+	return p.engine.budget.reserveWithin(ctx, p.spec.Name, weight, p.spec.Limits.QueueWait)
 }
 
-// reserveCompiled is reserveCode for code that takes the place of interpreted code: it waits until there is memory or the plugin is
-// closed. The interpreted code may be given up meanwhile.
+// reserveCompiled is reserveCode for code that replaces interpreted code: it waits until memory is free or the plugin
+// is closed. The interpreted code may be unloaded meanwhile.
 func (p *Plugin) reserveCompiled(weight int64) error {
 	p.starved.Store(true)
 	defer p.starved.Store(false)
 	for {
-		err := p.engine.budget.wait(p.lifetime, p.spec.Name, weight, time.Second)
+		err := p.engine.budget.reserveWithin(p.lifetime, p.spec.Name, weight, time.Second)
 		if err == nil || weight > p.engine.budget.limit || p.lifetime.Err() != nil {
 			return err
 		}
 	}
 }
 
-// unload gives up the compiled code, with its instances and image, unless it is in use.
+// unload frees the code with its instances and image. It reports false if the code is in use.
 func (p *Plugin) unload() bool {
 	if !p.mu.TryLock() {
 		return false
 	}
 	defer p.mu.Unlock()
-	if !p.unused() {
+	if !p.unloadable() {
 		return false
 	}
-	p.report(p.release())
+	p.logUnloadError(p.unloadLocked())
 	return true
 }
 
-// release frees the code. No call may be under way; p.mu is held.
-func (p *Plugin) release() error {
+// unloadLocked frees the code. No call may be running and p.mu must be held.
+func (p *Plugin) unloadLocked() error {
 	code := p.code
 	if code == nil {
 		return nil
 	}
-	p.code, p.failed = nil, nil
-	p.expiry.Stop()
-	p.expiry = nil
+	p.code, p.compileErr = nil, nil
+	p.unloadTimer.Stop()
+	p.unloadTimer = nil
 	p.sessions.close()
-	return p.free(code)
+	return p.closeCode(code)
 }
 
-// free gives up code that no call runs in.
-func (p *Plugin) free(code *code) error {
+// closeCode frees code that no call uses.
+func (p *Plugin) closeCode(code *code) error {
 	image, err := code.pool.close()
 	err = errors.Join(err, code.runtime.Close(context.Background()))
-	p.engine.budget.give(code.weight + image)
+	p.engine.budget.release(code.weight + image)
 	return err
 }
 
-func (p *Plugin) report(err error) {
+func (p *Plugin) logUnloadError(err error) {
 	if err != nil {
 		p.logger.Warn("unload a plugin", "err", err)
 	}
 }
 
-// expire unloads code that has not been used for long, or looks again later.
-func (p *Plugin) expire() {
+// unloadIdle unloads code that has been unused for unloadTime, or checks again later.
+func (p *Plugin) unloadIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.code == nil {
 		return
 	}
-	if left := unloadTime - time.Since(p.used); left > 0 || !p.unused() {
-		p.expiry = time.AfterFunc(max(left, time.Minute), p.expire)
+	if left := unloadTime - time.Since(p.lastUsed); left > 0 || !p.unloadable() {
+		p.unloadTimer = time.AfterFunc(max(left, time.Minute), p.unloadIdle)
 		return
 	}
-	p.report(p.release())
+	p.logUnloadError(p.unloadLocked())
 }

@@ -18,32 +18,33 @@ import (
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
-// codeCache knows of which modules there is compiled code, and which are not to be compiled again.
+// codeCache is the directory of compiled code, with notes on which modules are compiled and which must not be compiled
+// again.
 type codeCache struct {
 	code wazero.CompilationCache
-	// dir has wazero's own folder in it, notes is that of the notes on modules.
+	// dir contains wazero's directory of code; notes is the directory of notes on modules and of images.
 	dir, notes string
-	// private says that both go when the engine is closed.
+	// private is true if both directories are removed when the engine is closed.
 	private  bool
 	compiler compile.Compiler
-	// turn is held while a module is compiled.
-	turn chan struct{}
-	// known has what this process has learnt, by digest: a compiled or a refusal.
+	// compileSlot holds one element while a module is compiled.
+	compileSlot chan struct{}
+	// known caches lookups by digest: a codeSize or a *compile.LimitError.
 	known sync.Map
 }
 
-// compiled is the size of a module's code, in bytes.
-type compiled int64
+// codeSize is the size of a module's compiled code, in bytes.
+type codeSize int64
 
-// Notes are files named after the module, the version of the runtime and the processor. That of compiled code holds the name of the file
-// below the cache's directory, that of a refusal the reason.
+// Suffixes of notes. A note's name has the module's digest, the version of the runtime and the processor architecture.
+// The note of a compiled module holds the path of its code below codeCache.dir, that of a refused module the reason.
 const (
 	readySuffix   = ".compiled"
 	refusedSuffix = ".refused"
 )
 
 func newCodeCache(dir string) (*codeCache, error) {
-	c := &codeCache{dir: dir, notes: filepath.Join(dir, "images"), turn: make(chan struct{}, 1)}
+	c := &codeCache{dir: dir, notes: filepath.Join(dir, "images"), compileSlot: make(chan struct{}, 1)}
 	if dir == "" {
 		temp, err := os.MkdirTemp("", "hako-code-")
 		if err != nil {
@@ -51,7 +52,8 @@ func newCodeCache(dir string) (*codeCache, error) {
 		}
 		c.dir, c.notes, c.private = temp, temp, true
 	} else if err := os.MkdirAll(c.notes, 0o700); err != nil {
-		return nil, fmt.Errorf("make the compilation cache: %w: give this user write permission, or name another directory with cache or HAKO_CACHE", err)
+		return nil, fmt.Errorf("make the compilation cache: %w: "+
+			"give this user write permission, or name another directory with cache or HAKO_CACHE", err)
 	}
 	var err error
 	if c.code, err = wazero.NewCompilationCacheWithDir(c.dir); err != nil {
@@ -68,23 +70,25 @@ func (c *codeCache) close() error {
 	return err
 }
 
-// find returns how large the compiled code of a module is, or why the module is not to be compiled. Both are zero where nothing is known.
-func (c *codeCache) find(digest [sha256.Size]byte) (compiled, *compile.LimitError) {
+// lookup returns the size of a module's compiled code, or why it must not be compiled. Both are zero if nothing is
+// known.
+func (c *codeCache) lookup(digest [sha256.Size]byte) (codeSize, *compile.LimitError) {
 	if known, ok := c.known.Load(digest); ok {
-		if size, ok := known.(compiled); ok {
+		if size, ok := known.(codeSize); ok {
 			return size, nil
 		}
 		return 0, known.(*compile.LimitError)
 	}
-	if name, err := os.ReadFile(c.note(digest, readySuffix)); err == nil {
-		if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(string(name)))); err == nil && filepath.IsLocal(string(name)) {
+	if name, err := os.ReadFile(c.notePath(digest, readySuffix)); err == nil {
+		if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(string(name)))); err == nil &&
+			filepath.IsLocal(string(name)) {
 			now := time.Now()
-			_ = os.Chtimes(c.note(digest, readySuffix), now, now) // for Prune
-			c.known.Store(digest, compiled(info.Size()))
-			return compiled(info.Size()), nil
+			_ = os.Chtimes(c.notePath(digest, readySuffix), now, now) // for Prune
+			c.known.Store(digest, codeSize(info.Size()))
+			return codeSize(info.Size()), nil
 		}
 	}
-	if reason, err := os.ReadFile(c.note(digest, refusedSuffix)); err == nil {
+	if reason, err := os.ReadFile(c.notePath(digest, refusedSuffix)); err == nil {
 		refusal := &compile.LimitError{Reason: strings.TrimSpace(string(reason))}
 		c.known.Store(digest, refusal)
 		return 0, refusal
@@ -92,26 +96,27 @@ func (c *codeCache) find(digest [sha256.Size]byte) (compiled, *compile.LimitErro
 	return 0, nil
 }
 
-// forget is told that the code of a module cannot be loaded.
-func (c *codeCache) forget(digest [sha256.Size]byte) {
+// invalidate forgets that a module is compiled, because its code cannot be loaded.
+func (c *codeCache) invalidate(digest [sha256.Size]byte) {
 	c.known.Delete(digest)
-	_ = os.Remove(c.note(digest, readySuffix))
+	_ = os.Remove(c.notePath(digest, readySuffix))
 }
 
-// compile compiles a module in a child process, one after the other, and notes what came of it. An error that cannot be written down is
-// joined to the result where there is one, and is of no consequence but for the next process.
+// compile compiles a module in a child process, one module at a time, and writes a note of the result. If the note
+// cannot be written, that error is joined to the result; it only means that the next process compiles again.
 func (c *codeCache) compile(ctx context.Context, module *rewritten) error {
 	select {
-	case c.turn <- struct{}{}:
+	case c.compileSlot <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-c.turn }()
+	defer func() { <-c.compileSlot }()
 	path, err := c.compiler.Compile(ctx, c.dir, module.Wasm, module.Functions)
 	var refusal *compile.LimitError
 	if errors.As(err, &refusal) {
 		c.known.Store(module.digest, refusal)
-		return errors.Join(refusal, wholefile.Write(c.note(module.digest, refusedSuffix), []byte(refusal.Reason+"\n")))
+		return errors.Join(refusal, wholefile.Write(c.notePath(module.digest, refusedSuffix),
+			[]byte(refusal.Reason+"\n")))
 	}
 	if err != nil {
 		return err
@@ -124,11 +129,11 @@ func (c *codeCache) compile(ctx context.Context, module *rewritten) error {
 	if err != nil {
 		return err
 	}
-	c.known.Store(module.digest, compiled(info.Size()))
-	return wholefile.Write(c.note(module.digest, readySuffix), []byte(filepath.ToSlash(name)))
+	c.known.Store(module.digest, codeSize(info.Size()))
+	return wholefile.Write(c.notePath(module.digest, readySuffix), []byte(filepath.ToSlash(name)))
 }
 
-// note is the path of a note on a module.
-func (c *codeCache) note(digest [sha256.Size]byte, suffix string) string {
+// notePath returns the path of a note on a module.
+func (c *codeCache) notePath(digest [sha256.Size]byte, suffix string) string {
 	return filepath.Join(c.notes, fmt.Sprintf("%x-%s-%s%s", digest, runtimeVersion(), runtime.GOARCH, suffix))
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
-// rewritten is a plugin's module as it is to run.
+// rewritten is a plugin's module after rewriting.
 type rewritten struct {
 	rewrite.Result
 	digest [sha256.Size]byte
-	size   int // of the plugin's file
+	size   int // of the plugin file, in bytes
 }
 
-// rewrite reads the plugin and rewrites it.
 func (p *Plugin) rewrite() (*rewritten, error) {
 	original, err := p.spec.Wasm()
 	if err != nil {
@@ -31,23 +30,23 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
 	}
-	if result.Lasting != "" {
-		p.logger.Debug("each call gets a fresh instance", "reason", result.Lasting)
+	if result.Unrestorable != "" {
+		p.logger.Debug("each call gets a fresh instance", "reason", result.Unrestorable)
 	}
 	return &rewritten{*result, sha256.Sum256(result.Wasm), len(original)}, nil
 }
 
-// maxInterpreted is how many operations a module may have for the interpreter, which needs some 70 bytes of memory for each of them, in this
-// process. The Go compiler makes as many of a plugin of 12 MB.
+// maxInterpreted bounds the operations of a module for the interpreter, which needs operationSize bytes for each in
+// this process. It is the size of a plugin of 12 MB made by the Go compiler.
 const maxInterpreted = 4 << 20
 
 func (module *rewritten) interpretable() bool { return module.Operations <= maxInterpreted }
 
-// load makes code for a call that waits: compiled code if it is in the cache, else interpreted code, which is there ten times sooner,
-// until compiled code takes its place. What lasts longer than a call would be lost then, so such a plugin waits for the compiler, and so does
-// one that is too large for the interpreter: load leaves p.code nil and p.compiling set. What the compiler has refused stays interpreted.
-// p.mu is held.
-func (p *Plugin) load(ctx context.Context) error {
+// loadForCall loads code for a waiting call: compiled code from the cache, or else interpreted code, which is ready ten
+// times sooner and is replaced when compiled code is ready. The replacement would lose state, so a plugin with state
+// waits for the compiler, and so does a module that is too large for the interpreter: p.code then stays nil and
+// p.compiling is set. A module that the compiler has refused stays interpreted. p.mu is held.
+func (p *Plugin) loadForCall(ctx context.Context) error {
 	module, err := p.rewrite()
 	if err != nil {
 		return err
@@ -55,14 +54,15 @@ func (p *Plugin) load(ctx context.Context) error {
 	if loaded, err := p.loadCompiled(ctx, module); loaded || err != nil {
 		return err
 	}
-	refusal := p.refused(module)
+	refusal := p.compilationError(module)
 	stateless := p.spec.State == "" || p.spec.State == manifest.StateCall
 	if refusal == nil && !(stateless && module.interpretable()) {
-		p.compile(module)
+		p.compileInBackground(module)
 		return nil
 	}
 	if !module.interpretable() {
-		return fmt.Errorf("plugin %s: %w; for the interpreter it is too large, with %d operations of at most %d", p.spec.Name, refusal, module.Operations, maxInterpreted)
+		return fmt.Errorf("plugin %s: %w; for the interpreter it is too large, with %d operations of at most %d",
+			p.spec.Name, refusal, module.Operations, maxInterpreted)
 	}
 	weight := codeFactor * int64(module.size)
 	if refusal != nil {
@@ -71,70 +71,73 @@ func (p *Plugin) load(ctx context.Context) error {
 	if err := p.reserveCode(ctx, weight); err != nil {
 		return err
 	}
-	code, err := p.build(ctx, module, ByInterpreter, time.Now(), weight)
+	code, err := p.buildCode(ctx, module, ByInterpreter, time.Now(), weight)
 	if err != nil {
 		return err
 	}
 	if refusal == nil {
-		p.compile(module)
+		p.compileInBackground(module)
 	} else {
 		p.prepared = true
 	}
-	p.adopt(code)
+	p.installCode(code)
 	return nil
 }
 
-// operationSize is what the interpreter needs for an operation, in bytes.
+// operationSize is the interpreter's memory for one operation, in bytes.
 const operationSize = 70
 
-// refused returns why the module is not to be compiled, or nil: it was too much for the compiler once, or cannot be compiled now. p.mu is held.
-func (p *Plugin) refused(module *rewritten) error {
-	if _, refusal := p.engine.cache.find(module.digest); refusal != nil {
-		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; remove the note to have it compiled again",
-			"reason", refusal.Reason, "note", p.engine.cache.note(module.digest, refusedSuffix))
+// compilationError returns why the module must not be compiled, or nil: the compiler refused it once, or the last
+// compilation failed. p.mu is held.
+func (p *Plugin) compilationError(module *rewritten) error {
+	if _, refusal := p.engine.cache.lookup(module.digest); refusal != nil {
+		p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty; "+
+			"remove the note to have it compiled again",
+			"reason", refusal.Reason, "note", p.engine.cache.notePath(module.digest, refusedSuffix))
 		return refusal
 	}
-	return p.failed
+	return p.compileErr
 }
 
-// loadCompiled makes the code from the cache the plugin's, and reports whether there was any. p.mu is held.
+// loadCompiled loads compiled code from the cache and reports whether there was any. p.mu is held.
 func (p *Plugin) loadCompiled(ctx context.Context, module *rewritten) (bool, error) {
 	begin := time.Now()
-	if size, _ := p.engine.cache.find(module.digest); size == 0 {
+	if size, _ := p.engine.cache.lookup(module.digest); size == 0 {
 		return false, nil
 	}
 	weight := p.compiledWeight(module)
 	if err := p.reserveCode(ctx, weight); err != nil {
 		return false, err
 	}
-	err := p.adoptCompiled(ctx, module, FromCache, begin, weight)
+	err := p.installCompiled(ctx, module, FromCache, begin, weight)
 	if errors.Is(err, compile.ErrNotCached) {
 		p.logger.Warn("the compiled code in the cache cannot be used and is made anew", "err", err)
-		p.engine.cache.forget(module.digest)
+		p.engine.cache.invalidate(module.digest)
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// compiledWeight is what the module's code in the cache takes in memory, estimated.
+// compiledWeight estimates the memory of the module's code in the cache.
 func (p *Plugin) compiledWeight(module *rewritten) int64 {
-	size, _ := p.engine.cache.find(module.digest)
+	size, _ := p.engine.cache.lookup(module.digest)
 	return max(codeFactor*int64(module.size), int64(size))
 }
 
-// adoptCompiled makes the code that is in the cache the plugin's. Its weight is reserved. p.mu is held.
-func (p *Plugin) adoptCompiled(ctx context.Context, module *rewritten, how string, begin time.Time, weight int64) error {
-	code, err := p.build(ctx, module, how, begin, weight)
+// installCompiled installs the code in the cache. Its weight is reserved; p.mu is held.
+func (p *Plugin) installCompiled(ctx context.Context, module *rewritten, how string, begin time.Time,
+	weight int64) error {
+	code, err := p.buildCode(ctx, module, how, begin, weight)
 	if err != nil {
 		return err
 	}
 	p.prepared = true
-	p.adopt(code)
+	p.installCode(code)
 	return nil
 }
 
-// compile compiles the module in the background, unless that is under way. p.mu is held.
-func (p *Plugin) compile(module *rewritten) {
+// compileInBackground starts compiling the module, unless a compilation is running. p.mu is held.
+func (p *Plugin) compileInBackground(module *rewritten) {
 	if p.compiling != nil {
 		return
 	}
@@ -145,29 +148,30 @@ func (p *Plugin) compile(module *rewritten) {
 		begin := time.Now()
 		err := p.engine.cache.compile(p.lifetime, module)
 		weight := int64(0)
-		if size, _ := p.engine.cache.find(module.digest); size > 0 {
-			p.report(err)
+		if size, _ := p.engine.cache.lookup(module.digest); size > 0 {
+			p.logUnloadError(err)
 			weight = p.compiledWeight(module)
 			err = p.reserveCompiled(weight)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.compiling, p.failed = nil, nil
+		p.compiling, p.compileErr = nil, nil
 		if weight > 0 && err == nil {
-			err = p.adoptCompiled(context.Background(), module, FromCompiler, begin, weight)
+			err = p.installCompiled(context.Background(), module, FromCompiler, begin, weight)
 		}
 		if err == nil {
 			return
 		}
-		p.failed = fmt.Errorf("plugin %s: %w", p.spec.Name, err)
-		if p.code != nil { // it stays
+		p.compileErr = fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+		if p.code != nil { // interpreted
 			p.prepared = true
-			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty", "err", err)
+			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty", "err",
+				err)
 		}
 	})
 }
 
-// prepare compiles the plugin, and waits until that is done. It fails if the plugin can be neither compiled nor interpreted.
+// prepare is Prepare, for a plugin that is not closed.
 func (p *Plugin) prepare(ctx context.Context) error {
 	done, err := p.beginPrepare(ctx)
 	if done == nil || err != nil {
@@ -183,10 +187,10 @@ func (p *Plugin) prepare(ctx context.Context) error {
 	if p.code != nil {
 		return nil
 	}
-	return p.load(ctx) // interpreted, since it has been refused
+	return p.loadForCall(ctx) // interpreted, since it has been refused
 }
 
-// beginPrepare has the plugin compiled if it needs to be. It returns what is closed when that is done, nil if there is nothing to wait for.
+// beginPrepare starts a compilation if necessary. It returns a channel that is closed when it ends, nil if none runs.
 func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,41 +204,44 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 	if loaded, err := p.loadCompiled(ctx, module); loaded || err != nil {
 		return nil, err
 	}
-	if p.refused(module) != nil {
-		return nil, p.load(ctx)
+	if p.compilationError(module) != nil {
+		return nil, p.loadForCall(ctx)
 	}
-	p.compile(module)
+	p.compileInBackground(module)
 	return p.compiling, nil
 }
 
-// build takes a module's compiled code from the cache, or reads the module for the interpreter, and links its imports. It began at begin.
-// The weight is reserved in the memory budget; if build fails, it is given back.
-func (p *Plugin) build(ctx context.Context, module *rewritten, how string, begin time.Time, weight int64) (_ *code, err error) {
+// buildCode loads a module's compiled code from the cache, or the module into the interpreter, and links its imports.
+// begin is when loading began. The weight is reserved in the memory budget; buildCode releases it if it fails.
+func (p *Plugin) buildCode(ctx context.Context, module *rewritten, how string, begin time.Time, weight int64) (_ *code,
+	err error) {
 	defer func() {
 		if err != nil {
-			p.engine.budget.give(weight)
+			p.engine.budget.release(weight)
 		}
 	}()
-	// The runtime outlives the call that happens to come first.
+	// The runtime outlives the call that loads it.
 	ctx = context.WithoutCancel(ctx)
 	config, load := compile.Config(p.engine.cache.code), compile.Load
 	if how == ByInterpreter {
-		config = wazero.NewRuntimeConfigInterpreter().WithCompilationCache(p.engine.cache.code).WithCoreFeatures(compile.Features).WithDebugInfoEnabled(false)
+		config = wazero.NewRuntimeConfigInterpreter().WithCompilationCache(p.engine.cache.code).
+			WithCoreFeatures(compile.Features).WithDebugInfoEnabled(false)
 		load = interpret
 	}
 	runtime := wazero.NewRuntimeWithConfig(ctx, config)
 	compiled, err := load(ctx, runtime, module.Wasm)
 	if err == nil {
-		err = p.link(ctx, runtime, compiled)
+		err = p.linkImports(ctx, runtime, compiled)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
 	}
 	code := &code{
-		runtime: runtime, module: compiled, digest: module.digest, globals: module.Globals, interpreted: how == ByInterpreter,
-		weight: weight, pool: pool{idleTime: p.idleTime(), most: max(minSessions, p.spec.Limits.Concurrency)},
+		runtime: runtime, module: compiled, digest: module.digest, globals: module.Globals,
+		interpreted: how == ByInterpreter, weight: weight,
+		pool: pool{idleTime: p.instanceIdleTime(), maxIdle: max(minSessions, p.spec.Limits.Concurrency)},
 	}
-	code.lasting.Store(module.Lasting != "")
+	code.singleUse.Store(module.Unrestorable != "")
 	p.engine.observer.PluginCompiled(p.spec.Name, how, time.Since(begin))
 	return code, nil
 }
@@ -247,8 +254,8 @@ func interpret(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero
 	return module, nil
 }
 
-// link makes what a module may import linkable in its runtime.
-func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, module wazero.CompiledModule) error {
+// linkImports links everything that the module may import.
+func (p *Plugin) linkImports(ctx context.Context, runtime wazero.Runtime, module wazero.CompiledModule) error {
 	if err := checkMemory(module, p.spec.Limits.Memory); err != nil {
 		return err
 	}
@@ -259,7 +266,7 @@ func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, module wazero
 		return fmt.Errorf("link the meter: %w", err)
 	}
 	for _, imports := range append(p.spec.Modules, CoreModule) {
-		if err := instantiate(ctx, runtime, imports); err != nil {
+		if err := linkModule(ctx, runtime, imports); err != nil {
 			return fmt.Errorf("link %s: %w", imports.Name, err)
 		}
 	}
@@ -269,7 +276,8 @@ func (p *Plugin) link(ctx context.Context, runtime wazero.Runtime, module wazero
 func checkMemory(module wazero.CompiledModule, limit int64) error {
 	for _, memory := range module.ExportedMemories() {
 		if need := int64(memory.Min()) << 16; need > limit {
-			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory", bytesText(need), bytesText(limit))
+			return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory",
+				bytesText(need), bytesText(limit))
 		}
 	}
 	return nil

@@ -15,21 +15,22 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// small is a guest that compiles faster than the guest probe.
-func small(t testing.TB) func() ([]byte, error) {
+// smallGuest returns a guest that compiles faster than the guest probe.
+func smallGuest(t testing.TB) func() ([]byte, error) {
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/hello")
 	return func() ([]byte, error) { return wasm, nil }
 }
 
-// TestNobodyWaitsForTheCompiler calls a plugin that is in no cache while the compiler is held up, stops guests there, and goes on calling
-// while compiled code takes the interpreter's place.
-func TestNobodyWaitsForTheCompiler(t *testing.T) {
+// TestInterpretedUntilCompiled calls an uncached plugin while the compiler is blocked, stops guests in the interpreter,
+// and keeps calling while compiled code replaces the interpreter.
+func TestInterpretedUntilCompiled(t *testing.T) {
 	t.Parallel()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}, Limits: manifest.Limits{Time: patience}})
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP},
+		Limits: manifest.Limits{Time: patience}})
 	defer func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
 			t.Error(err)
@@ -60,7 +61,9 @@ func TestNobodyWaitsForTheCompiler(t *testing.T) {
 	for range 2 {
 		group.Go(func() {
 			for ctx.Err() == nil {
-				response, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "count", Arguments: json.RawMessage("{}")}, Limits: manifest.Limits{Rate: 1 << 30}})
+				response, err := plugin.Call(t.Context(),
+					&catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "count",
+						Arguments: json.RawMessage("{}")}, Limits: manifest.Limits{Rate: 1 << 30}})
 				if err != nil || response.Content[0].Text != "1" {
 					t.Errorf("during the change: %+v, %v", response, err)
 					return
@@ -79,8 +82,8 @@ func TestNobodyWaitsForTheCompiler(t *testing.T) {
 	}
 }
 
-// TestCompiledCodeIsKept holds that a later process uses compiled code at once.
-func TestCompiledCodeIsKept(t *testing.T) {
+// TestCompiledCodeIsCached checks that a later process uses compiled code at once.
+func TestCompiledCodeIsCached(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for i := range 2 {
@@ -88,7 +91,7 @@ func TestCompiledCodeIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plugin := engine.Load(sandbox.Spec{Name: "hello", Wasm: small(t), Limits: manifest.Limits{Time: patience}})
+		plugin := engine.Load(sandbox.Spec{Name: "hello", Wasm: smallGuest(t), Limits: manifest.Limits{Time: patience}})
 		if i == 0 {
 			err = plugin.Prepare(t.Context())
 		} else {
@@ -105,7 +108,7 @@ func TestCompiledCodeIsKept(t *testing.T) {
 	}
 }
 
-// TestInvalidCode holds that a module which does not compile is an error of whoever comes first.
+// TestInvalidCode checks that the first Prepare or Call reports a module that does not compile.
 func TestInvalidCode(t *testing.T) {
 	t.Parallel()
 	engine, err := sandbox.New(nil)
@@ -113,7 +116,8 @@ func TestInvalidCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	invalid := []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x0a\x05\x01\x03\x00\x6a\x0b") // i32.add of nothing
+	// I32.add of nothing.
+	invalid := []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x0a\x05\x01\x03\x00\x6a\x0b")
 	for name, first := range map[string]func(*sandbox.Plugin) error{
 		"Prepare": func(p *sandbox.Plugin) error { return p.Prepare(t.Context()) },
 		"Call": func(p *sandbox.Plugin) error {

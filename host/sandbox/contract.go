@@ -8,35 +8,35 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Contract is how requests reach guests that do not speak ABI 1. The sandbox does everything else as for any guest: limits, queue,
-// clean instances, mounts. Its methods run guest code with Guest.Invoke, on the goroutine of the call; one Contract serves any number
-// of calls at once. The host functions that its guests import are among Spec.Modules.
+// Contract passes requests to guests with an ABI other than ABI 1. Limits, queue, clean instances and mounts are the
+// sandbox's, as for any guest. The methods run guest code with Guest.Invoke, on the goroutine of the call, and are
+// called concurrently. The host functions that such guests import are among Spec.Modules.
 //
-// An error ends the call and the instance. One that Invoke returned is passed on, as it is or wrapped: the sandbox finds out what
-// ended the guest. An *abi.Error, also one that a host function panicked with, reaches the caller.
+// An error ends the call and the instance. An error of Invoke must be returned as it is or wrapped: the sandbox derives
+// from it what ended the guest. The caller gets an *abi.Error, also if a host function panicked with it.
 type Contract interface {
-	// Start makes a new instance ready for its first call. Other instances are copies of one that was started, unless it drew random
-	// numbers or Guest.Unique was called.
+	// Start prepares a new instance for its first call. Further instances are copies of a started one, unless it drew
+	// random numbers or called Guest.DisableCopies.
 	Start(ctx context.Context, guest *Guest) error
-	// Serve answers one request. It checks everything that the guest says.
+	// Serve runs one request. It must validate all output of the guest.
 	Serve(ctx context.Context, guest *Guest, request *abi.Request) (*abi.Response, error)
 }
 
-// Guest is a guest during its start or one call, as a Contract and its host functions see it.
+// Guest gives a Contract and its host functions access to a guest during its start or one call.
 type Guest struct{ call *call }
 
-// GuestOf returns the guest that called a host function, whose ctx this is.
+// GuestOf returns the guest that called a host function; ctx is the function's.
 func GuestOf(ctx context.Context) *Guest { return &Guest{callOf(ctx)} }
 
 // Call is the host's side of the call.
 func (g *Guest) Call() *broker.Call { return &g.call.Call }
 
-// Limits are those in force for the call.
+// Limits returns the limits of the call.
 func (g *Guest) Limits() manifest.Limits { return g.call.limits }
 
-// Passed is the error for passing the call's limit of that name, LimitMemory or LimitOutput: to be returned, or by a host function
-// panicked with.
-func (g *Guest) Passed(limit string) *LimitError {
+// LimitError returns the error for exceeding LimitMemory or LimitOutput. A Contract returns it; a host function panics
+// with it.
+func (g *Guest) LimitError(limit string) *LimitError {
 	bytes := g.call.limits.Output
 	if limit == LimitMemory {
 		bytes = g.call.limits.Memory
@@ -44,13 +44,14 @@ func (g *Guest) Passed(limit string) *LimitError {
 	return g.call.limitError(limit, bytesText(bytes), "ask for less at once, or raise limits."+limit)
 }
 
-// Hold charges n bytes that the host is about to hold for the call to the memory budget, until the call has ended. It waits for them. Its
-// error is to be returned, or by a host function panicked with.
-func (g *Guest) Hold(n int64) error { return g.call.hold(n) }
+// Reserve charges n bytes of host memory to the memory budget until the call has ended. It must be called before the
+// memory is allocated and waits until the budget has room. A Contract returns its error; a host function panics with
+// it.
+func (g *Guest) Reserve(n int64) error { return g.call.reserve(n) }
 
-// HoldAnswer is Hold for an answer that is about to be copied and read as JSON.
-func (g *Guest) HoldAnswer(data []byte) error {
-	return g.call.hold(int64(len(data)) + readingBytes(data, nil))
+// ReserveAnswer is Reserve for the copy of an answer and for the memory that decoding it as JSON takes.
+func (g *Guest) ReserveAnswer(data []byte) error {
+	return g.call.reserve(int64(len(data)) + readingBytes(data, nil))
 }
 
 // Exports reports whether the guest exports a function of that name.
@@ -63,30 +64,31 @@ func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]ui
 	return g.call.instance.module.ExportedFunction(name).Call(ctx, params...)
 }
 
-// Unique says that the instance being started must not be copied, and why: its start did something that copies would lack, or should
-// not share. Each call then gets a fresh instance. It has no effect after the start.
-func (g *Guest) Unique(reason string) { g.call.instance.unique = reason }
+// DisableCopies records that the instance being started must not be copied, and why: copies would lack, or share,
+// something that its start did. Each call then gets a new instance. DisableCopies has no effect after the start.
+func (g *Guest) DisableCopies(reason string) { g.call.instance.notCopyable = reason }
 
-// Log passes on what the guest logs, within the call's log limit.
+// Log logs a record of the guest, within the call's log limit.
 func (g *Guest) Log(level abi.LogLevel, text string) {
 	if g.call.log.admit(int64(len(text))) {
 		g.call.log.emit(level, text)
 	}
 }
 
-// Updated notes that a resource has changed, as the core function "updated" does.
-func (g *Guest) Updated(uri string) {
-	if g.call.mayUpdate(len(uri)) {
-		g.call.update(uri)
+// NotifyUpdated records that a resource has changed, as the core function "updated" does.
+func (g *Guest) NotifyUpdated(uri string) {
+	if g.call.admitUpdate(len(uri)) {
+		g.call.addUpdate(uri)
 	}
 }
 
-// WantsProgress reports whether somebody is told of the call's progress.
+// WantsProgress reports whether the caller asked for progress reports.
 func (g *Guest) WantsProgress() bool { return g.call.progress != nil }
 
-// Report passes on a progress report, as the core function "progress" does: at most ten a second, of a message no more than 1 KiB.
-func (g *Guest) Report(p abi.Progress) {
-	if g.call.reports(p.Progress, p.Total) {
+// ReportProgress sends a progress report, as the core function "progress" does: at most ten a second, with at most 1
+// KiB of message.
+func (g *Guest) ReportProgress(p abi.Progress) {
+	if g.call.admitProgress(p.Progress, p.Total) {
 		p.Message = p.Message[:min(len(p.Message), maxProgressMessage)]
 		g.call.progress(p)
 	}

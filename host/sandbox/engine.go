@@ -1,8 +1,12 @@
-// Package sandbox runs guests. It is the only package that knows the Wasm runtime.
+// Package sandbox runs guests in WebAssembly, inside hard limits. An Engine holds what all plugins share: compiled code
+// on disk, the memory budget and the processors. Engine.Load makes a Plugin of a Spec (code, granted import modules,
+// mounts, limits), Plugin.Prepare compiles it, and Plugin.Call runs one request. A Contract adapts guests of another
+// ABI.
 //
-// A plugin is compiled once; every call runs in an instance of its own, with the import modules and mounts it was granted and
-// nothing else, inside hard limits. The native contract (docs/abi.md) lives here; what the host does for a guest lives in
-// the brokers.
+// Every call runs in an instance that no other call uses at the same time and that is restored to its state after start
+// before the next call. Only the import modules and mounts in the Spec are linked. ABI 1 (docs/abi.md) is implemented
+// here; host functions are implemented by the brokers. Apart from the packages below it, sandbox alone uses the types
+// of wazero.
 package sandbox
 
 import (
@@ -23,20 +27,22 @@ import (
 
 // Options configures an Engine. A nil *Options means all defaults.
 type Options struct {
-	// CacheDir keeps compiled code and images of started plugins between runs. It is made if missing. Empty means a temporary directory that
-	// goes with the engine, so that every start compiles anew (seconds per plugin), and no images.
+	// CacheDir holds compiled code and images of started plugins between runs. It is created if missing. Empty means a
+	// temporary directory that Engine.Close removes, without images: every process then compiles again (seconds per
+	// plugin).
 	CacheDir string
-	// MemoryBudget bounds, in bytes, the memory of all plugins together: linear memories of instances, images, and compiled code as it
-	// is estimated, and what the host holds of large requests and answers. What is idle is given up first, then calls wait as long as for a slot. Zero means 2 GiB.
+	// MemoryBudget bounds the memory of all plugins together, in bytes: linear memories, images, the estimated size of
+	// compiled code, and large requests and answers that the host holds. When it is used up, idle memory is freed
+	// first; then calls wait up to Limits.QueueWait. Zero means 2 GiB.
 	MemoryBudget int64
-	// Processors is how many guests compute at the same moment. Zero means GOMAXPROCS.
+	// Processors is how many guests compute at the same time. Zero means GOMAXPROCS.
 	Processors int
-	// Logger receives what guests log and why instances were thrown away. Nil discards it.
+	// Logger receives the records of guests and reasons for which instances were discarded. Nil discards all.
 	Logger *slog.Logger
-	// Redact changes what guests log before it is, to leave out what nobody should read there; an empty text is not logged. It is called from
-	// many goroutines at once. Nil leaves all as it is.
+	// Redact removes secrets from a guest's record before it is logged; a record that becomes empty is not logged. It
+	// is called concurrently. Nil means no redaction.
 	Redact func(text string) string
-	// Observer may be nil.
+	// Observer is notified of what the engine does. It may be nil.
 	Observer Observer
 }
 
@@ -47,13 +53,13 @@ type Engine struct {
 	logger   *slog.Logger
 	redact   func(string) string
 	observer Observer
-	// started and epoch are one moment, on the process's monotonic clock and the wall clock.
+	// started and epoch are the same moment: started has the monotonic clock, epoch is Unix time in nanoseconds.
 	started time.Time
 	epoch   int64
 	budget  budget
 	// scheduler shares the processors among all plugins.
 	scheduler *scheduler
-	// closeGrace is how long the Close of a plugin waits for the compiler.
+	// closeGrace is how long Plugin.Close waits for a running compilation.
 	closeGrace time.Duration
 
 	// mu guards plugins.
@@ -61,21 +67,23 @@ type Engine struct {
 	plugins map[*Plugin]struct{}
 }
 
-// compileGrace is enough for the code of an ordinary plugin, so that the next process finds it in the cache.
+// compileGrace suffices to compile an ordinary plugin, so that the next process finds its code in the cache.
 const compileGrace = 10 * time.Second
 
-// defaultBudget is the memory of all plugins, in bytes.
 const defaultBudget = 2 << 30
 
-// initRuntime makes a runtime once, alone: wazero works out its own version at the first use, in a variable without a lock.
+// initRuntime creates one runtime before any other: wazero computes its version at first use, without a lock.
 var initRuntime sync.Once
 
-// New returns an Engine. It fails if the cache directory cannot be made or written.
+// New returns an Engine. It fails if the cache directory cannot be created or written.
 func New(options *Options) (*Engine, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	e := &Engine{logger: options.Logger, redact: options.Redact, started: time.Now(), plugins: map[*Plugin]struct{}{}, closeGrace: compileGrace}
+	e := &Engine{
+		logger: options.Logger, redact: options.Redact, started: time.Now(),
+		plugins: map[*Plugin]struct{}{}, closeGrace: compileGrace,
+	}
 	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
 	e.scheduler = newScheduler(cmp.Or(options.Processors, runtime.GOMAXPROCS(0)))
 	e.epoch = e.started.UnixNano()
@@ -84,7 +92,7 @@ func New(options *Options) (*Engine, error) {
 	}
 	initRuntime.Do(func() { _ = wazero.NewRuntime(context.Background()).Close(context.Background()) })
 	if e.observer = options.Observer; e.observer == nil {
-		e.observer = unobserved{}
+		e.observer = noopObserver{}
 	}
 	var err error
 	if e.cache, err = newCodeCache(options.CacheDir); err != nil {
@@ -96,33 +104,34 @@ func New(options *Options) (*Engine, error) {
 	return e, nil
 }
 
-// nanotime is the guests' monotonic clock. It goes on from one process to the next, since an image may be older than the process.
+// nanotime is the guests' monotonic clock. It starts at the wall clock, because an image may come from an earlier
+// process.
 func (e *Engine) nanotime() int64 { return e.epoch + int64(time.Since(e.started)) }
 
-// Close frees the compiled code. Plugins must be closed before.
+// Close frees the compiled code. All plugins must be closed first.
 func (e *Engine) Close() error { return e.cache.close() }
 
-// Spec is one plugin as it may run: its code, what is linked, and its limits.
+// Spec describes a plugin to load: its code, what is linked to it, and its limits.
 type Spec struct {
 	// Name is the plugin's, for logs and errors.
 	Name string
-	// Wasm gives the plugin file when it is to be compiled.
+	// Wasm returns the plugin file. It is called at each load of the code.
 	Wasm func() ([]byte, error)
-	// Modules are the import modules of the granted permissions; the core module is always there.
+	// Modules are the import modules of the granted permissions. CoreModule is always added.
 	Modules []broker.Module
-	// Contract is how requests reach a guest that does not speak ABI 1. Nil means ABI 1.
+	// Contract passes requests to a guest with another ABI. Nil means ABI 1.
 	Contract Contract
 	// Mounts are the granted directories. They must stay open until the plugin is closed.
 	Mounts []*file.Mount
 	// Clock is the guest's wall clock. Nil means the real one.
 	Clock func() time.Time
-	// State says how long what the guest remembers lives. Empty means manifest.StateCall.
+	// State says how long the guest's state lasts. Empty means manifest.StateCall.
 	State manifest.State
-	// Limits are in force with every zero filled from manifest.DefaultLimits.
+	// Limits apply to each call. Zero fields mean those of manifest.DefaultLimits.
 	Limits manifest.Limits
 }
 
-// Load makes a Plugin of spec. Nothing is compiled yet: the first call does that, or Prepare.
+// Load returns a Plugin. Its code is compiled by the first call or by Prepare.
 func (e *Engine) Load(spec Spec) *Plugin {
 	spec.Limits = spec.Limits.Or(manifest.DefaultLimits)
 	p := &Plugin{
@@ -131,7 +140,7 @@ func (e *Engine) Load(spec Spec) *Plugin {
 		logger: e.logger.With("plugin", spec.Name),
 		gate:   newGate(spec.Limits),
 	}
-	p.lifetime, p.end = context.WithCancel(context.Background())
+	p.lifetime, p.cancelLifetime = context.WithCancel(context.Background())
 	if spec.State == manifest.StateSession {
 		p.sessions = newSessions(spec.Limits.Concurrency)
 	}

@@ -19,18 +19,20 @@ const (
 	LimitBudget = "memoryBudget"
 )
 
-// LimitError says which limit ended a call. Its text is safe to show to a model. One for the time limit matches
+// LimitError says which limit ended a call. Its text is safe to show to a model. An error for LimitTime matches
 // context.DeadlineExceeded.
 type LimitError struct {
 	// Plugin is the plugin's name, Limit one of the names above, Value the limit in words ("30s", "64 MiB").
 	Plugin, Limit, Value string
-	// Remedy says what to do.
+	// Remedy tells the reader what to do.
 	Remedy string
 }
 
 func (e *LimitError) Error() string {
 	if e.Limit == LimitBudget {
-		return fmt.Sprintf("plugin %s finds no free memory: all plugins together use the %s that the host gives them: %s", e.Plugin, e.Value, e.Remedy)
+		return fmt.Sprintf("plugin %s finds no free memory: all plugins together use the %s that the host gives "+
+			"them: %s",
+			e.Plugin, e.Value, e.Remedy)
 	}
 	return fmt.Sprintf("plugin %s passed its %s limit of %s: %s", e.Plugin, e.Limit, e.Value, e.Remedy)
 }
@@ -40,8 +42,8 @@ func (e *LimitError) Is(target error) bool {
 	return e.Limit == LimitTime && target == context.DeadlineExceeded
 }
 
-// GuestError says that a guest broke its contract: it trapped, exited, or answered with something that is not a response.
-// Its text holds nothing of the host and is safe to show; Err has the details.
+// GuestError says that a guest broke its contract: it trapped, exited, or sent an invalid response. Its text reveals
+// nothing of the host and is safe to show; Err has the details.
 type GuestError struct {
 	Plugin string
 	Reason string

@@ -6,15 +6,15 @@ import (
 	"github.com/hako-run/hako/host/sandbox/compile"
 )
 
-// Decode, DecodeImage and Written are for tests.
+// Internals for the tests of package sandbox_test.
 var (
 	Decode       = decode
 	Written      = written
 	ReadingBytes = readingBytes
-	Weigh        = weigh
+	Weigh        = deliveryBytes
 )
 
-// DecodeImage reports whether data is an image with this key, of 2 globals and at most 1 MiB.
+// DecodeImage decodes an image file with this key, 2 globals and at most 1 MiB.
 func DecodeImage(data []byte, key [sha256.Size]byte) error {
 	image, err := decodeImage(data, key, 2, 1<<20)
 	if err != nil {
@@ -23,7 +23,7 @@ func DecodeImage(data []byte, key [sha256.Size]byte) error {
 	return image.memory.close()
 }
 
-// EncodeImage makes the file of an image.
+// EncodeImage returns an image file.
 func EncodeImage(memory []byte, globals []uint64, key [sha256.Size]byte) []byte {
 	m, err := newImageMemory(len(memory), written(memory))
 	if err != nil {
@@ -33,15 +33,15 @@ func EncodeImage(memory []byte, globals []uint64, key [sha256.Size]byte) []byte 
 	return encodeImage(&image{memory: m, globals: globals}, key)
 }
 
-// Used is how much of its memory budget the engine has given out.
+// Used returns the used part of the memory budget, in bytes.
 func (e *Engine) Used() int64 { return e.budget.used.Load() }
 
 // Unload unloads the plugin as if it had not been called for long.
 func (p *Plugin) Unload() bool { return p.unload() }
 
-// Idle is how many instances wait for a call.
+// Idle returns the number of idle instances.
 func (p *Plugin) Idle() int {
-	code, ok := p.loaded()
+	code, ok := p.tryLoadedCode()
 	if !ok {
 		return 0
 	}
@@ -50,14 +50,14 @@ func (p *Plugin) Idle() int {
 	return len(code.pool.idle)
 }
 
-// HoldCompiler keeps plugins from being compiled until the returned function is called.
+// HoldCompiler blocks compilations until release is called.
 func (e *Engine) HoldCompiler() (release func()) {
-	e.cache.turn <- struct{}{}
-	return func() { <-e.cache.turn }
+	e.cache.compileSlot <- struct{}{}
+	return func() { <-e.cache.compileSlot }
 }
 
-// LimitCompiler bounds what compiling a module may take.
+// LimitCompiler sets the limits of compilations.
 func (e *Engine) LimitCompiler(limits compile.Limits) { e.cache.compiler.Limits = limits }
 
-// HurryClose has Close of the engine's plugins wait for no compiler.
+// HurryClose makes Plugin.Close cancel running compilations at once.
 func (e *Engine) HurryClose() { e.closeGrace = 0 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// gate lets a bounded number of calls run, a bounded number wait for a bounded time, and a bounded number in per minute.
+// gate bounds the running calls, the waiting calls and their waiting time, and the calls per minute.
 type gate struct {
 	slots   chan struct{}
 	waiting atomic.Int64
@@ -27,10 +27,11 @@ func newGate(limits manifest.Limits) *gate {
 	}
 }
 
-// enter takes a slot, which leave gives back. It fails with a *LimitError or with ctx's error.
-func (g *gate) enter(ctx context.Context, plugin string) error {
+// acquireSlot waits for a slot. It fails with a *LimitError or with the error of ctx.
+func (g *gate) acquireSlot(ctx context.Context, plugin string) error {
 	if !g.rate.Allow() {
-		return &LimitError{plugin, LimitRate, fmt.Sprintf("%d calls a minute", g.limits.Rate), "try again in a minute, or raise limits.rate"}
+		return &LimitError{plugin, LimitRate, fmt.Sprintf("%d calls a minute", g.limits.Rate),
+			"try again in a minute, or raise limits.rate"}
 	}
 	select {
 	case g.slots <- struct{}{}:
@@ -39,7 +40,8 @@ func (g *gate) enter(ctx context.Context, plugin string) error {
 	}
 	if g.waiting.Add(1) > int64(g.limits.Queue) {
 		g.waiting.Add(-1)
-		return &LimitError{plugin, LimitQueue, fmt.Sprintf("%d running and %d waiting calls", g.limits.Concurrency, g.limits.Queue),
+		calls := fmt.Sprintf("%d running and %d waiting calls", g.limits.Concurrency, g.limits.Queue)
+		return &LimitError{plugin, LimitQueue, calls,
 			"it is busy: try again shortly, or raise limits.concurrency or limits.queue"}
 	}
 	defer g.waiting.Add(-1)
@@ -56,17 +58,20 @@ func (g *gate) enter(ctx context.Context, plugin string) error {
 	}
 }
 
-func (g *gate) leave() { <-g.slots }
+func (g *gate) releaseSlot() { <-g.slots }
 
-// Gate bounds the calls of a server as those of a plugin are bounded: so many at once, so many that wait and for how long, and so many a
-// minute. It is safe for concurrent use.
+// Gate applies the limits of a plugin's calls to an upstream server: concurrency, queue length, queue wait and rate. It
+// is safe for concurrent use.
 type Gate struct{ gate *gate }
 
 // NewGate returns a Gate with Concurrency, Queue, QueueWait and Rate of limits, none of which may be zero.
 func NewGate(limits manifest.Limits) *Gate { return &Gate{newGate(limits)} }
 
-// Enter waits for a place, which Leave gives back. It fails with a *LimitError that names the server, or with ctx's error.
-func (g *Gate) Enter(ctx context.Context, server string) error { return g.gate.enter(ctx, server) }
+// Acquire waits for a slot, which Release gives back. It fails with a *LimitError that names the server, or with the
+// error of ctx.
+func (g *Gate) Acquire(ctx context.Context, server string) error {
+	return g.gate.acquireSlot(ctx, server)
+}
 
-// Leave gives the place back.
-func (g *Gate) Leave() { g.gate.leave() }
+// Release gives the slot back.
+func (g *Gate) Release() { g.gate.releaseSlot() }

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestHostileCode stops guests in which there is much to do between function entries and loop heads. Counted only there, most of them went on for
-// seconds after their time was up; how late they are now is measured by make bench.
+// TestHostileCode stops guests that do much work between function entries and loop heads. Counted only there, most of
+// them ran for seconds after their deadline; make bench measures the overshoot.
 func TestHostileCode(t *testing.T) {
 	t.Parallel()
 	for name, wasm := range guesttest.Hostile() {
@@ -27,9 +27,10 @@ func TestHostileCode(t *testing.T) {
 			})
 			const limit = 300 * time.Millisecond
 			best := time.Duration(math.MaxInt64)
-			for range 10 { // a busy machine is late now and then, what is not counted always
+			for range 10 { // a busy machine is late sometimes, uncounted work always
 				start := time.Now()
-				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool}, Limits: manifest.Limits{Time: limit}})
+				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool},
+					Limits: manifest.Limits{Time: limit}})
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatal(err)
 				}

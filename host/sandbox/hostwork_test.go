@@ -21,7 +21,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Places in the memory of the guests of this file.
+// Addresses in the memory of the guests of this file.
 const (
 	pathAt    = 1 << 10
 	resultAt  = 16 << 10
@@ -31,7 +31,7 @@ const (
 	opened = int32(5)
 )
 
-// iovecs are count vectors of length bytes each, at bufferAt.
+// iovecs returns count vectors of length bytes each, at bufferAt.
 func iovecs(count, length int) []byte {
 	var out []byte
 	for range count {
@@ -43,11 +43,12 @@ func iovecs(count, length int) []byte {
 
 // openPath opens the path at pathAt with rights to read and write.
 func openPath(path string, oflags int32) guestcode.HostCall {
-	return guestcode.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(len(path)), oflags, int64(1<<1|1<<6), int64(0), int32(0), int32(resultAt))
+	return guestcode.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(len(path)), oflags, int64(1<<1|1<<6),
+		int64(0), int32(0), int32(resultAt))
 }
 
-// TestHostileHostWork has the host work for a guest that does next to nothing itself: each function is called over and over with as much as it
-// takes. Every call ends when its time is up, or its steps.
+// TestHostileHostWork makes a guest call each host function in a loop with as much data as it accepts. Every call must
+// end at its deadline or with its CPU budget.
 func TestHostileHostWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +63,8 @@ func TestHostileHostWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	readOnly := int64(1 << 1)
-	list := guestcode.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(1), int32(2), readOnly, int64(0), int32(0), int32(resultAt))
+	list := guestcode.WASI("path_open", int32(3), int32(0), int32(pathAt), int32(1), int32(2), readOnly, int64(0),
+		int32(0), int32(resultAt))
 	file := func(name string, args ...any) []guestcode.HostCall {
 		return []guestcode.HostCall{guestcode.WASI(name, append([]any{opened}, args...)...)}
 	}
@@ -78,7 +80,8 @@ func TestHostileHostWork(t *testing.T) {
 		once    []guestcode.HostCall
 		loop    []guestcode.HostCall
 	}{
-		"fd_read: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile, file("fd_read", int32(vectorsAt), int32(2000), int32(resultAt))},
+		"fd_read: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile,
+			file("fd_read", int32(vectorsAt), int32(2000), int32(resultAt))},
 		"fd_pread: 2,000 vectors of 50 MB": {"sparse", iovecs(2000, 50e6), sparseFile,
 			file("fd_pread", int32(vectorsAt), int32(2000), int64(0), int32(resultAt))},
 		"fd_pread: 100,000 vectors of 1 byte": {"sparse", iovecs(100_000, 1), sparseFile,
@@ -89,12 +92,17 @@ func TestHostileHostWork(t *testing.T) {
 			file("fd_pwrite", int32(vectorsAt), int32(2000), int64(0), int32(resultAt))},
 		"fd_write: 100,000 vectors of 1 byte to the log": {"", iovecs(100_000, 1), nil,
 			path("fd_write", int32(1), int32(vectorsAt), int32(100_000), int32(resultAt))},
-		"fd_write: 50 MB to the log":      {"", iovecs(1, 50e6), nil, path("fd_write", int32(2), int32(vectorsAt), int32(1), int32(resultAt))},
-		"fd_readdir: all entries at once": {".", nil, []guestcode.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(1<<20), int64(0), int32(resultAt))},
-		"fd_readdir: into 50 MiB":         {".", nil, []guestcode.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(50<<20), int64(0), int32(resultAt))},
-		"fd_readdir: by small pieces":     {".", nil, []guestcode.HostCall{list}, file("fd_readdir", int32(bufferAt), int32(64), int64(0), int32(resultAt))},
+		"fd_write: 50 MB to the log": {"", iovecs(1, 50e6), nil, path("fd_write", int32(2), int32(vectorsAt),
+			int32(1), int32(resultAt))},
+		"fd_readdir: all entries at once": {".", nil, []guestcode.HostCall{list},
+			file("fd_readdir", int32(bufferAt), int32(1<<20), int64(0), int32(resultAt))},
+		"fd_readdir: into 50 MiB": {".", nil, []guestcode.HostCall{list},
+			file("fd_readdir", int32(bufferAt), int32(50<<20), int64(0), int32(resultAt))},
+		"fd_readdir: by small pieces": {".", nil, []guestcode.HostCall{list},
+			file("fd_readdir", int32(bufferAt), int32(64), int64(0), int32(resultAt))},
 		"fd_allocate and fd_filestat_set_size": {"written", nil, written, []guestcode.HostCall{
-			guestcode.WASI("fd_allocate", opened, int64(0), int64(1<<40)), guestcode.WASI("fd_filestat_set_size", opened, int64(0)),
+			guestcode.WASI("fd_allocate", opened, int64(0), int64(1<<40)), guestcode.WASI("fd_filestat_set_size",
+				opened, int64(0)),
 		}},
 		"fd_filestat_get": {"written", nil, written, file("fd_filestat_get", int32(resultAt))},
 		"fd_sync":         {"written", nil, written, file("fd_sync")},
@@ -102,24 +110,34 @@ func TestHostileHostWork(t *testing.T) {
 			path("poll_oneoff", int32(bufferAt), int32(pathAt), int32(1_000_000), int32(resultAt))},
 		"poll_oneoff: 1,000 subscriptions to files": {"", nil, nil,
 			path("poll_oneoff", int32(bufferAt), int32(40<<20), int32(1_000), int32(resultAt))},
-		"random_get: 50 MB":    {"", nil, nil, path("random_get", int32(bufferAt), int32(50e6))},
-		"path_open: 60 MB":     {"", nil, nil, path("path_open", int32(3), int32(0), int32(0), long, int32(0), readOnly, int64(0), int32(0), int32(resultAt))},
-		"path_rename: 60 MB":   {"", nil, nil, path("path_rename", int32(3), int32(0), long, int32(3), int32(0), long)},
-		"path_symlink: 60 MB":  {"", nil, nil, path("path_symlink", int32(0), long, int32(3), int32(0), long)},
-		"path_open: 500 deep":  {deep, nil, nil, path("path_open", int32(3), int32(0), int32(pathAt), int32(len(deep)), int32(2), readOnly, int64(0), int32(0), int32(resultAt))},
-		"path_filestat_get":    {deep, nil, nil, path("path_filestat_get", int32(3), int32(1), int32(pathAt), int32(len(deep)), int32(resultAt))},
-		"path_unlink_file":     {deep, nil, nil, path("path_unlink_file", int32(3), int32(pathAt), int32(len(deep)))},
-		"path_rename: a tree":  {"d", nil, nil, path("path_rename", int32(3), int32(pathAt), int32(1), int32(3), int32(pathAt), int32(1))},
-		"clock_time_get":       {"", nil, nil, path("clock_time_get", int32(0), int64(0), int32(resultAt))},
-		"sched_yield":          {"", nil, nil, path("sched_yield")},
-		"hako:core/1 log":      {"", nil, nil, []guestcode.HostCall{{Module: abi.CoreModule, Name: "log", Args: []any{int32(0), int32(bufferAt), int32(50e6)}}}},
-		"hako:core/1 progress": {"", nil, nil, []guestcode.HostCall{{Module: abi.CoreModule, Name: "progress", Args: []any{1.0, 1.0, int32(bufferAt), int32(50e6)}}}},
-		"hako:core/1 updated":  {"", nil, nil, []guestcode.HostCall{{Module: abi.CoreModule, Name: "updated", Args: []any{int32(bufferAt), int32(2048)}}}},
+		"random_get: 50 MB": {"", nil, nil, path("random_get", int32(bufferAt), int32(50e6))},
+		"path_open: 60 MB": {"", nil, nil, path("path_open", int32(3), int32(0), int32(0), long, int32(0), readOnly,
+			int64(0), int32(0), int32(resultAt))},
+		"path_rename: 60 MB":  {"", nil, nil, path("path_rename", int32(3), int32(0), long, int32(3), int32(0), long)},
+		"path_symlink: 60 MB": {"", nil, nil, path("path_symlink", int32(0), long, int32(3), int32(0), long)},
+		"path_open: 500 deep": {deep, nil, nil, path("path_open", int32(3), int32(0), int32(pathAt), int32(len(deep)),
+			int32(2), readOnly, int64(0), int32(0), int32(resultAt))},
+		"path_filestat_get": {deep, nil, nil, path("path_filestat_get", int32(3), int32(1), int32(pathAt),
+			int32(len(deep)), int32(resultAt))},
+		"path_unlink_file": {deep, nil, nil, path("path_unlink_file", int32(3), int32(pathAt), int32(len(deep)))},
+		"path_rename: a tree": {"d", nil, nil, path("path_rename", int32(3), int32(pathAt), int32(1), int32(3),
+			int32(pathAt), int32(1))},
+		"clock_time_get": {"", nil, nil, path("clock_time_get", int32(0), int64(0), int32(resultAt))},
+		"sched_yield":    {"", nil, nil, path("sched_yield")},
+		"hako:core/1 log": {"", nil, nil,
+			[]guestcode.HostCall{{Module: abi.CoreModule, Name: "log",
+				Args: []any{int32(0), int32(bufferAt), int32(50e6)}}}},
+		"hako:core/1 progress": {"", nil, nil,
+			[]guestcode.HostCall{{Module: abi.CoreModule, Name: "progress",
+				Args: []any{1.0, 1.0, int32(bufferAt), int32(50e6)}}}},
+		"hako:core/1 updated": {"", nil, nil,
+			[]guestcode.HostCall{{Module: abi.CoreModule, Name: "updated", Args: []any{int32(bufferAt), int32(2048)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			memory := map[int32][]byte{pathAt: []byte(c.path), vectorsAt: c.vectors}
-			plugin := mountedPlugin(t, dir, guestcode.Calls(64, memory, c.once, c.loop), manifest.Limits{Memory: 64 << 20})
+			plugin := mountedPlugin(t, dir, guestcode.Calls(64, memory, c.once, c.loop),
+				manifest.Limits{Memory: 64 << 20})
 			endsInTime(t, plugin, manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20}, context.DeadlineExceeded)
 			// Half a second of a core, as steps: the work costs what it takes.
 			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, sandbox.LimitCPU)
@@ -127,14 +145,18 @@ func TestHostileHostWork(t *testing.T) {
 	}
 }
 
-// TestHostileHostWorkOfMany has sixteen callers leave while the host reads a sparse file for each: the plugin is closed at once.
-func TestHostileHostWorkOfMany(t *testing.T) {
+// TestHostileHostWorkCanceled cancels sixteen calls while the host reads a sparse file for each: closing the plugin
+// must not wait long.
+func TestHostileHostWorkCanceled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sparse(t, filepath.Join(dir, "sparse"), 1<<40)
-	wasm := guestcode.Calls(64, map[int32][]byte{pathAt: []byte("sparse"), vectorsAt: iovecs(2000, 50e6)}, []guestcode.HostCall{openPath("sparse", 0)},
-		[]guestcode.HostCall{guestcode.WASI("fd_pread", opened, int32(vectorsAt), int32(2000), int64(0), int32(resultAt))})
-	plugin := mountedPlugin(t, dir, wasm, manifest.Limits{Memory: 64 << 20, Time: time.Hour, CPU: 100_000_000, Concurrency: 16})
+	wasm := guestcode.Calls(64, map[int32][]byte{pathAt: []byte("sparse"), vectorsAt: iovecs(2000, 50e6)},
+		[]guestcode.HostCall{openPath("sparse", 0)},
+		[]guestcode.HostCall{guestcode.WASI("fd_pread", opened, int32(vectorsAt), int32(2000), int64(0),
+			int32(resultAt))})
+	plugin := mountedPlugin(t, dir, wasm, manifest.Limits{Memory: 64 << 20, Time: time.Hour, CPU: 100_000_000,
+		Concurrency: 16})
 	t.Run("sixteen callers leave", func(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer leave()
@@ -156,16 +178,18 @@ func TestHostileHostWorkOfMany(t *testing.T) {
 	})
 }
 
-// endsInTime calls the plugin, which ends by the error, or limit, wanted. Three tries bear with a busy machine.
+// endsInTime checks that a call ends soon with the error or limit wanted. Three attempts allow for a busy machine.
 func endsInTime(t *testing.T, plugin *sandbox.Plugin, limits manifest.Limits, want any) {
 	t.Helper()
 	var took time.Duration
 	for range 3 {
 		start := time.Now()
-		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool}, Limits: limits})
+		_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool},
+			Limits: limits})
 		took = time.Since(start)
 		var limit *sandbox.LimitError
-		if target, ok := want.(error); ok && !errors.Is(err, target) || !ok && (!errors.As(err, &limit) || limit.Limit != want) {
+		if target, ok := want.(error); ok && !errors.Is(err, target) ||
+			!ok && (!errors.As(err, &limit) || limit.Limit != want) {
 			t.Fatalf("%v, want %v", err, want)
 		}
 		if took < 2*time.Second {

@@ -7,55 +7,57 @@ import (
 	"iter"
 )
 
-// image is the state of a plugin's instance after its start, from which others begin.
+// image is the state of an instance right after its start. Further instances are created from it.
 type image struct {
 	memory  *imageMemory
 	globals []uint64
-	// taken is the guests' monotonic clock when the image was made. What starts from it must not see an earlier time.
-	taken int64
+	// capturedAt is the guest's monotonic clock at capture. Guests created from the image must not see an earlier time.
+	capturedAt int64
 }
 
-// weight is what the image takes in memory, in bytes.
+// weight is the memory of the image, in bytes.
 func (image *image) weight() int64 { return int64(image.memory.resident) }
 
-// capture makes the image of an instance that has just started, and lays the instance over it.
+// capture makes the image of an instance that has just started, and maps it into the instance's memory.
 func capture(i *instance, now int64) (*image, error) {
 	data := i.memory.bytes(i.memory.size)
 	memory, err := newImageMemory(len(data), written(data))
 	if err != nil {
 		return nil, err
 	}
-	image := &image{memory: memory, taken: now}
+	image := &image{memory: memory, capturedAt: now}
 	for _, global := range i.globals {
 		image.globals = append(image.globals, global.Get())
 	}
-	if err := i.memory.overlay(memory); err != nil {
+	if err := i.memory.mapImage(memory); err != nil {
 		return nil, errors.Join(err, memory.close())
 	}
 	return image, nil
 }
 
-// impose makes an instance that has not started what the image shows.
-func (image *image) impose(i *instance) error {
+// initialize gives a new instance that has not started the state of the image.
+func (image *image) initialize(i *instance) error {
 	size := uint64(len(image.memory.data))
 	if size < i.memory.size {
-		return fmt.Errorf("the image has %s of memory and the module %s", bytesText(int64(size)), bytesText(int64(i.memory.size)))
+		return fmt.Errorf("the image has %s of memory and the module %s", bytesText(int64(size)),
+			bytesText(int64(i.memory.size)))
 	}
 	missing := uint32((size - i.memory.size) / page)
 	if _, ok := i.module.Memory().Grow(missing); !ok {
 		return fmt.Errorf("grow the memory by %d pages to that of the image", missing)
 	}
 	image.setGlobals(i)
-	return i.memory.overlay(image.memory)
+	return i.memory.mapImage(image.memory)
 }
 
-// restore puts an instance back. It reports false if something of the call would stay: open files, changed descriptors, or memory
-// that cannot be taken back.
+// restore resets an instance to the image. It reports false if a trace of the call would remain: open files, changed
+// descriptors, or grown memory that cannot be shrunk.
 func (image *image) restore(i *instance) bool {
-	if i.files.End() > 0 || i.spoiled || !i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
+	if i.files.End() > 0 || i.descriptorsChanged ||
+		!i.memory.shrink(i.module.Memory(), uint64(len(image.memory.data))) {
 		return false
 	}
-	i.memory.restore(image.memory, i.memory.open)
+	i.memory.restore(image.memory, i.memory.committed)
 	image.setGlobals(i)
 	return true
 }
@@ -66,26 +68,27 @@ func (image *image) setGlobals(i *instance) {
 	}
 }
 
-// extent is a range of a memory that has been written.
+// extent is a range of offsets in a linear memory.
 type extent struct{ from, to int }
 
-// extents knows which part of an image is not zero: looking at the rest would make memory of it.
+// extents are the parts of an image that are not zero. Reading the rest would make the kernel allocate it.
 type extents struct {
 	parts    []extent
 	resident int
 }
 
-func (e *extents) note(offset, length int) {
+func (e *extents) add(offset, length int) {
 	e.parts = append(e.parts, extent{offset, offset + length})
 	e.resident += length
 }
 
-// imageBlock is the unit in which memory is written or left out, in bytes.
+// imageBlock is the granularity at which zero memory is left out, in bytes.
 const imageBlock = 4 << 10
 
 var zeros [imageBlock]byte
 
-// written yields the runs of blocks in data that are not all zero, each with its offset. Most of a guest's memory is zero.
+// written yields the runs of blocks in data that are not all zero, each with its offset. Most of a guest's memory is
+// zero.
 func written(data []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		isZero := func(at int) bool {

@@ -20,14 +20,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Images are kept on disk, so that a plugin's start runs once and not once for each process. An image is private to this user, holds
-// nothing of any call, and is taken only if its digest and everything that it depends on are right; otherwise it is made anew.
+// Image files let a later process skip the start of a plugin. An image is readable by this user only, contains nothing
+// of any call, and is used only if its digest and its key match.
 
-// imageHeader starts an image file; the SHA-256 of all that follows it comes next, then the key, then the number of globals and
-// their values, the time, the size of the memory, and runs of it: offset, length, bytes. Numbers are little-endian, of 64 bits.
+// imageHeader starts an image file. It is followed by the SHA-256 of the rest, the key, the number of globals, their
+// values, the capture time, the size of the memory, and the runs of it (offset, length, bytes). Numbers are 64-bit
+// little-endian.
 const imageHeader = "hako image 1\n"
 
-// imageKey is a digest of everything that an image depends on: the code that ran, what it saw, and who ran it.
+// imageKey is a digest of everything that an image depends on: the code, what its start could see, and its limits.
 func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 	mounts := []string{"/"}
 	for _, mount := range p.spec.Mounts {
@@ -44,7 +45,7 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// runtimeVersion is that of the Wasm runtime in this program.
+// runtimeVersion is wazero's version in this program.
 func runtimeVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -58,8 +59,8 @@ func runtimeVersion() string {
 	return ""
 }
 
-// imagePath is where the image is kept; empty means nowhere. A start under a pinned clock is not representative, and what another
-// contract shows a guest in its start is not known here.
+// imagePath is the path of the image file, or empty if the image is not stored. A start under a pinned clock is not
+// representative, and what another Contract shows a guest during its start is not part of the key.
 func (p *Plugin) imagePath(key [sha256.Size]byte) string {
 	if p.engine.images == "" || p.spec.Clock != nil || p.spec.Contract != nil {
 		return ""
@@ -69,7 +70,7 @@ func (p *Plugin) imagePath(key [sha256.Size]byte) string {
 
 const imageSuffix = ".image"
 
-// loadImage returns the image that was kept, or nil.
+// loadImage returns the stored image, or nil.
 func (p *Plugin) loadImage(code *code) *image {
 	key := p.imageKey(code)
 	path := p.imagePath(key)
@@ -84,7 +85,7 @@ func (p *Plugin) loadImage(code *code) *image {
 	if err == nil {
 		image, err = decodeImage(data, key, len(code.globals), p.spec.Limits.Memory)
 	}
-	if err == nil && image.taken > p.engine.nanotime() {
+	if err == nil && image.capturedAt > p.engine.nanotime() {
 		err = errors.Join(errors.New("it is from the future"), image.memory.close())
 	}
 	if err != nil {
@@ -92,11 +93,11 @@ func (p *Plugin) loadImage(code *code) *image {
 		return nil
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // for prune
+	_ = os.Chtimes(path, now, now) // for Prune
 	return image
 }
 
-// saveImage keeps the image for the next process.
+// saveImage stores the image for later processes.
 func (p *Plugin) saveImage(code *code, image *image) {
 	key := p.imageKey(code)
 	path := p.imagePath(key)
@@ -104,7 +105,7 @@ func (p *Plugin) saveImage(code *code, image *image) {
 		return
 	}
 	if err := wholefile.Write(path, encodeImage(image, key)); err != nil {
-		p.logger.Warn("keep the image of the plugin's start", "err", err)
+		p.logger.Warn("store the image of the plugin's start", "err", err)
 	}
 }
 
@@ -116,7 +117,7 @@ func encodeImage(image *image, key [sha256.Size]byte) []byte {
 	for _, global := range image.globals {
 		number(global)
 	}
-	number(uint64(image.taken))
+	number(uint64(image.capturedAt))
 	number(uint64(len(image.memory.data)))
 	for _, part := range image.memory.parts {
 		number(uint64(part.from))
@@ -129,16 +130,16 @@ func encodeImage(image *image, key [sha256.Size]byte) []byte {
 	return out
 }
 
-var errImage = errors.New("it is damaged")
+var errDamagedImage = errors.New("it is damaged")
 
-// decodeImage checks everything about a file before it makes an image of it.
+// decodeImage validates the whole file before it creates an image.
 func decodeImage(data []byte, key [sha256.Size]byte, globals int, limit int64) (*image, error) {
 	body, ok := bytes.CutPrefix(data, []byte(imageHeader))
 	if !ok || len(body) < 2*sha256.Size {
-		return nil, errImage
+		return nil, errDamagedImage
 	}
 	if digest := sha256.Sum256(body[sha256.Size:]); !bytes.Equal(digest[:], body[:sha256.Size]) {
-		return nil, errImage
+		return nil, errDamagedImage
 	}
 	body = body[sha256.Size:]
 	if !bytes.Equal(body[:sha256.Size], key[:]) {
@@ -146,16 +147,16 @@ func decodeImage(data []byte, key [sha256.Size]byte, globals int, limit int64) (
 	}
 	r := &numbers{data: body[sha256.Size:]}
 	if r.next() != uint64(globals) {
-		return nil, errImage
+		return nil, errDamagedImage
 	}
 	image := new(image)
 	for range globals {
 		image.globals = append(image.globals, r.next())
 	}
-	image.taken = int64(r.next())
+	image.capturedAt = int64(r.next())
 	size := r.next()
 	if size > uint64(limit) || size%page != 0 || size == 0 {
-		return nil, errImage
+		return nil, errDamagedImage
 	}
 	runs, err := r.runs(size)
 	if err != nil {
@@ -171,30 +172,30 @@ func decodeImage(data []byte, key [sha256.Size]byte, globals int, limit int64) (
 	return image, err
 }
 
-// run is a part of a memory.
+// run is a non-zero part of a linear memory.
 type run struct {
 	offset int
 	bytes  []byte
 }
 
-// runs reads the parts of a memory of this size to the end.
+// runs reads the remaining runs of a memory of this size.
 func (r *numbers) runs(size uint64) ([]run, error) {
 	var list []run
 	for len(r.data) > 0 {
 		offset, length := r.next(), r.next()
 		if offset > size || length > size-offset || length > uint64(len(r.data)) {
-			return nil, errImage
+			return nil, errDamagedImage
 		}
 		list = append(list, run{int(offset), r.data[:length]})
 		r.data = r.data[length:]
 	}
 	if r.short {
-		return nil, errImage
+		return nil, errDamagedImage
 	}
 	return list, nil
 }
 
-// numbers reads numbers; past the end they are zero and short is true.
+// numbers reads integers. Past the end it returns zero and sets short.
 type numbers struct {
 	data  []byte
 	short bool
@@ -210,7 +211,7 @@ func (r *numbers) next() uint64 {
 	return n
 }
 
-// Prune removes images, and notes of what was compiled, that have not been used for a month, and what an interrupted process left of one.
+// Prune removes images and notes that have not been used for 30 days, and temporary files of interrupted processes.
 func (e *Engine) Prune() error {
 	if e.images == "" {
 		return nil
@@ -218,13 +219,15 @@ func (e *Engine) Prune() error {
 	entries, err := os.ReadDir(e.images)
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
-		ours := strings.HasPrefix(entry.Name(), ".new-") || slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix}, filepath.Ext(entry.Name()))
-		if infoErr == nil && ours && time.Since(info.ModTime()) > imageAge {
+		name := entry.Name()
+		ours := strings.HasPrefix(name, ".new-") ||
+			slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix}, filepath.Ext(name))
+		if infoErr == nil && ours && time.Since(info.ModTime()) > unusedFileAge {
 			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
 		}
 	}
 	return errors.Join(err, compile.Clean(e.cache.dir))
 }
 
-// imageAge is how long an unused image is kept.
-const imageAge = 30 * 24 * time.Hour
+// unusedFileAge is how long an unused image or note is kept.
+const unusedFileAge = 30 * 24 * time.Hour

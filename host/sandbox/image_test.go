@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// imageDir is a cache directory with the compiled code of all tests and images of its own.
+// imageDir returns a cache directory that shares the compiled code of all tests and has its own images.
 func imageDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,8 +29,9 @@ func imageDir(t *testing.T) string {
 	return dir
 }
 
-// born starts an engine as a new process would, and returns what the guest drew when it started.
-func born(t *testing.T, dir string, spec sandbox.Spec) string {
+// startNumber starts an engine as a new process would, and returns the random number that the guest drew during its
+// start.
+func startNumber(t *testing.T, dir string, spec sandbox.Spec) string {
 	t.Helper()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
 	if err != nil {
@@ -49,7 +50,7 @@ func born(t *testing.T, dir string, spec sandbox.Spec) string {
 	}
 	number := text(t, plugin, "born", object{})
 	if again := text(t, plugin, "born", object{}); again != number {
-		t.Errorf("born %s and %s in one process", number, again)
+		t.Errorf("start numbers %s and %s in one process", number, again)
 	}
 	if got := text(t, plugin, "elapsed", object{}); got != "true" {
 		t.Error("the clock of the guest went back")
@@ -66,20 +67,22 @@ func images(t *testing.T, dir string) []string {
 	return paths
 }
 
-// TestImageOutlivesProcess starts a guest once for two processes, and again for whatever would start differently.
+// TestImageOutlivesProcess checks that two processes share one start, and that a spec with another start does not use
+// its image.
 func TestImageOutlivesProcess(t *testing.T) {
 	t.Parallel()
 	dir := imageDir(t)
-	first := born(t, dir, sandbox.Spec{Name: "a"})
-	if again := born(t, dir, sandbox.Spec{Name: "a"}); again != first {
+	first := startNumber(t, dir, sandbox.Spec{Name: "a"})
+	if again := startNumber(t, dir, sandbox.Spec{Name: "a"}); again != first {
 		t.Error("the second process started the guest again")
 	}
 	larger := sandbox.Spec{Name: "a"}
 	larger.Limits.Memory = 96 << 20
 	pinned := sandbox.Spec{Name: "a", Clock: func() time.Time { return time.Unix(0, 0) }}
 	seen := map[string]bool{first: true}
-	for name, spec := range map[string]sandbox.Spec{"another name": {Name: "b"}, "another limit": larger, "a pinned clock": pinned} {
-		if number := born(t, dir, spec); seen[number] {
+	for name, spec := range map[string]sandbox.Spec{"another name": {Name: "b"}, "another limit": larger,
+		"a pinned clock": pinned} {
+		if number := startNumber(t, dir, spec); seen[number] {
 			t.Errorf("%s: the image of another start was used", name)
 		} else {
 			seen[number] = true
@@ -90,11 +93,11 @@ func TestImageOutlivesProcess(t *testing.T) {
 	}
 }
 
-// TestDamagedImage damages an image in every way that disks and people do: the guest then starts anew, and leaves a good image.
+// TestDamagedImage checks that a damaged image is not used and is replaced by a new one.
 func TestDamagedImage(t *testing.T) {
 	t.Parallel()
 	dir := imageDir(t)
-	last := born(t, dir, sandbox.Spec{Name: "a"})
+	last := startNumber(t, dir, sandbox.Spec{Name: "a"})
 	path := images(t, dir)[0]
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -106,30 +109,31 @@ func TestDamagedImage(t *testing.T) {
 		return data
 	}
 	for name, data := range map[string][]byte{
-		"empty": nil, "header": flip(0), "digest": flip(20), "key": flip(60), "global": flip(90), "memory": flip(len(good) / 2),
+		"empty": nil, "header": flip(0), "digest": flip(20), "key": flip(60), "global": flip(90), "memory": flip(
+			len(good) / 2),
 		"truncated": good[:len(good)-1], "longer": append(bytes.Clone(good), 0),
 	} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		number := born(t, dir, sandbox.Spec{Name: "a"})
+		number := startNumber(t, dir, sandbox.Spec{Name: "a"})
 		if number == last {
 			t.Errorf("%s: the damaged image was used", name)
 		}
-		if again := born(t, dir, sandbox.Spec{Name: "a"}); again != number {
+		if again := startNumber(t, dir, sandbox.Spec{Name: "a"}); again != number {
 			t.Errorf("%s: no good image was left", name)
 		}
 		last = number
 	}
 }
 
-// TestImageOfAnother takes an image under the name of another.
-func TestImageOfAnother(t *testing.T) {
+// TestMisplacedImage stores an image under the name of another.
+func TestMisplacedImage(t *testing.T) {
 	t.Parallel()
 	dir := imageDir(t)
-	a := born(t, dir, sandbox.Spec{Name: "a"})
+	a := startNumber(t, dir, sandbox.Spec{Name: "a"})
 	from := images(t, dir)[0]
-	b := born(t, dir, sandbox.Spec{Name: "b"})
+	b := startNumber(t, dir, sandbox.Spec{Name: "b"})
 	for _, to := range images(t, dir) {
 		if to != from {
 			if err := os.Rename(from, to); err != nil {
@@ -137,7 +141,7 @@ func TestImageOfAnother(t *testing.T) {
 			}
 		}
 	}
-	if number := born(t, dir, sandbox.Spec{Name: "b"}); number == a || number == b {
+	if number := startNumber(t, dir, sandbox.Spec{Name: "b"}); number == a || number == b {
 		t.Error("an image under a wrong name was used")
 	}
 }
@@ -176,7 +180,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// FuzzDecodeImage signs whatever comes, so that the fuzzer gets past the digest.
+// FuzzDecodeImage adds a valid digest to its input, so that the fuzzer gets past the digest check.
 func FuzzDecodeImage(f *testing.F) {
 	key := sha256.Sum256(nil)
 	memory := make([]byte, 1<<16)

@@ -18,8 +18,8 @@ var valueTypes = map[broker.Type]api.ValueType{
 	broker.F64: api.ValueTypeF64,
 }
 
-// instantiate makes imports linkable in runtime.
-func instantiate(ctx context.Context, runtime wazero.Runtime, imports broker.Module) error {
+// linkModule makes the functions of imports linkable in runtime.
+func linkModule(ctx context.Context, runtime wazero.Runtime, imports broker.Module) error {
 	builder := runtime.NewHostModuleBuilder(imports.Name)
 	for _, function := range imports.Functions {
 		params := make([]api.ValueType, len(function.Params))
@@ -36,7 +36,8 @@ func instantiate(ctx context.Context, runtime wazero.Runtime, imports broker.Mod
 	return err
 }
 
-// hostFunction wraps function so that it is paid for, and that a call that is over goes no further.
+// hostFunction adapts function to wazero. It charges steps, releases the processor slot meanwhile, and stops a canceled
+// call.
 func hostFunction(function broker.Function) api.GoModuleFunc {
 	return func(ctx context.Context, module api.Module, stack []uint64) {
 		c := callOf(ctx)
@@ -50,10 +51,10 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 			}
 		}
 		if !function.Late {
-			c.turn.leave()
+			c.turn.enterHost()
 		}
 		result := function.Do(ctx, &c.Call, stack[:len(function.Params)])
-		if err := c.turn.back(ctx); err != nil {
+		if err := c.turn.leaveHost(ctx); err != nil {
 			panic(err)
 		}
 		if function.Result != nil {
@@ -70,29 +71,34 @@ var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Functio
 		c.Put("take", p[0], c.Take())
 		return 0
 	}},
-	{Name: "respond", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+	{Name: "respond", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call,
+		p []uint64) uint64 {
 		callOf(ctx).respond(p[0], p[1])
 		return 0
 	}},
-	{Name: "blob", Params: []broker.Type{broker.I32, broker.I32}, Result: &i32, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
-		return callOf(ctx).attach(p[0], p[1])
-	}},
-	{Name: "log", Params: []broker.Type{broker.I32, broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+	{Name: "blob", Params: []broker.Type{broker.I32, broker.I32}, Result: &i32,
+		Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+			return callOf(ctx).attach(p[0], p[1])
+		}},
+	{Name: "log", Params: []broker.Type{broker.I32, broker.I32, broker.I32},
+		Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+			call := callOf(ctx)
+			if n := int64(p[2]); call.log.admit(n) {
+				call.log.emit(abi.LogLevel(int32(p[0])), string(c.Bytes("log", p[1], p[2])))
+			}
+			return 0
+		}},
+	{Name: "progress", Params: []broker.Type{broker.F64, broker.F64, broker.I32, broker.I32},
+		Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+			callOf(ctx).reportProgress(api.DecodeF64(p[0]), api.DecodeF64(p[1]), p[2], p[3])
+			return 0
+		}},
+	{Name: "updated", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call,
+		p []uint64) uint64 {
 		call := callOf(ctx)
-		if n := int64(p[2]); call.log.admit(n) {
-			call.log.emit(abi.LogLevel(int32(p[0])), string(c.Bytes("log", p[1], p[2])))
-		}
-		return 0
-	}},
-	{Name: "progress", Params: []broker.Type{broker.F64, broker.F64, broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
-		callOf(ctx).report(api.DecodeF64(p[0]), api.DecodeF64(p[1]), p[2], p[3])
-		return 0
-	}},
-	{Name: "updated", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
-		call := callOf(ctx)
-		if call.mayUpdate(int(p[1])) {
+		if call.admitUpdate(int(p[1])) {
 			call.Charge(int64(len(call.updates)) * broker.EntrySteps)
-			call.update(string(c.Bytes("updated", p[0], p[1])))
+			call.addUpdate(string(c.Bytes("updated", p[0], p[1])))
 		}
 		return 0
 	}},
@@ -104,22 +110,23 @@ var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Functio
 	}},
 }}
 
-// progressInterval is the least time between two progress reports that are passed on; the first one that is the last (progress = total)
-// always is.
+// progressInterval is the minimum time between two progress reports. The first final one (progress = total) always
+// passes.
 const progressInterval = 100 * time.Millisecond
 
 // maxProgressMessage bounds the text of a progress report, in bytes.
 const maxProgressMessage = 1 << 10
 
-func (c *call) report(progress, total float64, p, length uint64) {
-	if c.reports(progress, total) {
+func (c *call) reportProgress(progress, total float64, p, length uint64) {
+	if c.admitProgress(progress, total) {
 		c.Charge(broker.LineSteps)
-		c.progress(abi.Progress{Progress: progress, Total: total, Message: string(c.Bytes("progress", p, min(length, maxProgressMessage)))})
+		message := string(c.Bytes("progress", p, min(length, maxProgressMessage)))
+		c.progress(abi.Progress{Progress: progress, Total: total, Message: message})
 	}
 }
 
-// reports says whether a progress report is to be passed on now.
-func (c *call) reports(progress, total float64) bool {
+// admitProgress reports whether a progress report may be sent now.
+func (c *call) admitProgress(progress, total float64) bool {
 	now, final := time.Now(), progress == total && !c.finalProgress
 	if c.progress == nil || (now.Sub(c.lastProgress) < progressInterval && !final) {
 		return false
@@ -132,9 +139,9 @@ func (c *call) respond(p, length uint64) {
 	if c.response != nil {
 		panic(fmt.Errorf("it answered twice"))
 	}
-	c.outputs(length)
+	c.countOutput(length)
 	c.Charge(int64(length) * broker.TextSteps)
-	c.mustHold(int64(length))
+	c.mustReserve(int64(length))
 	c.response = c.Bytes("respond", p, length)
 }
 
@@ -145,14 +152,14 @@ func (c *call) attach(p, length uint64) uint64 {
 	if len(c.blobs) == maxBlobs {
 		panic(fmt.Errorf("it attached more than %d blobs", maxBlobs))
 	}
-	c.outputs(length)
-	c.mustHold(int64(length))
+	c.countOutput(length)
+	c.mustReserve(int64(length))
 	c.blobs = append(c.blobs, c.Bytes("blob", p, length))
 	return uint64(len(c.blobs) - 1)
 }
 
-// outputs counts bytes of the response against the output limit.
-func (c *call) outputs(n uint64) {
+// countOutput charges n bytes of the response to the output limit.
+func (c *call) countOutput(n uint64) {
 	c.output += int64(n)
 	if c.output > c.limits.Output {
 		panic(c.limitError(LimitOutput, bytesText(c.limits.Output), "ask for less at once, or raise limits.output"))

@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// instance is one instance of a plugin. It serves one call at a time.
+// instance is a plugin's module instance. It serves one call at a time.
 type instance struct {
 	plugin  *Plugin
 	module  api.Module
@@ -27,34 +27,35 @@ type instance struct {
 	globals []api.MutableGlobal
 	memory  *linearMemory
 	files   *file.Handles
-	// descriptors is how many descriptors it has from the start: standard ones, mounts and "/". spoiled says that the guest changed one.
-	descriptors uint32
-	spoiled     bool
-	// unique says why no copies can be made of the instance after its start; empty if they can.
-	unique string
-	// started says that its start is over.
+	// descriptors is the number of descriptors after start: standard streams, mounts and "/". descriptorsChanged is
+	// true once the guest has changed one of them.
+	descriptors        uint32
+	descriptorsChanged bool
+	// notCopyable says why the instance must not be copied after its start; empty means that it may.
+	notCopyable string
+	// started is true once the start has ended.
 	started bool
-	// call is the one being served, or the start.
+	// call is the running call, or the call that waits for the start.
 	call *call
-	// since is when its last call ended.
+	// since is when the last call ended.
 	since time.Time
-	// remembers says that it remembers calls, which were the tenant's.
-	remembers bool
-	tenant    string
+	// hasState is true if the instance holds state of earlier calls, which belong to tenant.
+	hasState bool
+	tenant   string
 }
 
 type instanceKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(instanceKey{}).(*instance).call }
 
-// instantiate makes an instance that is as a guest is after its start: by starting it, or from the image of one that was. The
-// call that waits for it pays the time, and its limits hold.
+// instantiate creates an instance in its state after start: by starting it, or from the image if there is one. The
+// steps and the time are charged to the waiting call.
 func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *call) (_ *instance, err error) {
 	begin, need := time.Now(), code.startMemory(image)
-	if err := p.engine.budget.wait(ctx, p.spec.Name, need, c.patience); err != nil {
+	if err := p.engine.budget.reserveWithin(ctx, p.spec.Name, need, c.memoryWait); err != nil {
 		return nil, err
 	}
-	memory := &linearMemory{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, paid: uint64(need)}
+	memory := &linearMemory{limit: uint64(p.spec.Limits.Memory), budget: &p.engine.budget, reserved: uint64(need)}
 	i := &instance{plugin: p, memory: memory, files: file.NewHandles(p.spec.Limits.OpenFiles), call: c,
 		descriptors: uint32(3 + len(p.spec.Mounts) + 1)}
 	c.instance = i
@@ -84,7 +85,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 		i.globals = append(i.globals, i.module.ExportedGlobal(name).(api.MutableGlobal))
 	}
 	if image != nil {
-		err = image.impose(i)
+		err = image.initialize(i)
 	} else if p.spec.Contract != nil {
 		err = p.spec.Contract.Start(ctx, &Guest{c})
 	}
@@ -100,7 +101,7 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	return i, nil
 }
 
-// config is everything of WASI that a guest gets. What changes from call to call goes through the instance.
+// config is the WASI environment of a guest. What differs between calls is read from the instance.
 func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 	mounts := wazero.NewFSConfig()
 	for _, mount := range p.spec.Mounts {
@@ -135,20 +136,20 @@ func (p *Plugin) config(i *instance, image *image) wazero.ModuleConfig {
 func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 	i.call, c.instance = c, i
 	c.ctx = ctx
-	i.spoiled, i.memory.refused, i.memory.starved = false, false, false
+	i.descriptorsChanged, i.memory.limitExceeded, i.memory.budgetExhausted = false, false, false
 	defer c.turn.release()
 	if err := c.turn.acquire(ctx); err != nil {
 		return err
 	}
-	i.memory.begin()
-	defer i.memory.end()
+	i.memory.beginCall()
+	defer i.memory.endCall()
 	i.files.Begin(ctx, c.Spend)
-	i.fuel.Set(uint64(c.meter.begin()))
-	defer func() { c.meter.end(int64(i.fuel.Get())) }()
+	i.fuel.Set(uint64(c.meter.reset()))
+	defer func() { c.meter.finish(int64(i.fuel.Get())) }()
 	ctx = context.WithValue(ctx, instanceKey{}, i)
 	if contract := c.plugin.spec.Contract; contract != nil {
 		var err error
-		c.answer, err = contract.Serve(ctx, &Guest{c}, c.request)
+		c.contractResponse, err = contract.Serve(ctx, &Guest{c}, c.request)
 		return err
 	}
 	c.Give(payload)
@@ -157,15 +158,17 @@ func (i *instance) run(ctx context.Context, c *call, payload []byte) error {
 		return err
 	}
 	if len(results) != 1 {
-		return &GuestError{Plugin: c.Plugin, Reason: "does not return a code from " + abi.Entry + ": its author has to build it for ABI 1"}
+		return &GuestError{Plugin: c.Plugin, Reason: "does not return a code from " + abi.Entry +
+			": its author has to build it for ABI 1"}
 	}
 	if code := int32(results[0]); code != 0 {
-		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("ended with the failure code %d instead of an answer: its log may say why", code)}
+		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("ended with the failure code %d instead of an "+
+			"answer: its log may say why", code)}
 	}
 	return nil
 }
 
-// sleep ends with the call.
+// sleep is the guest's sleep; it ends early with the call.
 func (i *instance) sleep(ns int64) {
 	timer := time.NewTimer(time.Duration(ns))
 	defer timer.Stop()
@@ -176,7 +179,7 @@ func (i *instance) sleep(ns int64) {
 	}
 }
 
-// entropy is the system's randomness. A read ends with the call, however long it is.
+// entropy is the system's random source. Each read is charged to the call.
 type entropy struct{ instance *instance }
 
 func (e *entropy) Read(p []byte) (int, error) {
@@ -185,25 +188,26 @@ func (e *entropy) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if e.instance.call.plugin.spec.Contract != nil {
-		e.instance.draws()
+		e.instance.markRandomDrawn()
 	}
 	return rand.Read(p)
 }
 
-// startDrew is why an instance that draws random numbers in its start is not copied: it may have seeded a generator.
-const startDrew = "it draws random numbers in its start"
+// drawsRandom is why an instance that draws random numbers during its start is not copied: it may have seeded a
+// generator.
+const drawsRandom = "it draws random numbers in its start"
 
-// draws notes that random numbers were drawn, unless there is another reason already.
-func (i *instance) draws() {
-	if i.unique == "" {
-		i.unique = startDrew
+// markRandomDrawn makes the instance not copyable, unless it already is.
+func (i *instance) markRandomDrawn() {
+	if i.notCopyable == "" {
+		i.notCopyable = drawsRandom
 	}
 }
 
-// maxRandom is how many random bytes are made at once: a fraction of a millisecond.
+// maxRandom bounds the random bytes generated at once, which take a fraction of a millisecond.
 const maxRandom = 64 << 10
 
-// close gives everything up, for one of CloseReasons. The module's own close does not run guest code.
+// close frees the instance; reason is one of CloseReasons. Closing the module runs no guest code.
 func (i *instance) close(reason string) error {
 	if i.started {
 		i.plugin.engine.observer.InstanceClosed(i.plugin.spec.Name, reason)

@@ -10,35 +10,36 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// logSink passes on what a guest logs in one call, up to a number of bytes.
+// logSink logs the records of a guest in one call, up to a number of bytes.
 type logSink struct {
-	ctx    context.Context // the call's, for the trace that it belongs to
+	ctx    context.Context // the call's, for its trace
 	logger *slog.Logger
 	redact func(string) string // may be nil
 	call   *call
 	left   int64
-	// partial are the unfinished lines of standard output and error.
+	// partial holds unfinished lines of standard output and error.
 	partial map[abi.LogLevel][]byte
 }
 
-// maxLine bounds one log record, in bytes.
+// maxLine bounds a log record, in bytes.
 const maxLine = 8 << 10
 
-// admit says whether n more bytes may be logged. The first refusal is itself logged.
+// admit reports whether n more bytes may be logged. The first refusal is logged.
 func (s *logSink) admit(n int64) bool {
 	if n <= s.left {
 		s.left -= n
 		return true
 	}
 	if s.left >= 0 {
-		s.logger.WarnContext(s.ctx, "the plugin passed its log limit: the rest of this call's records are dropped", "tool", s.call.Tool)
+		s.logger.WarnContext(s.ctx, "the plugin passed its log limit: the rest of this call's records are dropped",
+			"tool", s.call.Tool)
 	}
 	s.left = -1
 	return false
 }
 
 func (s *logSink) emit(level abi.LogLevel, text string) {
-	const longest = 2 * maxLine // a secret that begins in the part that is logged ends in there
+	const longest = 2 * maxLine // redaction must see a secret that begins before the cut to its end
 	text = text[:min(len(text), longest)]
 	s.call.Charge(broker.LineSteps + int64(len(text))*broker.TextSteps)
 	if s.redact != nil {
@@ -56,13 +57,13 @@ func clamp(level slog.Level) slog.Level {
 	return max(slog.LevelDebug, min(slog.LevelError, level))
 }
 
-// output is a guest's standard output or error: each line becomes a record of the call under way.
+// output is a guest's standard output or error. Each line becomes a log record of the running call.
 type output struct {
 	instance *instance
 	level    abi.LogLevel
 }
 
-// Write never fails: what the log limit does not admit is dropped. A line that never ends is logged in pieces of maxLine.
+// Write never fails: bytes beyond the log limit are dropped. A long line is logged in pieces of maxLine.
 func (o *output) Write(p []byte) (int, error) {
 	if s := &o.instance.call.log; s.admit(int64(len(p))) {
 		s.write(o.level, p)

@@ -6,72 +6,74 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// linearMemory backs the memory of one instance. It grows up to a limit and remembers that it refused to grow further, which the
-// guest may report in many ways. The part that depends on the platform is in region.
+// linearMemory backs the memory of one instance and implements experimental.LinearMemory. The part that depends on the
+// platform is region.
 type linearMemory struct {
 	region
 	limit uint64
 	size  uint64
-	// open is how much is memory, though the guest may see less of it.
-	open    uint64
-	refused bool
-	// budget is what the memory is taken from: paid bytes so far. starved says that it had no more.
-	budget  *budget
-	paid    uint64
-	starved bool
+	// committed is how many bytes are accessible memory; the guest may see fewer.
+	committed uint64
+	// limitExceeded is set when the guest tried to grow beyond limit: guests report that in many ways.
+	limitExceeded bool
+	// reserved counts the bytes reserved in budget. budgetExhausted is set when it had no more.
+	budget          *budget
+	reserved        uint64
+	budgetExhausted bool
 }
 
-// Reallocate gives the guest size bytes, or nil if that passes the limit. The bytes stay where they are.
+// Reallocate grows the memory to size bytes in place. It returns nil if that exceeds the limit or the budget.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > m.limit {
-		m.refused = true
+		m.limitExceeded = true
 		return nil
 	}
-	if !m.pay(size) {
-		m.starved = true
+	if !m.reserveBudget(size) {
+		m.budgetExhausted = true
 		return nil
 	}
-	if size > m.open {
-		if m.extend(m.open, size) != nil {
-			m.refused = true
+	if size > m.committed {
+		if m.commit(m.committed, size) != nil {
+			m.limitExceeded = true
 			return nil
 		}
-		m.open = size
+		m.committed = size
 	}
 	m.size = max(m.size, size)
 	return m.bytes(size)
 }
 
-func (m *linearMemory) pay(size uint64) bool {
-	if size > m.paid {
-		if !m.budget.take(int64(size - m.paid)) {
+func (m *linearMemory) reserveBudget(size uint64) bool {
+	if size > m.reserved {
+		if !m.budget.reserve(int64(size - m.reserved)) {
 			return false
 		}
-		m.paid = size
+		m.reserved = size
 	}
 	return true
 }
 
-// refund gives back to the budget what is paid beyond size.
-func (m *linearMemory) refund(size uint64) {
-	if m.paid > size {
-		m.budget.give(int64(m.paid - size))
-		m.paid = size
+// releaseBudget gives back what is reserved beyond size.
+func (m *linearMemory) releaseBudget(size uint64) {
+	if m.reserved > size {
+		m.budget.release(int64(m.reserved - size))
+		m.reserved = size
 	}
 }
 
-// Free gives the memory back. It may be called twice.
+// Free releases the memory. It may be called twice.
 func (m *linearMemory) Free() {
 	m.release()
-	m.refund(0)
+	m.releaseBudget(0)
 }
 
-// shrink takes back what a guest has grown its memory by, down to size. It reports false if the runtime has changed too much for
-// that; then the instance cannot be used again. Some of it stays memory, for the next call that grows, and has to be cleared.
+// shrink undoes the growth of a call, down to size. It reports false if this version of wazero does not allow it; the
+// instance must then be discarded. Up to keptGrowth bytes stay committed for the next call that grows; restore clears
+// them.
 //
-// WebAssembly has no such operation and the runtime offers none, but a guest is not running here, and the next call starts from an
-// image that has no memory beyond size. The runtime's memory instance has the field Buffer; growing it by one page from one less
-// makes the runtime take notice of its new length.
+// WebAssembly has no such operation, and wazero offers none. Between calls it is safe: no guest code runs, and the next
+// call starts from an image without memory beyond size. wazero's memory instance has the field Buffer; setting it to
+// one page less than size and growing by one page updates wazero's copies of the length.
 func (m *linearMemory) shrink(memory api.Memory, size uint64) bool {
 	if m.size == size {
 		return true
@@ -80,7 +82,7 @@ func (m *linearMemory) shrink(memory api.Memory, size uint64) bool {
 	if !buffer.IsValid() || !buffer.CanSet() || buffer.Type() != reflect.TypeFor[[]byte]() || size < page {
 		return false
 	}
-	if !m.takeBack(size) {
+	if !m.decommitBeyond(size) {
 		return false
 	}
 	buffer.SetBytes(m.bytes(size - page))
@@ -88,21 +90,21 @@ func (m *linearMemory) shrink(memory api.Memory, size uint64) bool {
 	return ok && uint64(memory.Size()) == size
 }
 
-// takeBack makes the memory of this size, and gives back most of what is beyond.
-func (m *linearMemory) takeBack(size uint64) bool {
-	if kept := size + keptGrowth; m.open > kept {
-		if m.retract(kept, m.open) != nil {
+// decommitBeyond sets the size and decommits what exceeds it by more than keptGrowth.
+func (m *linearMemory) decommitBeyond(size uint64) bool {
+	if kept := size + keptGrowth; m.committed > kept {
+		if m.decommit(kept, m.committed) != nil {
 			return false
 		}
-		m.open = kept
-		m.refund(kept)
+		m.committed = kept
+		m.releaseBudget(kept)
 	}
 	m.size = size
 	return true
 }
 
-// keptGrowth is how much of what a guest has grown by stays memory after the call, in bytes. A page that is given back costs the next
-// call a fault.
+// keptGrowth bounds the grown memory that stays committed after a call, in bytes. Each decommitted page costs the next
+// call a page fault.
 const keptGrowth = 8 << 20
 
 // page is the size of a Wasm page, in bytes.

@@ -8,37 +8,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// region is a range of addresses, reserved as a whole, of which a growing part from the start is memory. It is outside of Go's heap,
-// so guests' memories do not weigh on the garbage collector.
+// region is a reserved range of addresses whose beginning is committed. It lies outside of Go's heap, so guests'
+// memories add no work to the garbage collector.
 //
-// A region may lie over an image: its pages are then the image's until the guest writes to them, when the kernel makes a private
-// copy. Putting the region back means to find the private pages and to copy the image over them. They stay private, because
-// a guest mostly writes to the same pages again, and a page given back costs a fault each time.
+// A region may map an image copy-on-write: a page stays the image's until the guest writes to it, and the kernel then
+// makes a private copy. restore finds the private pages and copies the image over them. They stay private: guests
+// mostly write to the same pages again, and each discarded page would cost a fault.
 type region struct {
 	reserved []byte
-	private
+	privatePages
 }
 
-// reserve makes a region of at most limit bytes.
+// reserve reserves a region of limit bytes.
 func reserve(limit uint64) (region, error) {
 	reserved, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return region{}, fmt.Errorf("reserve %s of address space: %w", bytesText(int64(limit)), err)
 	}
-	_ = unix.Madvise(reserved, unix.MADV_NOHUGEPAGE) // a kernel without huge pages refuses; one write to such a page would cost 2 MiB
+	// A kernel without huge pages refuses; one write to such a page would cost 2 MiB.
+	_ = unix.Madvise(reserved, unix.MADV_NOHUGEPAGE)
 	return region{reserved: reserved}, nil
 }
 
-// extend turns the bytes between from and to into memory.
-func (r *region) extend(from, to uint64) error {
+// commit makes the bytes between from and to accessible.
+func (r *region) commit(from, to uint64) error {
 	if to <= from {
 		return nil
 	}
 	return unix.Mprotect(r.reserved[from:to], unix.PROT_READ|unix.PROT_WRITE)
 }
 
-// retract turns memory back into mere addresses. Extended again, it is zero.
-func (r *region) retract(from, to uint64) error {
+// decommit frees committed memory. Committed again, it is zero.
+func (r *region) decommit(from, to uint64) error {
 	if err := unix.Madvise(r.reserved[from:to], unix.MADV_DONTNEED); err != nil {
 		return err
 	}
@@ -54,14 +55,14 @@ func (r *region) release() {
 	}
 }
 
-// imageMemory is the memory of an image: a file in memory that regions map.
+// imageMemory is the memory of an image: a sealed memfd that regions map.
 type imageMemory struct {
 	extents
 	fd   int
 	data []byte
 }
 
-// newImageMemory makes a memory of size bytes that is zero but for the parts, each with its offset.
+// newImageMemory creates a memory of size bytes that contains the parts, each at its offset, and is otherwise zero.
 func newImageMemory(size int, parts iter.Seq2[int, []byte]) (*imageMemory, error) {
 	fd, err := unix.MemfdCreate("hako-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -81,7 +82,7 @@ func fillImage(fd, size int, parts iter.Seq2[int, []byte]) (*imageMemory, error)
 	}
 	var image imageMemory
 	for offset, part := range parts {
-		image.note(offset, len(part))
+		image.add(offset, len(part))
 		for written := 0; written < len(part); {
 			n, err := unix.Pwrite(fd, part[written:], int64(offset+written))
 			if err != nil {
@@ -107,8 +108,8 @@ func (i *imageMemory) close() error {
 	return unix.Close(i.fd)
 }
 
-// overlay lays the region over the image: from now on its bytes are the image's.
-func (r *region) overlay(image *imageMemory) error {
+// mapImage maps the image copy-on-write at the start of the region.
+func (r *region) mapImage(image *imageMemory) error {
 	_, err := unix.MmapPtr(image.fd, 0, unsafe.Pointer(unsafe.SliceData(r.reserved)), uintptr(len(image.data)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
 	if err != nil {

@@ -4,7 +4,7 @@ package sandbox
 
 import "iter"
 
-// region is memory on Go's heap, reserved as a whole.
+// region is memory on Go's heap, allocated as a whole.
 type region struct{ reserved []byte }
 
 // imageMemory is the memory of an image.
@@ -15,9 +15,9 @@ type imageMemory struct {
 
 func reserve(limit uint64) (region, error) { return region{make([]byte, limit)}, nil }
 
-func (r *region) extend(_, _ uint64) error { return nil }
+func (r *region) commit(_, _ uint64) error { return nil }
 
-func (r *region) retract(from, to uint64) error {
+func (r *region) decommit(from, to uint64) error {
 	clear(r.reserved[from:to])
 	return nil
 }
@@ -26,11 +26,11 @@ func (r *region) bytes(size uint64) []byte { return r.reserved[:size:size] }
 
 func (r *region) release() { r.reserved = nil }
 
-// newImageMemory makes a memory of size bytes that is zero but for the parts, each with its offset.
+// newImageMemory creates a memory of size bytes that contains the parts, each at its offset, and is otherwise zero.
 func newImageMemory(size int, parts iter.Seq2[int, []byte]) (*imageMemory, error) {
 	image := &imageMemory{data: make([]byte, size)}
 	for offset, part := range parts {
-		image.note(offset, len(part))
+		image.add(offset, len(part))
 		copy(image.data[offset:], part)
 	}
 	return image, nil
@@ -38,15 +38,15 @@ func newImageMemory(size int, parts iter.Seq2[int, []byte]) (*imageMemory, error
 
 func (i *imageMemory) close() error { return nil }
 
-func (r *region) overlay(image *imageMemory) error {
+func (r *region) mapImage(image *imageMemory) error {
 	copy(r.reserved, image.data)
 	return nil
 }
 
-func (r *region) begin() {}
-func (r *region) end()   {}
+func (r *region) beginCall() {}
+func (r *region) endCall()   {}
 
-// restore makes the first size bytes of the region those of the image again, and zero after its end.
+// restore copies the image into the first size bytes of the region and clears the rest of them.
 func (r *region) restore(image *imageMemory, size uint64) {
 	clear(r.reserved[copy(r.reserved, image.data):size])
 }

@@ -10,7 +10,7 @@ import (
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// memoryPeaks is how much memory this process has had at once, and how much one of its children, in bytes.
+// memoryPeaks returns the peak memory of this process and of its largest child, in bytes.
 func memoryPeaks(t *testing.T) (self, child int64) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRestore writes to random places of a memory that grows at random, call after call, and holds that it is the image again after each.
-// Nothing runs beside it, so that there are calls without a page fault.
+// TestRestore writes to random places of a memory that grows at random and checks that each restore yields the image.
+// It runs without parallel tests, so that some calls cause no page fault.
 func TestRestore(t *testing.T) {
 	const size, limit = 32 * page, 256 * page
 	random := rand.New(rand.NewPCG(1, 2))
@@ -27,36 +27,36 @@ func TestRestore(t *testing.T) {
 	}
 	defer memory.Free()
 	memory.Reallocate(size)
-	if err := memory.overlay(image); err != nil {
+	if err := memory.mapImage(image); err != nil {
 		t.Fatal(err)
 	}
 	for call := range 300 {
-		memory.begin()
+		memory.beginCall()
 		data := memory.bytes(size)
 		if random.IntN(4) == 0 {
 			data = memory.Reallocate(size + random.Uint64N(limit-size))
 		}
 		writes := 3
 		if random.IntN(20) == 0 {
-			writes = 2000 // so that there is a surplus of private pages later
+			writes = 2000 // makes restore discard private pages later
 		}
 		for range writes {
-			// Some places again and again, others once.
+			// Write to some places repeatedly, to others once.
 			data[random.IntN(len(data))], data[random.IntN(8)*page] = byte(call), byte(call)
 		}
-		memory.end()
-		if !memory.takeBack(size) {
+		memory.endCall()
+		if !memory.decommitBeyond(size) {
 			t.Fatal("the growth cannot be taken back")
 		}
-		memory.restore(image, memory.open)
+		memory.restore(image, memory.committed)
 		if !bytes.Equal(memory.bytes(size), want) {
 			t.Fatalf("after call %d the memory is not the image", call)
 		}
-		if rest := memory.bytes(memory.open)[size:]; len(bytes.Trim(rest, "\x00")) > 0 {
+		if rest := memory.bytes(memory.committed)[size:]; len(bytes.Trim(rest, "\x00")) > 0 {
 			t.Fatalf("after call %d what it had grown by is not zero", call)
 		}
 	}
-	if kept := memory.open - size; kept > keptGrowth || b.used.Load() != int64(memory.open) {
+	if kept := memory.committed - size; kept > keptGrowth || b.used.Load() != int64(memory.committed) {
 		t.Errorf("%d bytes stay, of which %d are paid", kept, b.used.Load())
 	}
 }

@@ -19,22 +19,22 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// bombLimits are smaller than those of every day, so that the tests end soon.
+// bombLimits are smaller than the default limits, so that the tests end soon.
 var bombLimits = compile.Limits{Memory: 512 << 20, CPU: time.Second, Time: 5 * time.Minute, Code: 16, BaseCode: 4 << 20}
 
-// bombReport is what became of a process that was given a bomb.
+// bombReport is the outcome of a process that was given a hostile module.
 type bombReport struct {
 	Read, Prepared, Called string
 	Interpreted            bool
 	Took                   time.Duration
-	// Resident is the most memory of the process, Compiler that of the child which compiled, in bytes.
+	// Resident is the peak memory of the process, Compiler that of the compiling child, in bytes.
 	Resident, Compiler int64
 }
 
 const bombVariable = "HAKO_TEST_BOMB"
 
-// TestHostileModules gives each bomb to a process of its own, which reads it, prepares it and calls it as a host does. That process stays
-// small, the compiler's stays within its limits, and both end.
+// TestHostileModules gives each hostile module to a process of its own, which reads, prepares and calls it as a host
+// does. That process must stay small, and the compiler within its limits.
 func TestHostileModules(t *testing.T) {
 	t.Parallel()
 	for name, wasm := range guesttest.Bombs() {
@@ -83,8 +83,10 @@ func detonate(t *testing.T, wasm []byte) (report bombReport) {
 		outcome = "interpreted"
 	}
 	used := server.ProcessState.UserTime() + server.ProcessState.SystemTime()
-	t.Logf("%d KiB; %.1f s of processor time, server %d MiB, compiler %d MiB; %s", len(wasm)>>10, used.Seconds(), report.Resident>>20, report.Compiler>>20, outcome)
-	const most = raceFactor << 30 // the interpreter's share of the largest modules that it takes, and what waits to be collected
+	t.Logf("%d KiB; %.1f s of processor time, server %d MiB, compiler %d MiB; %s", len(wasm)>>10, used.Seconds(),
+		report.Resident>>20, report.Compiler>>20, outcome)
+	// The largest interpreted modules and uncollected garbage.
+	const most = raceFactor << 30
 	if report.Resident > most {
 		t.Errorf("the server took %d MiB", report.Resident>>20)
 	}
@@ -139,8 +141,8 @@ func serveBomb(t *testing.T, dir string, wasm []byte) (report bombReport) {
 	return report
 }
 
-// hosted loads a plugin into an engine of its own, as another process with the same cache would.
-func hosted(t *testing.T, dir string, spec sandbox.Spec) (*sandbox.Engine, *sandbox.Plugin) {
+// loadInNewEngine loads a plugin into an engine of its own, as another process with the same cache would.
+func loadInNewEngine(t *testing.T, dir string, spec sandbox.Spec) (*sandbox.Engine, *sandbox.Plugin) {
 	t.Helper()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
 	if err != nil {
@@ -156,8 +158,8 @@ func hosted(t *testing.T, dir string, spec sandbox.Spec) (*sandbox.Engine, *sand
 	return engine, plugin
 }
 
-// TestHostileModuleIsRemembered holds that what was too much for the compiler once is not compiled by the next process, until its note is
-// removed, and that a plugin with state, which waits for the compiler, is served all the same.
+// TestHostileModuleIsRemembered checks that the next process does not compile a refused module again until its note is
+// removed, and that a refused plugin with state is interpreted.
 func TestHostileModuleIsRemembered(t *testing.T) {
 	t.Parallel()
 	wasm := guesttest.Bombs()["1,000 nested loops with 2,000 locals"]()
@@ -166,12 +168,12 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			spec := sandbox.Spec{Wasm: func() ([]byte, error) { return wasm, nil }, State: state}
-			engine, plugin := hosted(t, dir, spec)
+			engine, plugin := loadInNewEngine(t, dir, spec)
 			engine.LimitCompiler(bombLimits)
 			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Load().Interpreted {
 				t.Fatalf("%v, %+v", err, plugin.Load())
 			}
-			engine, plugin = hosted(t, dir, spec)
+			engine, plugin = loadInNewEngine(t, dir, spec)
 			release := engine.HoldCompiler()
 			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Load().Interpreted {
 				t.Errorf("another process: %v, %+v", err, plugin.Load())
@@ -184,7 +186,7 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 			if err := os.Remove(notes[0]); err != nil {
 				t.Fatal(err)
 			}
-			engine, plugin = hosted(t, dir, spec)
+			engine, plugin = loadInNewEngine(t, dir, spec)
 			release = engine.HoldCompiler()
 			defer release()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -197,7 +199,7 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 	}
 }
 
-// TestHostileCache damages, removes and withholds the cache, for which no plugin is the worse but slower.
+// TestHostileCache damages, removes and write-protects the cache: plugins get slower, but work.
 func TestHostileCache(t *testing.T) {
 	t.Parallel()
 	code := func(dir string) string {
@@ -220,14 +222,14 @@ func TestHostileCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			_, plugin := hosted(t, dir, sandbox.Spec{Wasm: small(t)})
+			_, plugin := loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest(t)})
 			if err := plugin.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := harm(dir); err != nil {
 				t.Fatal(err)
 			}
-			_, plugin = hosted(t, dir, sandbox.Spec{Wasm: small(t)})
+			_, plugin = loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest(t)})
 			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || plugin.Load().Interpreted {
 				t.Errorf("%v, %+v", err, plugin.Load())
 			}
@@ -236,7 +238,7 @@ func TestHostileCache(t *testing.T) {
 	t.Run("no place", func(t *testing.T) {
 		t.Parallel()
 		dir := filepath.Join(t.TempDir(), "cache")
-		_, plugin := hosted(t, dir, sandbox.Spec{Wasm: small(t)})
+		_, plugin := loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest(t)})
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}

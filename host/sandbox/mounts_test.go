@@ -50,7 +50,8 @@ func callFiles(t testing.TB, p *sandbox.Plugin, tool string, arguments map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := p.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: data}})
+	response, err := p.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool,
+		Arguments: data}})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
@@ -58,8 +59,9 @@ func callFiles(t testing.TB, p *sandbox.Plugin, tool string, arguments map[strin
 	return block.Text + string(block.Data), response.IsError
 }
 
-// TestRulesOfMountsReachTheCaller takes each rule of a mount through a real plugin: the caller is told which one it was.
-func TestRulesOfMountsReachTheCaller(t *testing.T) {
+// TestMountErrorsReachTheCaller violates each rule of a mount through a real plugin and checks that the answer names
+// the rule.
+func TestMountErrorsReachTheCaller(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	inside, outside := filepath.Join(dir, "inside"), filepath.Join(dir, "secret")
@@ -81,7 +83,7 @@ func TestRulesOfMountsReachTheCaller(t *testing.T) {
 	readWrite := filesPlugin(t, grantOf)
 	grantOf.Write = false
 	readOnly := filesPlugin(t, grantOf)
-	for _, c := range []struct { // in order: the list shows what the calls before it left
+	for _, c := range []struct { // in order: the list shows the files of earlier cases
 		name      string
 		plugin    *sandbox.Plugin
 		tool      string
@@ -91,16 +93,24 @@ func TestRulesOfMountsReachTheCaller(t *testing.T) {
 	}{
 		{"read", readWrite, "file_read", map[string]any{"path": "given"}, "given", false},
 		{"read by a link", readWrite, "file_read", map[string]any{"path": "in"}, "given", false},
-		{"read by a link to outside", readWrite, "file_read", map[string]any{"path": "out"}, "leads out of the workspace", true},
+		{"read by a link to outside", readWrite, "file_read", map[string]any{"path": "out"},
+			"leads out of the workspace", true},
 		{"read what is hidden", readWrite, "file_read", map[string]any{"path": "hidden/f"}, "no such file", true},
-		{"list", readWrite, "file_list", map[string]any{}, "given (5)\nhard (7)\nin (link)\nout (link)\nprivate (7)\n", false},
-		{"write beyond the quota", readWrite, "file_write", map[string]any{"path": "big", "content": strings.Repeat("x", 1000)}, "quota is used up", true},
-		{"write what is hidden", readWrite, "file_write", map[string]any{"path": "hidden/g", "content": ""}, "does not exist", true},
-		{"replace a hard link", readWrite, "file_write", map[string]any{"path": "hard", "content": "own", "overwrite": true}, "Wrote 3 bytes", false},
-		{"replace a private file", readWrite, "file_write", map[string]any{"path": "private", "content": "own", "overwrite": true}, "Wrote 3 bytes", false},
-		{"write to a read-only mount", readOnly, "file_write", map[string]any{"path": "new", "content": ""}, "read-only", true},
+		{"list", readWrite, "file_list", map[string]any{}, "given (5)\nhard (7)\nin (link)\nout (link)\nprivate (7)\n",
+			false},
+		{"write beyond the quota", readWrite, "file_write",
+			map[string]any{"path": "big", "content": strings.Repeat("x", 1000)}, "quota is used up", true},
+		{"write what is hidden", readWrite, "file_write", map[string]any{"path": "hidden/g", "content": ""},
+			"does not exist", true},
+		{"replace a hard link", readWrite, "file_write", map[string]any{"path": "hard", "content": "own",
+			"overwrite": true}, "Wrote 3 bytes", false},
+		{"replace a private file", readWrite, "file_write", map[string]any{"path": "private", "content": "own",
+			"overwrite": true}, "Wrote 3 bytes", false},
+		{"write to a read-only mount", readOnly, "file_write", map[string]any{"path": "new", "content": ""},
+			"read-only", true},
 		{"delete on a read-only one", readOnly, "delete_file", map[string]any{"path": "given"}, "read-only", true},
-		{"move on a read-only one", readOnly, "file_move", map[string]any{"from": "given", "to": "x"}, "read-only", true},
+		{"move on a read-only one", readOnly, "file_move", map[string]any{"from": "given", "to": "x"}, "read-only",
+			true},
 	} {
 		got, failed := callFiles(t, c.plugin, c.tool, c.arguments)
 		if !strings.Contains(got, c.want) || failed != c.fails {
@@ -118,7 +128,8 @@ func TestRulesOfMountsReachTheCaller(t *testing.T) {
 // BenchmarkFileRead reads 1 MiB through the files plugin.
 func BenchmarkFileRead(b *testing.B) {
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(strings.Repeat("all work and no play makes a dull \"boy\"\n", 1<<20/40)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "f"),
+		[]byte(strings.Repeat("all work and no play makes a dull \"boy\"\n", 1<<20/40)), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	plugin := filesPlugin(b, grant.Mount{Name: "workspace", Path: dir, Write: true})
@@ -134,7 +145,7 @@ func BenchmarkFileRead(b *testing.B) {
 	}
 }
 
-// TestPathsOutsideTheMounts: a path in no mount does not exist, and "/" has the mounts.
+// TestPathsOutsideTheMounts checks that paths in no mount do not exist and that "/" lists the mounts.
 func TestPathsOutsideTheMounts(t *testing.T) {
 	t.Parallel()
 	mount, err := file.New(grant.Mount{Name: "workspace", Path: t.TempDir(), Write: true}, nil)
@@ -159,7 +170,8 @@ func TestPathsOutsideTheMounts(t *testing.T) {
 		{without, "list", "/*", ""},
 	} {
 		response, err := call(t, c.plugin, c.tool, map[string]string{"path": c.path, "content": "x"})
-		if err != nil || !strings.Contains(response.Content[0].Text, c.want) || c.want == "" && response.Content[0].Text != "" {
+		if err != nil || !strings.Contains(response.Content[0].Text, c.want) || c.want == "" &&
+			response.Content[0].Text != "" {
 			t.Errorf("%s %s: %+v, %v; want %q", c.tool, c.path, response, err, c.want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestHostileNeighbour has one call after another compete with 60 that loop, and counts the steps that each side gets: a busy machine
-// slows both alike. Without fair shares, the one side gets a sixtieth.
+// TestHostileNeighbour runs successive calls beside 60 looping ones and compares the steps of both sides, which does
+// not depend on the load of the machine. Without fair shares, one side would get a sixtieth.
 func TestHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -46,7 +46,8 @@ func TestHostileNeighbour(t *testing.T) {
 			for i := range loops {
 				group.Go(func() {
 					_, _ = noisy.Call(ctx, &catalog.Invocation{User: "noisy", Steps: &taken[i],
-						Request: &abi.Request{Method: abi.CallTool, Name: test.loop, Arguments: json.RawMessage(`{"n":60}`)}})
+						Request: &abi.Request{Method: abi.CallTool, Name: test.loop,
+							Arguments: json.RawMessage(`{"n":60}`)}})
 				})
 			}
 			for noisy.Load().Running < loops {
@@ -56,7 +57,8 @@ func TestHostileNeighbour(t *testing.T) {
 			for range 20 {
 				var steps int64
 				if _, err := quiet.Call(t.Context(), &catalog.Invocation{User: "quiet", Steps: &steps,
-					Request: &abi.Request{Method: abi.CallTool, Name: "recurse", Arguments: json.RawMessage(`{"n":26}`)}}); err != nil {
+					Request: &abi.Request{Method: abi.CallTool, Name: "recurse",
+						Arguments: json.RawMessage(`{"n":26}`)}}); err != nil {
 					t.Error(err)
 				}
 				own += steps

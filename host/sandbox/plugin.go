@@ -9,63 +9,66 @@ import (
 	"time"
 )
 
-// Plugin is one plugin ready to be called. It is safe for concurrent use: no two calls at once are in the same instance.
+// Plugin is one plugin ready to be called. It is safe for concurrent use: concurrent calls never share an instance.
 type Plugin struct {
 	engine *Engine
 	spec   Spec
 	logger *slog.Logger
 	gate   *gate
-	// share is the plugin's part in the scheduler.
+	// share is the plugin's share in the scheduler.
 	share share
 
-	// calls counts calls in flight, which Close waits for. closing guards adding to it.
+	// calls counts calls in flight; Close waits for them. closing guards Add and closed.
 	calls   sync.WaitGroup
 	closing sync.RWMutex
 	closed  bool
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// code is nil until the first compilation succeeds, and after a long time without calls.
+	// code is nil before the first load and after the code has been unloaded.
 	code *code
-	// used is when the last call in it ended; expiry unloads it then.
-	used   time.Time
-	expiry *time.Timer
-	// compiling is closed when the compilation that is under way has ended. failed says why the last one did not succeed, starved that
-	// compiled code waits for memory.
-	compiling chan struct{}
-	failed    error
-	starved   atomic.Bool
-	// prepared says that the plugin has been compiled once, or that it cannot be.
+	// lastUsed is when the last call ended. unloadTimer unloads the code unloadTime later.
+	lastUsed    time.Time
+	unloadTimer *time.Timer
+	// compiling is closed when the running compilation has ended; nil means that none runs. compileErr is the error of
+	// the last compilation. starved is true while compiled code waits for memory.
+	compiling  chan struct{}
+	compileErr error
+	starved    atomic.Bool
+	// prepared is true once the plugin has been compiled, or has turned out not to be compilable.
 	prepared bool
-	// background counts what goes on without a call. It ends with lifetime.
-	background sync.WaitGroup
-	lifetime   context.Context
-	end        context.CancelFunc
+	// background counts goroutines that belong to no call. They stop when lifetime ends.
+	background     sync.WaitGroup
+	lifetime       context.Context
+	cancelLifetime context.CancelFunc
 
-	// sessions is nil unless state lasts for one.
+	// sessions is nil unless Spec.State is manifest.StateSession.
 	sessions *sessions
 }
 
-// Prepare compiles the plugin and links its imports, unless that has been done, and waits for it. Calls do not: until then they run in
-// an interpreter. A plugin that is too much for the compiler stays there, without an error. It fails if the code is not valid Wasm or can
-// be neither compiled nor interpreted. What has not been called for ten minutes is unloaded again, and then loaded from the cache.
+// Prepare compiles the plugin, links its imports and waits until both are done; it does nothing if they are. Calls do
+// not wait for compilation: they run in an interpreter until compiled code is ready. A plugin that exceeds the
+// compiler's limits stays in the interpreter, without an error. Prepare fails if the code is not valid Wasm or can be
+// neither compiled nor interpreted. Code that has not been called for ten minutes is unloaded and later loaded from the
+// cache.
 func (p *Plugin) Prepare(ctx context.Context) error {
-	if err := p.begin(); err != nil {
+	if err := p.beginCall(); err != nil {
 		return err
 	}
 	defer p.calls.Done()
 	return p.prepare(ctx)
 }
 
-// Prepared reports whether the plugin has been compiled since it was made, by this process, or was found to be one that cannot be.
+// Prepared reports whether this process has compiled the plugin, loaded its compiled code, or found that it cannot be
+// compiled.
 func (p *Plugin) Prepared() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.prepared
 }
 
-// begin counts a call in, unless the plugin is closed.
-func (p *Plugin) begin() error {
+// beginCall registers a call, unless the plugin is closed.
+func (p *Plugin) beginCall() error {
 	p.closing.RLock()
 	defer p.closing.RUnlock()
 	if p.closed {
@@ -75,19 +78,19 @@ func (p *Plugin) begin() error {
 	return nil
 }
 
-// Close waits for the calls in flight, and for some seconds for the compiler, and frees the compiled code. Calls that come later get
-// ErrClosed. It may be called twice.
+// Close waits for the calls in flight, gives a running compilation a few seconds to finish, and frees the compiled
+// code. Later calls return ErrClosed. It may be called twice.
 func (p *Plugin) Close() error {
 	p.closing.Lock()
 	p.closed = true
 	p.closing.Unlock()
 	p.calls.Wait()
 	p.engine.remove(p)
-	grace := time.AfterFunc(p.engine.closeGrace, p.end)
+	grace := time.AfterFunc(p.engine.closeGrace, p.cancelLifetime)
 	p.background.Wait()
 	grace.Stop()
-	p.end()
+	p.cancelLifetime()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.release()
+	return p.unloadLocked()
 }

@@ -11,52 +11,52 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// idleTime is how long an instance is kept without a call, stateTime one that remembers something.
+// idleTime is how long an unused instance is kept; stateTime applies to one that holds state.
 const (
 	idleTime  = time.Minute
 	stateTime = 30 * time.Minute
 )
 
-// restoreDelay is how long a used instance waits for a call that puts it back itself.
+// restoreDelay is how long a used instance waits for a call that restores it, before a goroutine does.
 const restoreDelay = time.Millisecond
 
-// pool holds the instances of a plugin that wait for a call, and the image that they start from.
+// pool holds the instances of a plugin between calls, and the image from which they are created.
 type pool struct {
 	// starting is held while the first instance starts, and guards image.
 	starting sync.Mutex
 	image    *image
-	// resets counts instances that are being put back.
-	resets sync.WaitGroup
+	// background counts goroutines that restore or replace instances.
+	background sync.WaitGroup
 
-	// mu guards what follows.
-	mu        sync.Mutex
-	idle      []*instance // ready for a call, the one used last at the end
-	used      []*instance // after a call, to be put back
-	restoring *time.Timer // until then; nil: no need
-	shrinking *time.Timer
-	idleTime  time.Duration
-	most      int // as many idle ones are kept
-	closed    bool
+	// mu guards the fields below.
+	mu           sync.Mutex
+	idle         []*instance // ready for a call, most recently used last
+	used         []*instance // to be restored
+	restoreTimer *time.Timer // restores used; nil if not running
+	shrinkTimer  *time.Timer
+	idleTime     time.Duration
+	maxIdle      int // instances
+	closed       bool
 }
 
-// acquire returns an instance that is as after its start: an idle one, one that it puts back itself because nobody has yet, or a
-// new one, for which the call waits.
-func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, error) {
-	if i := c.session.take(); i != nil {
+// acquireInstance returns an instance in its state after start: an idle one, a used one that it restores first, or a
+// new one. Sessions and shared state have their own instances.
+func (p *Plugin) acquireInstance(ctx context.Context, code *code, c *call) (*instance, error) {
+	if i := c.session.takeInstance(); i != nil {
 		return i, nil
 	}
-	if i := code.pool.takeIdle(p.spec.State, c.Tenant); i != nil {
+	if i := code.pool.popIdle(p.spec.State, c.Tenant); i != nil {
 		return i, nil
 	}
 	c.ctx = ctx
-	if code.lasting.Load() {
+	if code.singleUse.Load() {
 		return p.instantiate(ctx, code, nil, c)
 	}
-	image, i, err := p.start(ctx, code, c)
+	image, i, err := p.imageOrFirstInstance(ctx, code, c)
 	if err != nil || i != nil {
 		return i, err
 	}
-	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
+	for i := code.pool.pop(&code.pool.used); i != nil; i = code.pool.pop(&code.pool.used) {
 		if p.restore(image, i) {
 			return i, nil
 		}
@@ -65,90 +65,92 @@ func (p *Plugin) acquire(ctx context.Context, code *code, c *call) (*instance, e
 	return p.instantiate(ctx, code, image, c)
 }
 
-// start returns the plugin's image. Whoever is first loads the one that was kept, or starts an instance to make it and gets that too.
-func (p *Plugin) start(ctx context.Context, code *code, c *call) (*image, *instance, error) {
+// imageOrFirstInstance returns the plugin's image. The first caller loads the stored image; if there is none, it starts
+// an instance, captures the image and gets that instance too.
+func (p *Plugin) imageOrFirstInstance(ctx context.Context, code *code, c *call) (*image, *instance, error) {
 	code.pool.starting.Lock()
 	defer code.pool.starting.Unlock()
 	if code.pool.image != nil {
 		return code.pool.image, nil, nil
 	}
 	if image := p.loadImage(code); image != nil {
-		return image, nil, p.hold(ctx, code, image, c)
+		return image, nil, p.installImage(ctx, code, image, c)
 	}
-	i, err := p.first(ctx, code, c)
+	i, err := p.startFirstInstance(ctx, code, c)
 	return code.pool.image, i, err
 }
 
-// first starts an instance and makes the image of it. code.pool.starting is held.
-func (p *Plugin) first(ctx context.Context, code *code, c *call) (*instance, error) {
+// startFirstInstance starts an instance and captures its image. code.pool.starting is held.
+func (p *Plugin) startFirstInstance(ctx context.Context, code *code, c *call) (*instance, error) {
 	i, err := p.instantiate(ctx, code, nil, c)
 	if err != nil {
 		return nil, err
 	}
-	if i.files.End() > 0 || i.spoiled {
-		i.unique = "the start leaves files open or changes descriptors"
+	if i.files.End() > 0 || i.descriptorsChanged {
+		i.notCopyable = "the start leaves files open or changes descriptors"
 	}
-	if i.unique != "" {
-		code.lasting.Store(true)
-		code.ahead.Store(i.unique == startDrew)
-		p.logger.Debug("each call gets a fresh instance", "reason", i.unique)
+	if i.notCopyable != "" {
+		code.singleUse.Store(true)
+		code.startAhead.Store(i.notCopyable == drawsRandom)
+		p.logger.Debug("each call gets a fresh instance", "reason", i.notCopyable)
 		return i, nil
 	}
 	image, err := capture(i, p.engine.nanotime())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), i.close(CloseFailed))
 	}
-	if err := p.hold(ctx, code, image, c); err != nil {
+	if err := p.installImage(ctx, code, image, c); err != nil {
 		return nil, errors.Join(err, i.close(CloseMemory))
 	}
-	code.pool.resets.Go(func() { p.saveImage(code, image) })
+	code.pool.background.Go(func() { p.saveImage(code, image) })
 	return i, nil
 }
 
-// hold makes the image the one that instances start from, if there is memory for it. code.pool.starting is held.
-func (p *Plugin) hold(ctx context.Context, code *code, image *image, c *call) error {
-	if err := p.engine.budget.wait(ctx, p.spec.Name, image.weight(), c.patience); err != nil {
+// installImage makes image the one from which instances are created, after reserving memory for it. code.pool.starting
+// is held.
+func (p *Plugin) installImage(ctx context.Context, code *code, image *image, c *call) error {
+	if err := p.engine.budget.reserveWithin(ctx, p.spec.Name, image.weight(), c.memoryWait); err != nil {
 		return errors.Join(err, image.memory.close())
 	}
 	code.pool.image = image
 	return nil
 }
 
-// giveBack hands in an instance after a call. It is put back off the path of this call: by the next one, which finds its memory still in
-// the processor's caches, or in the background if none follows at once. An instance that cannot be put back, because the call failed or
-// something of it would stay, is thrown away and replaced. One whose state lasts is kept as it is.
-func (p *Plugin) giveBack(code *code, i *instance, c *call, ended bool) {
+// releaseInstance returns an instance after a call. Restoring it is not part of this call: the next call does it, which
+// finds the memory in its processor's caches, or a goroutine if no call follows at once. An instance that cannot be
+// restored is discarded and replaced. One whose state lasts is kept as it is.
+func (p *Plugin) releaseInstance(code *code, i *instance, c *call, ended bool) {
 	switch {
 	case ended && c.session != nil:
 		c.session.instance = i
 		return
 	case ended && p.spec.State == manifest.StateShared:
-		i.remembers, i.tenant = true, c.Tenant
-		code.pool.keep(i)
+		i.hasState, i.tenant = true, c.Tenant
+		code.pool.addIdle(i)
 		return
-	case ended && !code.lasting.Load():
-		code.pool.lay(i, func() { p.putBack(code) })
+	case ended && !code.singleUse.Load():
+		code.pool.recycle(i, func() { p.restoreUsed(code) })
 		return
 	}
 	reason := CloseFailed
 	if ended {
 		reason = CloseSingle
 	}
-	code.pool.resets.Go(func() {
+	code.pool.background.Go(func() {
 		p.discard(i, reason)
-		p.refill(code)
+		p.replenish(code)
 	})
 }
 
-// putBack makes the used instances idle that no call has taken in the meantime.
-func (p *Plugin) putBack(code *code) {
-	for i := code.pool.take(&code.pool.used); i != nil; i = code.pool.take(&code.pool.used) {
+// restoreUsed restores the used instances that no call has taken meanwhile.
+func (p *Plugin) restoreUsed(code *code) {
+	for i := code.pool.pop(&code.pool.used); i != nil; i = code.pool.pop(&code.pool.used) {
 		if p.restore(code.image(), i) {
-			code.pool.keep(i)
+			code.pool.addIdle(i)
 			continue
 		}
 		p.discard(i, CloseUnclean)
-		p.refill(code)
+		p.replenish(code)
 	}
 }
 
@@ -158,30 +160,30 @@ func (code *code) image() *image {
 	return code.pool.image
 }
 
-// refill makes an idle instance if there is none.
-func (p *Plugin) refill(code *code) {
+// replenish adds an idle instance if there is none.
+func (p *Plugin) replenish(code *code) {
 	image := code.image()
-	if image == nil && !code.ahead.Load() || !code.pool.empty() {
+	if image == nil && !code.startAhead.Load() || !code.pool.noneIdle() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.spec.Limits.Time)
 	defer cancel()
 	c := p.newCall("", p.spec.Limits)
-	c.ctx, c.patience = ctx, 0
-	defer c.drop()
-	if !p.engine.budget.free(code.startMemory(image)) {
-		return // nothing else is given up for an instance that may not be needed
+	c.ctx, c.memoryWait = ctx, 0
+	defer c.releaseReserved()
+	if !p.engine.budget.available(code.startMemory(image)) {
+		return // evict nothing for an instance that may not be needed
 	}
 	i, err := p.instantiate(ctx, code, image, c)
 	if err != nil {
 		p.logger.Warn("make an instance", "err", err)
 		return
 	}
-	if i.unique != "" && i.unique != startDrew {
-		p.discard(i, CloseUnclean) // its start did more than that of the first
+	if i.notCopyable != "" && i.notCopyable != drawsRandom {
+		p.discard(i, CloseUnclean) // unlike the first instance, it did something that copies must not share
 		return
 	}
-	code.pool.keep(i)
+	code.pool.addIdle(i)
 }
 
 func (p *Plugin) discard(i *instance, reason string) {
@@ -190,8 +192,8 @@ func (p *Plugin) discard(i *instance, reason string) {
 	}
 }
 
-// take removes the last instance of a list, or returns nil.
-func (p *pool) take(list *[]*instance) *instance {
+// pop removes and returns the last instance of a list, or nil.
+func (p *pool) pop(list *[]*instance) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(*list)
@@ -204,21 +206,21 @@ func (p *pool) take(list *[]*instance) *instance {
 	return i
 }
 
-// takeIdle removes the idle instance used last, or returns nil. Where state is shared it is one that remembers this tenant's calls, or
-// else one that remembers nobody's.
-func (p *pool) takeIdle(state manifest.State, tenant string) *instance {
+// popIdle removes and returns the most recently used idle instance, or nil. With shared state it prefers one with this
+// tenant's state and otherwise returns one without state.
+func (p *pool) popIdle(state manifest.State, tenant string) *instance {
 	if state != manifest.StateShared {
-		return p.take(&p.idle)
+		return p.pop(&p.idle)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := -1
 	for n, i := range slices.Backward(p.idle) {
-		if i.remembers && i.tenant == tenant {
+		if i.hasState && i.tenant == tenant {
 			found = n
 			break
 		}
-		if !i.remembers && found < 0 {
+		if !i.hasState && found < 0 {
 			found = n
 		}
 	}
@@ -230,82 +232,82 @@ func (p *pool) takeIdle(state manifest.State, tenant string) *instance {
 	return i
 }
 
-// lay adds a used instance, and has putBack called a little later.
-func (p *pool) lay(i *instance, putBack func()) {
+// recycle adds a used instance and schedules restoreUsed after restoreDelay.
+func (p *pool) recycle(i *instance, restoreUsed func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i.since = time.Now()
 	p.used = append(p.used, i)
-	if p.restoring != nil {
+	if p.restoreTimer != nil {
 		return
 	}
-	p.restoring = time.AfterFunc(restoreDelay, func() {
+	p.restoreTimer = time.AfterFunc(restoreDelay, func() {
 		p.mu.Lock()
-		p.restoring = nil
+		p.restoreTimer = nil
 		closed := p.closed
 		if !closed {
-			p.resets.Add(1)
+			p.background.Add(1)
 		}
 		p.mu.Unlock()
 		if !closed {
-			defer p.resets.Done()
-			putBack()
+			defer p.background.Done()
+			restoreUsed()
 		}
 	})
 }
 
-func (p *pool) empty() bool {
+func (p *pool) noneIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.idle) == 0 && !p.closed
 }
 
-// keep adds an idle instance. Where there are more than may be, which is only so where each tenant has its own, the one that has been idle
-// for longest goes.
-func (p *pool) keep(i *instance) {
+// addIdle adds an idle instance. If there are more than maxIdle, which happens only with shared state, the least
+// recently used one is closed.
+func (p *pool) addIdle(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		_ = i.close(CloseCode) // nothing runs in it any more
+		_ = i.close(CloseCode) // no guest code runs, so closing does not fail
 		return
 	}
 	i.since = time.Now()
 	p.idle = append(p.idle, i)
-	if len(p.idle) > p.most {
-		_ = p.idle[0].close(CloseSurplus) // nothing runs in it any more
+	if len(p.idle) > p.maxIdle {
+		_ = p.idle[0].close(CloseSurplus) // no guest code runs, so closing does not fail
 		p.idle = slices.Delete(p.idle, 0, 1)
 	}
-	if p.shrinking == nil {
-		p.shrinking = time.AfterFunc(p.idleTime, p.shrink)
+	if p.shrinkTimer == nil {
+		p.shrinkTimer = time.AfterFunc(p.idleTime, p.shrink)
 	}
 }
 
-// shrink closes the instances that have been idle for long; the oldest come first.
+// shrink closes the instances that have been idle for idleTime.
 func (p *pool) shrink() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
 	for n < len(p.idle) && time.Since(p.idle[n].since) >= p.idleTime {
-		_ = p.idle[n].close(CloseIdle) // nothing runs in it any more
+		_ = p.idle[n].close(CloseIdle) // no guest code runs, so closing does not fail
 		n++
 	}
 	p.idle = append([]*instance(nil), p.idle[n:]...)
-	p.shrinking = nil
+	p.shrinkTimer = nil
 	if len(p.idle) > 0 && !p.closed {
-		p.shrinking = time.AfterFunc(p.idleTime-time.Since(p.idle[0].since), p.shrink)
+		p.shrinkTimer = time.AfterFunc(p.idleTime-time.Since(p.idle[0].since), p.shrink)
 	}
 }
 
-// idleTime is how long the plugin's instances are kept without a call.
-func (p *Plugin) idleTime() time.Duration {
+// instanceIdleTime is how long the plugin's unused instances are kept.
+func (p *Plugin) instanceIdleTime() time.Duration {
 	if p.spec.State == manifest.StateShared {
 		return stateTime
 	}
 	return idleTime
 }
 
-// oldest says since when the instance waits that has done so for longest.
-func (p *pool) oldest() (time.Time, bool) {
+// oldestSince returns since when the least recently used instance has been waiting.
+func (p *pool) oldestSince() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, list := range [][]*instance{p.idle, p.used} {
@@ -316,13 +318,13 @@ func (p *pool) oldest() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// drop closes the instance that has waited for longest. It reports false if there is none.
-func (p *pool) drop() bool {
+// closeOldest closes the least recently used instance. It reports false if there is none.
+func (p *pool) closeOldest() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, list := range []*[]*instance{&p.idle, &p.used} {
 		if len(*list) > 0 {
-			_ = (*list)[0].close(CloseMemory) // nothing runs in it any more
+			_ = (*list)[0].close(CloseMemory) // no guest code runs, so closing does not fail
 			*list = append([]*instance(nil), (*list)[1:]...)
 			return true
 		}
@@ -330,20 +332,20 @@ func (p *pool) drop() bool {
 	return false
 }
 
-// close waits for instances that are being put back and closes all. It returns the weight of the image that is no more. No call may be
-// under way.
+// close waits for background goroutines and closes all instances and the image, whose weight it returns. No call may be
+// running.
 func (p *pool) close() (weight int64, err error) {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.resets.Wait()
+	p.background.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shrinking != nil {
-		p.shrinking.Stop()
+	if p.shrinkTimer != nil {
+		p.shrinkTimer.Stop()
 	}
 	for _, i := range append(p.idle, p.used...) {
-		_ = i.close(CloseCode) // nothing runs in it any more
+		_ = i.close(CloseCode) // no guest code runs, so closing does not fail
 	}
 	p.idle, p.used = nil, nil
 	if p.image == nil {

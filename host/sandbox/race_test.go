@@ -2,5 +2,5 @@
 
 package sandbox_test
 
-// raceFactor is how much more memory a process takes under the race detector, at most.
+// raceFactor is how much more memory a process uses under the race detector, at most.
 const raceFactor = 3

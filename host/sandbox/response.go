@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// decode reads a guest's response and puts the blobs in place. Everything in it is checked for form here and nowhere else.
+// decode decodes a guest's response, validates it completely and inserts the blobs.
 func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	broken := func(format string, args ...any) error {
 		return &GuestError{Plugin: plugin, Reason: "gave an answer that breaks ABI 1: " + fmt.Sprintf(format, args...)}
@@ -24,11 +24,11 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	if err := strictjson.Unmarshal(data, response); err != nil {
 		return nil, broken("the response is not the JSON expected: %v", err)
 	}
-	if err := refer(response, blobs); err != nil {
+	if err := checkReferences(response, blobs); err != nil {
 		return nil, broken("%v", err)
 	}
 	for i := range response.Content {
-		if err := block(&response.Content[i], blobs); err != nil {
+		if err := resolveBlock(&response.Content[i], blobs); err != nil {
 			return nil, broken("content[%d]: %v", i, err)
 		}
 	}
@@ -37,17 +37,17 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 		if message.Role != "user" && message.Role != "assistant" {
 			return nil, broken("messages[%d]: role %q is neither user nor assistant", i, message.Role)
 		}
-		if err := block(&message.Content, blobs); err != nil {
+		if err := resolveBlock(&message.Content, blobs); err != nil {
 			return nil, broken("messages[%d]: %v", i, err)
 		}
 	}
 	for i := range response.Contents {
-		if err := contents(&response.Contents[i], blobs); err != nil {
+		if err := resolveContents(&response.Contents[i], blobs); err != nil {
 			return nil, broken("contents[%d]: %v", i, err)
 		}
 	}
 	for i := range response.StructuredText {
-		if err := member(&response.StructuredText[i], blobs); err != nil {
+		if err := resolveMember(&response.StructuredText[i], blobs); err != nil {
 			return nil, broken("structuredText[%d]: %v", i, err)
 		}
 	}
@@ -57,11 +57,11 @@ func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	return response, nil
 }
 
-// maxReferences bounds what a response becomes when its blobs are put in place, as a multiple of their bytes. Blobs may be referred
-// to several times, and the output limit saw them once.
+// maxReferences bounds the size of a response with inserted blobs, as a multiple of their bytes: blobs may be
+// referenced several times, and the output limit counted them once.
 const maxReferences = 4
 
-func refer(response *abi.Response, blobs [][]byte) error {
+func checkReferences(response *abi.Response, blobs [][]byte) error {
 	var have, referred int
 	for _, b := range blobs {
 		have += len(b)
@@ -87,13 +87,14 @@ func refer(response *abi.Response, blobs [][]byte) error {
 		count(m.Blob)
 	}
 	if referred > maxReferences*have {
-		return fmt.Errorf("it refers to %d bytes of blobs and has attached %d: at most %d times as many are allowed", referred, have, maxReferences)
+		return fmt.Errorf("it refers to %d bytes of blobs and has attached %d: at most %d times as many are allowed",
+			referred, have, maxReferences)
 	}
 	return nil
 }
 
-func member(m *abi.TextMember, blobs [][]byte) error {
-	data, err := blob(m.Blob, blobs)
+func resolveMember(m *abi.TextMember, blobs [][]byte) error {
+	data, err := attachedBlob(m.Blob, blobs)
 	if err != nil {
 		return err
 	}
@@ -104,8 +105,8 @@ func member(m *abi.TextMember, blobs [][]byte) error {
 	return nil
 }
 
-func block(content *abi.Content, blobs [][]byte) error {
-	data, err := blob(content.Blob, blobs)
+func resolveBlock(content *abi.Content, blobs [][]byte) error {
+	data, err := attachedBlob(content.Blob, blobs)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func block(content *abi.Content, blobs [][]byte) error {
 		if !utf8.Valid(data) {
 			return fmt.Errorf("the text in blob %d is not UTF-8", *content.Blob)
 		}
-		content.Text = unsafe.String(unsafe.SliceData(data), len(data)) // nobody writes to a blob
+		content.Text = unsafe.String(unsafe.SliceData(data), len(data)) // blobs are never written to
 	case abi.Image, abi.Audio:
 		if data == nil || content.MIMEType == "" {
 			return fmt.Errorf("a block of type %s needs a blob and a mimeType", content.Type)
@@ -134,23 +135,23 @@ func block(content *abi.Content, blobs [][]byte) error {
 		if content.Resource == nil {
 			return fmt.Errorf("a block of type resource needs a resource")
 		}
-		return contents(content.Resource, blobs)
+		return resolveContents(content.Resource, blobs)
 	default:
 		return fmt.Errorf("type %q is none of text, image, audio, resource_link, resource", content.Type)
 	}
 	return nil
 }
 
-func contents(resource *abi.ResourceContents, blobs [][]byte) error {
+func resolveContents(resource *abi.ResourceContents, blobs [][]byte) error {
 	if resource.URI == "" {
 		return fmt.Errorf("a resource needs a uri")
 	}
-	data, err := blob(resource.Blob, blobs)
+	data, err := attachedBlob(resource.Blob, blobs)
 	resource.Data = data
 	return err
 }
 
-func blob(index *int, blobs [][]byte) ([]byte, error) {
+func attachedBlob(index *int, blobs [][]byte) ([]byte, error) {
 	if index == nil {
 		return nil, nil
 	}

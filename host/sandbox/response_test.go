@@ -11,15 +11,18 @@ func TestDecodeStructuredText(t *testing.T) {
 	t.Parallel()
 	blobs := [][]byte{[]byte("いろは"), {0xff}}
 	for name, c := range map[string]struct{ response, want string }{
-		"one text":         {`{"structuredContent":{"a":1},"structuredText":[{"name":"b","blob":0}]}`, `{"b":"いろは","a":1}`},
-		"shared":           {`{"content":[{"type":"text","blob":0}],"structuredContent":{},"structuredText":[{"name":"b","blob":0}]}`, `{"b":"いろは"}`},
-		"no object":        {`{"structuredContent":[],"structuredText":[{"name":"b","blob":0}]}`, ""},
-		"no blob":          {`{"structuredContent":{},"structuredText":[{"name":"b"}]}`, ""},
-		"a missing blob":   {`{"structuredContent":{},"structuredText":[{"name":"b","blob":2}]}`, ""},
-		"not UTF-8":        {`{"structuredContent":{},"structuredText":[{"name":"b","blob":1}]}`, ""},
-		"there already":    {`{"structuredContent":{"b":1},"structuredText":[{"name":"b","blob":0}]}`, ""},
-		"blown up texts":   {`{"content":[` + strings.Repeat(`{"type":"text","blob":0},`, 50) + `{"type":"text","text":""}]}`, ""},
-		"blown up members": {`{"contents":[` + strings.Repeat(`{"uri":"a:b","blob":0},`, 50) + `{"uri":"a:b","text":""}]}`, ""},
+		"one text": {`{"structuredContent":{"a":1},"structuredText":[{"name":"b","blob":0}]}`,
+			`{"b":"いろは","a":1}`},
+		"shared":         {`{"content":[{"type":"text","blob":0}],"structuredContent":{},"structuredText":[{"name":"b","blob":0}]}`, `{"b":"いろは"}`},
+		"no object":      {`{"structuredContent":[],"structuredText":[{"name":"b","blob":0}]}`, ""},
+		"no blob":        {`{"structuredContent":{},"structuredText":[{"name":"b"}]}`, ""},
+		"a missing blob": {`{"structuredContent":{},"structuredText":[{"name":"b","blob":2}]}`, ""},
+		"not UTF-8":      {`{"structuredContent":{},"structuredText":[{"name":"b","blob":1}]}`, ""},
+		"there already":  {`{"structuredContent":{"b":1},"structuredText":[{"name":"b","blob":0}]}`, ""},
+		"blown up texts": {`{"content":[` + strings.Repeat(`{"type":"text","blob":0},`,
+			50) + `{"type":"text","text":""}]}`, ""},
+		"blown up members": {`{"contents":[` + strings.Repeat(`{"uri":"a:b","blob":0},`,
+			50) + `{"uri":"a:b","text":""}]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

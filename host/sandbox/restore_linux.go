@@ -8,61 +8,64 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private is what is known of a region's pages that are no longer the image's.
-type private struct {
-	// runs are the ranges of offsets whose pages were private at the last scan, pages is how many. known says that there was one.
+// privatePages caches which pages of a region differ from the image's mapping because the guest wrote to them.
+type privatePages struct {
+	// runs are the ranges that were private at the last scan, count is their number of pages. known is false before the
+	// first scan.
 	runs  []extent
-	pages int
+	count int
 	known bool
-	// faults is how many page faults the process had had when the call began. Without another one until it ended no page has become
-	// private; stale says that there was one, or that nobody knows.
+	// faults is the number of page faults of the process when the call began. If it has not changed when the call ends,
+	// no page has become private; otherwise, or if it is unknown, rescan is set.
 	faults int64
-	stale  bool
-	// restored counts restorations.
+	rescan bool
+	// restored counts calls of restore.
 	restored int
 }
 
-// begin is told before a call.
-func (r *region) begin() { r.faults = pageFaults() }
+// beginCall is called before each call.
+func (r *region) beginCall() { r.faults = pageFaults() }
 
-// end is told right after a call: what the host does with the answer has page faults of its own.
-func (r *region) end() {
+// endCall is called right after the guest has returned: delivering the answer causes page faults of its own.
+func (r *region) endCall() {
 	faults := pageFaults()
-	r.stale = r.stale || faults < 0 || faults != r.faults
+	r.rescan = r.rescan || faults < 0 || faults != r.faults
 }
 
-// restore makes the first size bytes of the region those of the image again, and zero after its end.
+// restore copies the image into the first size bytes of the region and clears what lies beyond the image.
 //
-// The kernel knows which pages are private, but walks over all to tell. So it is asked only if there was a page fault during a call.
+// The kernel walks over all pages to find the private ones, so it is asked only if a page fault occurred during a call.
 func (r *region) restore(image *imageMemory, size uint64) {
 	own := r.reserved[:size]
-	if !r.known || r.stale {
+	if !r.known || r.rescan {
 		r.scan(own)
 	}
 	if !r.known {
 		n := copy(own, image.data)
-		if !r.drop(own[n:]) {
+		if !r.discardPrivatePages(own[n:]) {
 			clear(own[n:])
 		}
 		return
 	}
-	if r.restored++; r.restored%surplusInterval == 0 && r.pages > surplusPages+4*r.changed(image.data) && r.drop(own) {
+	if r.restored++; r.restored%discardInterval == 0 && r.count > discardSlack+4*r.countChanged(image.data) &&
+		r.discardPrivatePages(own) {
 		return
 	}
 	for _, run := range r.runs {
-		putBack(own[run.from:run.to], image.data, run.from)
+		copyImage(own[run.from:run.to], image.data, run.from)
 	}
 }
 
-// What a call has made private stays so, and costs time in each restoration from then on. In each surplusInterval-th the pages are
-// looked at: if less than a fourth of them has changed, a few aside, all are given back, and the next calls fault in what they need.
+// A page that became private costs time in every later restoration. In every discardInterval-th one the pages are
+// compared with the image: if fewer than a fourth differ, allowing for discardSlack, all are discarded, and later calls
+// fault in what they need.
 const (
-	surplusInterval = 32
-	surplusPages    = 64
+	discardInterval = 32
+	discardSlack    = 64
 )
 
-// putBack makes pages those of the image from an offset on again, and zero after its end.
-func putBack(pages, image []byte, offset int) {
+// copyImage copies the image from offset on into pages and clears what lies beyond the image.
+func copyImage(pages, image []byte, offset int) {
 	n := 0
 	if offset < len(image) {
 		n = copy(pages, image[offset:])
@@ -70,8 +73,8 @@ func putBack(pages, image []byte, offset int) {
 	clear(pages[n:])
 }
 
-// changed counts the private pages that differ from the image.
-func (r *region) changed(image []byte) (pages int) {
+// countChanged counts the private pages that differ from the image.
+func (r *region) countChanged(image []byte) (pages int) {
 	for _, run := range r.runs {
 		for at := run.from; at < run.to; at += imageBlock {
 			want := zeros[:]
@@ -86,20 +89,20 @@ func (r *region) changed(image []byte) (pages int) {
 	return pages
 }
 
-// drop gives the private pages among these back: they are the image's then, or zero after its end. The kernel refuses if this process
-// locks its memory.
-func (r *region) drop(pages []byte) bool {
+// discardPrivatePages makes the pages the image's again, or zero beyond it. It reports false if the kernel refuses, as
+// it does for locked memory.
+func (r *region) discardPrivatePages(pages []byte) bool {
 	if unix.Madvise(pages, unix.MADV_DONTNEED) != nil {
 		return false
 	}
-	r.private = private{restored: r.restored}
+	r.privatePages = privatePages{restored: r.restored}
 	return true
 }
 
-// scan finds the private pages of own. It leaves known false if the kernel cannot tell which they are (before Linux 6.7, or without
-// /proc).
+// scan finds the private pages of own. It leaves known false if the kernel cannot report them (before Linux 6.7, or
+// without /proc).
 func (r *region) scan(own []byte) {
-	r.known, r.stale, r.runs, r.pages = false, false, r.runs[:0], 0
+	r.known, r.rescan, r.runs, r.count = false, false, r.runs[:0], 0
 	pagemap := openPagemap()
 	if pagemap < 0 {
 		return
@@ -114,20 +117,21 @@ func (r *region) scan(own []byte) {
 		categoryAnyOf: pageIsPresent | pageIsSwapped,
 	}
 	for scan.argument.start < scan.argument.end {
-		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(pagemap), pagemapScanRequest, uintptr(unsafe.Pointer(&scan.argument)))
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(pagemap), pagemapScanRequest,
+			uintptr(unsafe.Pointer(&scan.argument)))
 		if errno != 0 {
 			return
 		}
 		for _, found := range scan.found[:n] {
 			r.runs = append(r.runs, extent{int(found.start - base), int(found.end - base)})
-			r.pages += int(found.end-found.start) / imageBlock
+			r.count += int(found.end-found.start) / imageBlock
 		}
 		scan.argument.start = scan.argument.walkEnd
 	}
 	r.known = true
 }
 
-// pageFaults is how many page faults there have been in this process.
+// pageFaults returns the process's number of page faults, or -1.
 func pageFaults() int64 {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
@@ -136,7 +140,7 @@ func pageFaults() int64 {
 	return int64(usage.Minflt) + int64(usage.Majflt)
 }
 
-// pageScan is what one scan needs. It lives on the heap, where its address does not change.
+// pageScan holds the arguments and results of a scan. It is allocated on the heap, where its address does not change.
 type pageScan struct {
 	argument pagemapScan
 	found    [256]pageRegion
@@ -144,7 +148,7 @@ type pageScan struct {
 
 var scans = sync.Pool{New: func() any { return new(pageScan) }}
 
-// The PAGEMAP_SCAN request of Linux 6.7; Documentation/admin-guide/mm/pagemap.rst.
+// The PAGEMAP_SCAN ioctl of Linux 6.7; see Documentation/admin-guide/mm/pagemap.rst.
 const (
 	pagemapScanRequest = 0xc0606610
 	pageIsFile         = 1 << 2
@@ -155,7 +159,7 @@ const (
 // pageRegion is a run of pages that a scan found.
 type pageRegion struct {
 	start, end uint64
-	_          uint64 // what it was asked to tell of them
+	_          uint64 // categories
 }
 
 type pagemapScan struct {
@@ -163,7 +167,7 @@ type pagemapScan struct {
 	categoryInverted, categoryMask, categoryAnyOf, returnMask uint64
 }
 
-// openPagemap returns a descriptor of this process's page map, or -1.
+// openPagemap opens this process's page map once and returns the descriptor, or -1.
 var openPagemap = sync.OnceValue(func() int {
 	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

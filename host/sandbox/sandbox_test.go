@@ -21,8 +21,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// patience is the time that guests have in tests that are not about it: they may run in the interpreter, under the race detector, on a busy
-// machine.
+// patience is the time limit in tests that are not about it: guests may run in the interpreter, under the race
+// detector, on a busy machine.
 const patience = 10 * time.Minute
 
 func newPlugin(t *testing.T, options sandbox.Options, spec sandbox.Spec) *sandbox.Plugin {
@@ -60,13 +60,15 @@ func call(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) (*ab
 	return limitedCall(t, plugin, tool, arguments, manifest.Limits{})
 }
 
-func limitedCall(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any, limits manifest.Limits) (*abi.Response, error) {
+func limitedCall(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any,
+	limits manifest.Limits) (*abi.Response, error) {
 	t.Helper()
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: raw}, Limits: limits})
+	return plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool,
+		Arguments: raw}, Limits: limits})
 }
 
 func text(t *testing.T, plugin *sandbox.Plugin, tool string, arguments any) string {
@@ -89,16 +91,20 @@ func TestCall(t *testing.T) {
 	if got := text(t, plugin, "echo", object{"text": "日本語 <&>"}); got != "日本語 <&>" {
 		t.Errorf("echo = %q", got)
 	}
-	if response, err := call(t, plugin, "fail", object{"text": "why"}); err != nil || !response.IsError || response.Content[0].Text != "no: why" {
+	if response, err := call(t, plugin, "fail", object{"text": "why"}); err != nil || !response.IsError ||
+		response.Content[0].Text != "no: why" {
 		t.Errorf("fail = %+v, %v", response, err)
 	}
-	if response, err := call(t, plugin, "structured", object{"text": "x"}); err != nil || string(response.StructuredContent) != `{"text":"x"}` {
+	if response, err := call(t, plugin, "structured", object{"text": "x"}); err != nil ||
+		string(response.StructuredContent) != `{"text":"x"}` {
 		t.Errorf("structured = %+v, %v", response, err)
 	}
-	if response, err := call(t, plugin, "absent", object{}); err != nil || response.Error == nil || response.Error.Code != abi.CodeNotFound {
+	if response, err := call(t, plugin, "absent", object{}); err != nil || response.Error == nil ||
+		response.Error.Code != abi.CodeNotFound {
 		t.Errorf("absent = %+v, %v", response, err)
 	}
-	if response, err := call(t, plugin, "panic", object{}); err != nil || !response.IsError || !strings.Contains(response.Content[0].Text, "on purpose") {
+	if response, err := call(t, plugin, "panic", object{}); err != nil || !response.IsError ||
+		!strings.Contains(response.Content[0].Text, "on purpose") {
 		t.Errorf("panic = %+v, %v", response, err)
 	}
 	response, err := call(t, plugin, "image", object{})
@@ -138,10 +144,10 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// anyLimit stands for guests that pass whichever limit comes first.
+// anyLimit is for guests that may exceed any of several limits.
 const anyLimit = "any"
 
-// TestHostileGuests holds every limit against a guest that tries to pass it.
+// TestHostileGuests checks every limit with a guest that tries to exceed it.
 func TestHostileGuests(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{
@@ -216,7 +222,8 @@ func TestCancelStopsTheGuest(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
-			_, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(`{"n":60000}`)}})
+			_, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: tool,
+				Arguments: json.RawMessage(`{"n":60000}`)}})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want context.Canceled", err)
 			}
@@ -224,8 +231,8 @@ func TestCancelStopsTheGuest(t *testing.T) {
 	}
 }
 
-// TestGarbage sends answers that are no response.
-func TestGarbage(t *testing.T) {
+// TestInvalidResponses decodes responses that break ABI 1.
+func TestInvalidResponses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, data, want string }{
 		{"nothing", "", "no respond"},
@@ -234,7 +241,8 @@ func TestGarbage(t *testing.T) {
 		{"wrong type", `{"content":"x"}`, "not the JSON expected"},
 		{"unknown block", `{"content":[{"type":"video"}]}`, `type "video" is none of`},
 		{"image without data", `{"content":[{"type":"image","mimeType":"image/png"}]}`, "needs a blob"},
-		{"blob not attached", `{"content":[{"type":"image","mimeType":"image/png","blob":3}]}`, "blob 3 was not attached"},
+		{"blob not attached", `{"content":[{"type":"image","mimeType":"image/png","blob":3}]}`,
+			"blob 3 was not attached"},
 		{"negative blob", `{"content":[{"type":"text","blob":-1}]}`, "blob -1 was not attached"},
 		{"link without name", `{"content":[{"type":"resource_link","uri":"x:"}]}`, "needs a uri and a name"},
 		{"empty resource", `{"content":[{"type":"resource"}]}`, "needs a resource"},
@@ -331,7 +339,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestRedact: what nobody should read is not logged, nor is what is left empty.
+// TestRedact checks that redacted records, and records that become empty, are not logged.
 func TestRedact(t *testing.T) {
 	t.Parallel()
 	var buffer syncBuffer
@@ -343,7 +351,8 @@ func TestRedact(t *testing.T) {
 		return strings.ReplaceAll(text, "hello", "***")
 	}}, sandbox.Spec{})
 	text(t, plugin, "log", object{"text": "hello"})
-	if got := buffer.String(); !strings.Contains(got, `msg="*** key=value"`) || strings.Contains(got, "hello") || strings.Contains(got, "stdout") {
+	if got := buffer.String(); !strings.Contains(got, `msg="*** key=value"`) || strings.Contains(got, "hello") ||
+		strings.Contains(got, "stdout") {
 		t.Errorf("logged\n%s", got)
 	}
 }
@@ -371,7 +380,8 @@ func TestCloseWaitsForCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}, Limits: manifest.Limits{Time: patience}})
+	plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP},
+		Limits: manifest.Limits{Time: patience}})
 	started := make(chan struct{})
 	result := make(chan error)
 	go func() {
@@ -396,7 +406,8 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	}
 }
 
-// TestSpinningGuestDoesNotStopTheProcess collects garbage while guests spin: without metering it would wait for them.
+// TestSpinningGuestDoesNotStopTheProcess runs the garbage collector while guests spin. Without metering it would wait
+// for them.
 func TestSpinningGuestDoesNotStopTheProcess(t *testing.T) {
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -438,9 +449,11 @@ func TestOffers(t *testing.T) {
 		want    string
 	}{
 		{abi.Request{Method: abi.ReadResource, URI: "probe://fixed"}, "fixed"},
-		{abi.Request{Method: abi.ReadResource, URI: "probe://item/7", Template: "probe://item/{id}", Variables: map[string]string{"id": "7"}}, "7"},
+		{abi.Request{Method: abi.ReadResource, URI: "probe://item/7", Template: "probe://item/{id}",
+			Variables: map[string]string{"id": "7"}}, "7"},
 		{abi.Request{Method: abi.GetPrompt, Name: "ask", Arguments: json.RawMessage(`{"topic":"rain"}`)}, "about rain"},
-		{abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "ask"}, Argument: &abi.Argument{Name: "topic", Value: "w"}}, "[weather wind work]"},
+		{abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "ask"},
+			Argument: &abi.Argument{Name: "topic", Value: "w"}}, "[weather wind work]"},
 		{abi.Request{Method: abi.ListHandlers}, "ask"},
 	} {
 		r, err := plugin.Call(t.Context(), &catalog.Invocation{Request: &test.request})

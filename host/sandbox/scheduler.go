@@ -7,54 +7,56 @@ import (
 	"time"
 )
 
-// scheduler shares the processors fairly among guests that compute: first between plugins, then between the callers of a plugin, then
-// between the calls of a caller.
+// scheduler shares the processors fairly among computing guests: first between plugins, then between the callers of a
+// plugin, then between the calls of a caller.
 //
-// Compiled guest code is not preemptible, and Go knows nothing of plugins: left alone, 200 spinning calls of one plugin get 200 times as
-// much as one call of another. So a guest holds one of a fixed number of slots, one for each processor, while it computes. After each
-// quantum (see refuel) it looks whether somebody else waits who has had less, and hands its slot over.
+// Compiled guest code is not preemptible, and Go's scheduler does not know plugins: without this one, 200 spinning
+// calls of a plugin get 200 times as much as one call of another. So a guest needs one of a fixed number of slots, one
+// per processor, while it computes. After each quantum (see refuel) it hands its slot over if a waiting guest has had
+// less.
 //
-// Who has had less is decided by virtual time: each share counts the time that was computed for it while somebody waited. A share that
-// comes back after a pause starts a little below what the others have got: short calls are not interrupted, and nobody saves up more
-// than that. What is computed while nobody waits is counted for nobody.
+// Virtual time decides which guest has had less: each share counts the time computed for it while others waited. A
+// share that returns after a pause starts slightly below the others: that keeps short calls from being interrupted, and
+// a share cannot save up more. Time computed while nobody waits is not counted.
 //
-// A guest in a host function may wait there for a network or a disk. It keeps its slot, so that a short function costs nothing, until
-// somebody needs it: then the slot is taken away, and the guest queues when it comes back.
+// A guest in a host function may wait there for a network or a disk. It keeps its slot, which makes short functions
+// cheap, until a waiting guest needs it. Then the guest loses the slot and queues again when the function returns.
 //
-// The slots leave threads of the Go runtime for the host's own work (see Options.Processors), but the operating system has no processor
-// to spare for those while guests compute on all of them: Linux lets a thread that wakes up wait for milliseconds, and a request wakes
-// several. So a guest that computes for long also yields its processor every yieldQuanta quanta.
+// Go's runtime has more threads than slots (see Options.Processors), but the operating system gives them no processor
+// while guests compute on all of them: Linux lets a woken thread wait for milliseconds, and a request wakes several. So
+// a guest that computes for long yields its processor every yieldQuanta quanta.
 //
-// While nobody waits, a call costs two atomic operations, a host function two more, and a quantum one load. Slots change hands only in
-// host functions and between quanta, where a guest holds no lock of the host's.
+// While nobody waits, a call costs two atomic operations, a host function two more, and a quantum one load. Slots
+// change hands only in host functions and between quanta, where a guest holds no lock of the host.
 type scheduler struct {
-	// slots are those who compute, or nil. A nil slot is claimed without mu; a slot that is taken away or handed over changes under mu.
+	// slots holds the turn in each slot, or nil. An empty slot may be acquired without mu; all other changes need it.
 	slots []atomic.Pointer[turn]
-	// waiting counts the turns that wait for a slot. It is written under mu.
+	// waiting counts the turns in the queue. It is written under mu.
 	waiting atomic.Int64
 
-	// mu guards what follows, and all shares.
+	// mu guards the fields below and all shares.
 	mu   sync.Mutex
 	root share
-	// busy is since when somebody has been waiting, or was; then calm is until when.
-	busy, calm time.Time
-	// fresh counts the waiting turns that have arrived and were not just handed over.
-	fresh int
-	// takeback runs while somebody waits.
-	takeback *time.Timer
+	// waitingSince and waitingUntil bound the last period in which turns waited; waitingUntil is valid once waiting is
+	// zero.
+	waitingSince, waitingUntil time.Time
+	// newArrivals counts the waiting turns that were not queued by handOver.
+	newArrivals int
+	// reclaimTimer runs reclaimSlots while turns wait.
+	reclaimTimer *time.Timer
 }
 
 const (
-	// slice is how long a guest computes before it hands over to one that it was preferred to before.
-	slice = time.Millisecond
-	// credit is how far a share that comes back starts below the others.
-	credit = 10 * time.Millisecond
-	// takebackInterval is how often slots are taken back from guests in host functions while somebody waits.
-	takebackInterval = time.Millisecond
-	// yieldQuanta is after how many quanta a guest yields its processor to other threads: after some 100 us in most guests. Short calls
-	// end before.
+	// timeSlice is how long a guest computes before it hands over to one that has been queued by handOver.
+	timeSlice = time.Millisecond
+	// wakeupCredit is how far below the others a returning share starts.
+	wakeupCredit = 10 * time.Millisecond
+	// reclaimInterval is how often slots are reclaimed from guests in host functions while turns wait.
+	reclaimInterval = time.Millisecond
+	// yieldQuanta is how many quanta a guest computes before it yields its processor: some 100 us in most guests,
+	// longer than a short call.
 	yieldQuanta = 4
-	// maxIdleShares is how many callers without a call a plugin remembers.
+	// maxIdleShares is how many callers without a running call a plugin remembers.
 	maxIdleShares = 64
 )
 
@@ -62,24 +64,24 @@ func newScheduler(processors int) *scheduler {
 	return &scheduler{slots: make([]atomic.Pointer[turn], processors)}
 }
 
-// share is what one plugin, caller or call has had. Those of plugins are below the scheduler's root.
+// share is the virtual time of one plugin, caller or call. The root has the shares of plugins below it.
 type share struct {
 	parent *share
-	// used is the virtual time, floor the least of the members that wait. Both only grow.
+	// used is the virtual time, floor the lowest used among waiting members. Both only grow.
 	used, floor time.Duration
-	// members counts the calls below that take part now, and waiting are the members that have a call that waits.
+	// members counts the attached shares below; waiting lists those with a waiting call.
 	members int
 	waiting []*share
-	// callers are the members of a plugin's share, by name.
+	// callers are the members of a plugin's share.
 	callers map[callerID]*share
-	// turn is that of a call's share.
+	// turn belongs to a call's share.
 	turn *turn
 }
 
-// callerID is a caller among those of all tenants.
+// callerID identifies a caller.
 type callerID struct{ tenant, user string }
 
-// turn is one call's part in the scheduler. The zero value with scheduler, plugin and caller set is ready.
+// turn is one call in the scheduler. The zero value with scheduler, plugin and caller set is ready.
 type turn struct {
 	scheduler *scheduler
 	plugin    *share
@@ -89,32 +91,32 @@ type turn struct {
 	slot  int
 	// quanta counts those since the last yieldThread.
 	quanta int
-	// share is the call's. It has a parent from the moment on that somebody waits.
+	// share is the call's. It is attached while others wait.
 	share share
-	// since is when the slot was given to it or its use was counted last, and began when it was given.
-	since, began time.Time
-	// fresh says that it waits because it has arrived.
-	fresh   bool
-	granted chan struct{}
+	// chargedUntil is when the slot was granted or last charged, grantedAt when it was granted.
+	chargedUntil, grantedAt time.Time
+	// newArrival says that it was not queued by handOver.
+	newArrival bool
+	granted    chan struct{}
 }
 
 // States of a turn.
 const (
-	turnIdle int32 = iota // no slot
-	turnHeld
-	turnAway // it has a slot and is in a host function
-	turnLost // it is in a host function and its slot was taken away
+	turnIdle      int32 = iota // has no slot
+	turnComputing              // has a slot
+	turnInHost                 // has a slot and is in a host function
+	turnPreempted              // is in a host function and has lost its slot
 )
 
-// acquire waits for a slot. It fails with ctx's error; release is to be called in any case.
+// acquire waits for a slot. It fails with the error of ctx; release must be called in any case.
 func (t *turn) acquire(ctx context.Context) error {
-	if s := t.scheduler; s == nil || s.waiting.Load() == 0 && s.claim(t) {
+	if s := t.scheduler; s == nil || s.waiting.Load() == 0 && s.tryAcquire(t) {
 		return nil
 	}
-	return t.queue(ctx)
+	return t.enqueueAndWait(ctx)
 }
 
-func (t *turn) queue(ctx context.Context) error {
+func (t *turn) enqueueAndWait(ctx context.Context) error {
 	s := t.scheduler
 	s.mu.Lock()
 	s.enqueue(t, true)
@@ -123,7 +125,8 @@ func (t *turn) queue(ctx context.Context) error {
 	return t.wait(ctx)
 }
 
-// yield hands the slot over if somebody waits who has had less, and waits for the next. It is called after each quantum.
+// yield hands the slot over if a waiting guest has had less, and waits for a slot again. It is called after each
+// quantum.
 func (t *turn) yield(ctx context.Context) error {
 	if t.quanta++; t.quanta == yieldQuanta {
 		t.quanta = 0
@@ -135,31 +138,31 @@ func (t *turn) yield(ctx context.Context) error {
 	return t.wait(ctx)
 }
 
-// leave says that the guest enters a host function.
-func (t *turn) leave() {
-	if t.state.CompareAndSwap(turnHeld, turnAway) && t.scheduler.waiting.Load() > 0 {
-		t.scheduler.lend(t)
+// enterHost marks the guest as in a host function, where it can lose its slot.
+func (t *turn) enterHost() {
+	if t.state.CompareAndSwap(turnComputing, turnInHost) && t.scheduler.waiting.Load() > 0 {
+		t.scheduler.preempt(t)
 	}
 }
 
-// back says that the guest leaves a host function, and waits if the slot was taken away.
-func (t *turn) back(ctx context.Context) error {
-	if t.state.CompareAndSwap(turnAway, turnHeld) || t.state.Load() != turnLost {
+// leaveHost ends enterHost. It waits for a slot if the guest has lost its own.
+func (t *turn) leaveHost(ctx context.Context) error {
+	if t.state.CompareAndSwap(turnInHost, turnComputing) || t.state.Load() != turnPreempted {
 		return nil
 	}
 	t.state.Store(turnIdle)
-	return t.queue(ctx)
+	return t.enqueueAndWait(ctx)
 }
 
-// release gives the slot back, if there is one.
+// release ends the turn and frees its slot, if it has one.
 func (t *turn) release() {
 	s := t.scheduler
 	if s == nil {
 		return
 	}
 	before := t.state.Swap(turnIdle)
-	held := before == turnHeld || before == turnAway
-	if before != turnLost && t.share.parent == nil {
+	held := before == turnComputing || before == turnInHost
+	if before != turnPreempted && t.share.parent == nil {
 		if !held {
 			return
 		}
@@ -177,11 +180,11 @@ func (t *turn) release() {
 		s.charge(t, time.Now())
 		s.slots[t.slot].Store(nil)
 	}
-	s.part(t)
+	s.detach(t)
 	s.dispatch()
 }
 
-// wait waits until the turn that is in the queue is given a slot.
+// wait waits until the queued turn is granted a slot.
 func (t *turn) wait(ctx context.Context) error {
 	select {
 	case <-t.granted:
@@ -192,32 +195,32 @@ func (t *turn) wait(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-t.granted: // release gives it back
+	case <-t.granted: // release frees it
 	default:
 		s.dequeue(t)
 	}
 	return ctx.Err()
 }
 
-// claim takes a slot that is free.
-func (s *scheduler) claim(t *turn) bool {
+// tryAcquire acquires a free slot.
+func (s *scheduler) tryAcquire(t *turn) bool {
 	for i := range s.slots {
 		if s.slots[i].Load() == nil && s.slots[i].CompareAndSwap(nil, t) {
 			t.slot = i
-			t.state.Store(turnHeld)
+			t.state.Store(turnComputing)
 			return true
 		}
 	}
 	return false
 }
 
-// handOver gives t's slot to whoever waits and comes before it, and queues t.
+// handOver grants the slot of t to the next waiting turn, if it comes before t, and queues t.
 func (s *scheduler) handOver(t *turn) bool {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.charge(t, now)
-	if s.fresh == 0 && now.Sub(t.began) < slice {
+	if s.newArrivals == 0 && now.Sub(t.grantedAt) < timeSlice {
 		return false
 	}
 	next := s.first()
@@ -231,21 +234,21 @@ func (s *scheduler) handOver(t *turn) bool {
 	return true
 }
 
-// lend gives the slot of t, which is in a host function, to whoever waits and comes before it.
-func (s *scheduler) lend(t *turn) {
+// preempt grants the slot of t, which is in a host function, to the next waiting turn, if it comes before t.
+func (s *scheduler) preempt(t *turn) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.charge(t, now)
 	next := s.first()
-	if next == nil || !next.before(t, now) || !t.state.CompareAndSwap(turnAway, turnLost) {
+	if next == nil || !next.before(t, now) || !t.state.CompareAndSwap(turnInHost, turnPreempted) {
 		return
 	}
 	s.dequeue(next)
 	s.grant(next, t.slot, now)
 }
 
-// dispatch gives slots that are free, and those of guests in host functions, to who waits. s.mu is held.
+// dispatch grants free slots, and those of guests in host functions, to waiting turns. s.mu is held.
 func (s *scheduler) dispatch() {
 	for i := range s.slots {
 		if s.waiting.Load() == 0 {
@@ -260,7 +263,7 @@ func (s *scheduler) dispatch() {
 			}
 			s.dequeue(next)
 			s.grant(next, i, now)
-		case holder.state.CompareAndSwap(turnAway, turnLost):
+		case holder.state.CompareAndSwap(turnInHost, turnPreempted):
 			s.charge(holder, now)
 			next := s.first()
 			s.dequeue(next)
@@ -269,44 +272,44 @@ func (s *scheduler) dispatch() {
 	}
 }
 
-// grant gives a turn that is not in the queue any more a slot. s.mu is held.
+// grant gives a slot to a dequeued turn. s.mu is held.
 func (s *scheduler) grant(t *turn, slot int, now time.Time) {
-	t.slot, t.since, t.began = slot, now, now
-	t.state.Store(turnHeld)
+	t.slot, t.chargedUntil, t.grantedAt = slot, now, now
+	t.state.Store(turnComputing)
 	s.slots[slot].Store(t)
 	t.granted <- struct{}{}
 }
 
-// enqueue makes t wait. s.mu is held.
+// enqueue queues t. s.mu is held.
 func (s *scheduler) enqueue(t *turn, fresh bool) {
 	if s.waiting.Add(1) == 1 {
-		s.busy = time.Now()
-		if s.takeback == nil {
-			s.takeback = time.AfterFunc(takebackInterval, s.takeBack)
+		s.waitingSince = time.Now()
+		if s.reclaimTimer == nil {
+			s.reclaimTimer = time.AfterFunc(reclaimInterval, s.reclaimSlots)
 		}
 	}
 	if t.granted == nil {
 		t.granted = make(chan struct{}, 1)
 	}
-	if t.fresh = fresh; fresh {
-		s.fresh++
+	if t.newArrival = fresh; fresh {
+		s.newArrivals++
 	}
-	s.join(t)
+	s.attach(t)
 	for member := &t.share; member.parent != nil; member = member.parent {
 		member.parent.waiting = append(member.parent.waiting, member)
 		if len(member.parent.waiting) > 1 {
-			break // so the parent is in its parent's already
+			break // the parent is already listed in its own parent
 		}
 	}
 }
 
-// dequeue ends t's waiting. s.mu is held.
+// dequeue removes t from the queue. s.mu is held.
 func (s *scheduler) dequeue(t *turn) {
 	if s.waiting.Add(-1) == 0 {
-		s.calm = time.Now()
+		s.waitingUntil = time.Now()
 	}
-	if t.fresh {
-		s.fresh--
+	if t.newArrival {
+		s.newArrivals--
 	}
 	for member := &t.share; member.parent != nil; member = member.parent {
 		list := member.parent.waiting
@@ -324,17 +327,17 @@ func (s *scheduler) dequeue(t *turn) {
 	}
 }
 
-// takeBack takes slots back from guests in host functions, and looks again later while somebody waits.
-func (s *scheduler) takeBack() {
+// reclaimSlots reclaims slots from guests in host functions, again and again while turns wait.
+func (s *scheduler) reclaimSlots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dispatch()
-	if s.takeback = nil; s.waiting.Load() > 0 {
-		s.takeback = time.AfterFunc(takebackInterval, s.takeBack)
+	if s.reclaimTimer = nil; s.waiting.Load() > 0 {
+		s.reclaimTimer = time.AfterFunc(reclaimInterval, s.reclaimSlots)
 	}
 }
 
-// first returns the waiting turn that comes before all others, or nil. s.mu is held.
+// first returns the waiting turn with the least virtual time, or nil. s.mu is held.
 func (s *scheduler) first() *turn {
 	at := &s.root
 	for at.turn == nil {
@@ -353,9 +356,9 @@ func (s *scheduler) first() *turn {
 	return at.turn
 }
 
-// before reports whether w, which waits, is to have the slot of t, which computes: because w's plugin has had less, or of one plugin w's
-// caller, or of one caller w itself. Where w has waited for its turn before, t goes on until its slice is over, so that two who compute all
-// the time do not hand over after each quantum. s.mu is held.
+// before reports whether the waiting turn w should get the slot of t, because w has had less: its plugin, or of the
+// same plugin its caller, or of the same caller itself. If w was queued by handOver, t first completes its timeSlice,
+// so that two computing guests do not alternate at every quantum. s.mu is held.
 func (w *turn) before(t *turn, now time.Time) bool {
 	mine, other := &w.share, &t.share
 	if mine.parent != other.parent {
@@ -364,30 +367,30 @@ func (w *turn) before(t *turn, now time.Time) bool {
 	if mine.parent != other.parent {
 		mine, other = mine.parent, other.parent
 	}
-	if w.fresh {
+	if w.newArrival {
 		return mine.used <= other.used
 	}
-	return mine.used < other.used && now.Sub(t.began) >= slice
+	return mine.used < other.used && now.Sub(t.grantedAt) >= timeSlice
 }
 
-// charge counts what t, which has a slot, has computed while somebody waited. s.mu is held.
+// charge adds the time that t has computed while others waited to its shares. s.mu is held.
 func (s *scheduler) charge(t *turn, now time.Time) {
-	s.join(t)
-	from, to := t.since, now
-	if from.Before(s.busy) {
-		from = s.busy
+	s.attach(t)
+	from, to := t.chargedUntil, now
+	if from.Before(s.waitingSince) {
+		from = s.waitingSince
 	}
 	if s.waiting.Load() == 0 {
-		to = s.calm
+		to = s.waitingUntil
 	}
-	t.since = now
+	t.chargedUntil = now
 	for member := &t.share; member.parent != nil; member = member.parent {
 		member.used += max(to.Sub(from), 0)
 	}
 }
 
-// join makes t take part. s.mu is held.
-func (s *scheduler) join(t *turn) {
+// attach adds t to the tree of shares. s.mu is held.
+func (s *scheduler) attach(t *turn) {
 	if t.share.parent != nil {
 		return
 	}
@@ -403,13 +406,13 @@ func (s *scheduler) join(t *turn) {
 	t.share.parent, t.share.turn = caller, t
 	for member := &t.share; member.parent != nil; member = member.parent {
 		if member.members++; member.members == 1 {
-			member.used = max(member.used, member.parent.floor-credit)
+			member.used = max(member.used, member.parent.floor-wakeupCredit)
 		}
 	}
 }
 
-// part ends what join began. A caller that has had more than others is remembered until they have caught up. s.mu is held.
-func (s *scheduler) part(t *turn) {
+// detach undoes attach. A caller that has had more than others is remembered until they have caught up. s.mu is held.
+func (s *scheduler) detach(t *turn) {
 	if t.share.parent == nil {
 		return
 	}
@@ -421,7 +424,7 @@ func (s *scheduler) part(t *turn) {
 	if caller.members > 0 {
 		return
 	}
-	if caller.used <= t.plugin.floor-credit {
+	if caller.used <= t.plugin.floor-wakeupCredit {
 		delete(t.plugin.callers, t.caller)
 	}
 	if len(t.plugin.callers) > maxIdleShares+t.plugin.members {

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// simulation runs guests on simulated processors: to compute is to sleep, which in a bubble takes exactly its time.
+// simulation runs guests on simulated processors. Computing is sleeping, which takes exactly its time in a synctest
+// bubble.
 type simulation struct {
 	scheduler *scheduler
 	group     sync.WaitGroup
 	ctx       context.Context
 }
 
-// quantumTime is how long a quantum of a simulated guest takes.
+// quantumTime is the duration of a quantum of a simulated guest.
 const quantumTime = 30 * time.Microsecond
 
 func simulate(t *testing.T, processors int, test func(*simulation)) {
@@ -33,13 +34,15 @@ func simulate(t *testing.T, processors int, test func(*simulation)) {
 				t.Errorf("slot %d is still held", i)
 			}
 		}
-		if n := s.scheduler.waiting.Load(); n != 0 || s.scheduler.fresh != 0 || len(s.scheduler.root.waiting) != 0 {
-			t.Errorf("%d turns still wait, %d fresh", n, s.scheduler.fresh)
+		if n := s.scheduler.waiting.Load(); n != 0 || s.scheduler.newArrivals != 0 ||
+			len(s.scheduler.root.waiting) != 0 {
+			t.Errorf("%d turns still wait, %d fresh", n, s.scheduler.newArrivals)
 		}
 	})
 }
 
-// compute has a call of a plugin's compute for a time, with host functions if waits is not zero, and returns how long that took.
+// compute runs a simulated call for the time need, with host functions if waits is not zero. It returns the elapsed
+// time and the computed time.
 func (s *simulation) compute(plugin *share, user string, need, waits time.Duration) (took, had time.Duration) {
 	turn := &turn{scheduler: s.scheduler, plugin: plugin, caller: callerID{"", user}}
 	begin := time.Now()
@@ -51,9 +54,9 @@ func (s *simulation) compute(plugin *share, user string, need, waits time.Durati
 		time.Sleep(quantumTime)
 		had += quantumTime
 		if waits > 0 {
-			turn.leave()
+			turn.enterHost()
 			time.Sleep(waits)
-			if turn.back(s.ctx) != nil {
+			if turn.leaveHost(s.ctx) != nil {
 				break
 			}
 		}
@@ -64,7 +67,7 @@ func (s *simulation) compute(plugin *share, user string, need, waits time.Durati
 	return time.Since(begin), had
 }
 
-// spin starts n calls that compute until the simulation ends, and adds up in had what they get.
+// spin starts n calls that compute until the simulation ends, and adds their computed time to had.
 func (s *simulation) spin(plugin *share, user string, n int, had *time.Duration, mu *sync.Mutex) {
 	for range n {
 		s.group.Go(func() {
@@ -76,7 +79,7 @@ func (s *simulation) spin(plugin *share, user string, n int, had *time.Duration,
 	}
 }
 
-// TestHostileNeighbourShares holds to the microsecond what plugins and callers get beside others who take all that there is.
+// TestHostileNeighbourShares checks the exact shares of plugins and callers that compete for processors.
 func TestHostileNeighbourShares(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
@@ -89,15 +92,19 @@ func TestHostileNeighbourShares(t *testing.T) {
 		processors int
 		parties    []party
 	}{
-		"one call beside 200 of another plugin":      {1, []party{{"a", "x", 200, 0.5}, {"b", "y", 1, 0.5}}},
-		"two processors":                             {2, []party{{"a", "x", 200, 1}, {"b", "y", 1, 1}}},
-		"one user beside 200 calls of another":       {1, []party{{"a", "x", 200, 0.5}, {"a", "y", 1, 0.5}}},
-		"200 users of a plugin beside another":       {1, []party{{"a", "*", 200, 0.5}, {"b", "y", 1, 0.5}}},
-		"three plugins":                              {1, []party{{"a", "x", 100, 1. / 3}, {"b", "x", 10, 1. / 3}, {"c", "x", 1, 1. / 3}}},
-		"what one cannot use the others share":       {4, []party{{"a", "x", 1, 1}, {"b", "x", 50, 1.5}, {"c", "x", 50, 1.5}}},
-		"users of one plugin beside another's":       {1, []party{{"a", "x", 9, 0.25}, {"a", "y", 1, 0.25}, {"b", "x", 3, 0.5}}},
-		"nobody waits":                               {2, []party{{"a", "x", 1, 1}, {"b", "x", 1, 1}}},
-		"as many plugins as there are, on one":       {1, []party{{"a", "x", 1, 0.25}, {"b", "x", 1, 0.25}, {"c", "x", 1, 0.25}, {"d", "x", 1, 0.25}}},
+		"one call beside 200 of another plugin": {1, []party{{"a", "x", 200, 0.5}, {"b", "y", 1, 0.5}}},
+		"two processors":                        {2, []party{{"a", "x", 200, 1}, {"b", "y", 1, 1}}},
+		"one user beside 200 calls of another":  {1, []party{{"a", "x", 200, 0.5}, {"a", "y", 1, 0.5}}},
+		"200 users of a plugin beside another":  {1, []party{{"a", "*", 200, 0.5}, {"b", "y", 1, 0.5}}},
+		"three plugins": {1, []party{{"a", "x", 100, 1. / 3}, {"b", "x", 10, 1. / 3},
+			{"c", "x", 1, 1. / 3}}},
+		"what one cannot use the others share": {4, []party{{"a", "x", 1, 1}, {"b", "x", 50, 1.5},
+			{"c", "x", 50, 1.5}}},
+		"users of one plugin beside another's": {1, []party{{"a", "x", 9, 0.25}, {"a", "y", 1, 0.25},
+			{"b", "x", 3, 0.5}}},
+		"nobody waits": {2, []party{{"a", "x", 1, 1}, {"b", "x", 1, 1}}},
+		"as many plugins as there are, on one": {1, []party{{"a", "x", 1, 0.25}, {"b", "x", 1, 0.25},
+			{"c", "x", 1, 0.25}, {"d", "x", 1, 0.25}}},
 		"a crowd of callers that has no user's name": {1, []party{{"a", "", 200, 0.5}, {"b", "", 2, 0.5}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,14 +129,16 @@ func TestHostileNeighbourShares(t *testing.T) {
 			})
 			for i, p := range test.parties {
 				if got := had[i].Seconds(); got < p.want*0.97-0.005 || got > p.want*1.03+0.005 {
-					t.Errorf("%d calls of user %q of plugin %s got %.3f of a processor, want %.3f", p.calls, p.user, p.plugin, got, p.want)
+					t.Errorf("%d calls of user %q of plugin %s got %.3f of a processor, want %.3f", p.calls, p.user,
+						p.plugin, got, p.want)
 				}
 			}
 		})
 	}
 }
 
-// TestHostileNeighbourLatency holds how long short calls wait beside 200 that spin: no longer than until the end of a quantum.
+// TestHostileNeighbourLatency checks that short calls beside 200 spinning ones wait no longer than the end of a
+// quantum.
 func TestHostileNeighbourLatency(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -141,7 +150,7 @@ func TestHostileNeighbourLatency(t *testing.T) {
 		"another plugin":                    {2, "y", false, 0, 5 * quantumTime},
 		"another plugin, one processor":     {1, "y", false, 0, 5 * quantumTime},
 		"another user":                      {2, "y", true, 0, 5 * quantumTime},
-		"the same user":                     {2, "x", true, 0, 2 * slice},
+		"the same user":                     {2, "x", true, 0, 2 * timeSlice},
 		"with a host function each quantum": {2, "y", false, 10 * time.Microsecond, 12 * quantumTime},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +175,7 @@ func TestHostileNeighbourLatency(t *testing.T) {
 	}
 }
 
-// TestHostileNeighbourWaits has guests hold all processors while they wait in host functions.
+// TestHostileNeighbourWaits makes guests hold all processors while they wait in host functions.
 func TestHostileNeighbourWaits(t *testing.T) {
 	t.Parallel()
 	simulate(t, 2, func(s *simulation) {
@@ -184,8 +193,7 @@ func TestHostileNeighbourWaits(t *testing.T) {
 	})
 }
 
-// TestHostileNeighbourSavesNothing has a plugin do nothing for a long time, and a caller come and go: neither gets more than its share
-// afterwards.
+// TestHostileNeighbourSavesNothing checks that neither an idle plugin nor new callers gain more than their share later.
 func TestHostileNeighbourSavesNothing(t *testing.T) {
 	t.Parallel()
 	simulate(t, 1, func(s *simulation) {
@@ -197,7 +205,7 @@ func TestHostileNeighbourSavesNothing(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		begin := time.Now()
 		for time.Since(begin) < time.Second { // many short calls, each of a caller that nobody knows yet
-			_, had := s.compute(b, fmt.Sprint(time.Now()), slice, 0)
+			_, had := s.compute(b, fmt.Sprint(time.Now()), timeSlice, 0)
 			late += had
 		}
 		if late > 520*time.Millisecond || late < 480*time.Millisecond {

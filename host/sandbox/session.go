@@ -10,46 +10,48 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 )
 
-// minSessions is how many sessions of a plugin are remembered at least.
+// minSessions is the minimum number of sessions of a plugin that are kept.
 const minSessions = 64
 
-// sessions hold the instances of a plugin whose state lasts for a session. A nil *sessions has none.
+// sessions holds the instances of a plugin whose state lasts for a session. A nil *sessions does nothing.
 type sessions struct {
-	most int
+	maxSessions int
 
-	// mu guards what follows, and users and since of each session.
+	// mu guards the fields below, and users and since of each session.
 	mu     sync.Mutex
 	byID   map[sessionID]*session
 	expiry *time.Timer
 }
 
-// sessionID is a session among those of all tenants.
+// sessionID identifies a session.
 type sessionID struct{ tenant, session string }
 
-// session is one caller's. Whoever has taken its turn owns instance, which is nil before the first call and after a failed one.
+// session is the state of one session. The call that holds its turn owns instance, which is nil before the first call
+// and after a failed one.
 type session struct {
 	turn     chan struct{}
 	instance *instance
-	// users counts calls that run or wait, since is when the last one ended.
+	// users counts calls that run or wait; since is when the last one ended.
 	users int
 	since time.Time
 }
 
-// newSessions remembers as many sessions as there are calls at once, or more.
+// newSessions returns sessions for at least as many sessions as calls may run.
 func newSessions(concurrency int) *sessions {
-	return &sessions{most: max(minSessions, concurrency), byID: map[sessionID]*session{}}
+	return &sessions{maxSessions: max(minSessions, concurrency), byID: map[sessionID]*session{}}
 }
 
-// enter waits until no other call of the invocation's session runs. It returns nil if there is no session, and fails like gate.enter,
-// which comes after it: calls that wait here must not hold the slots of other sessions.
-func (s *sessions) enter(ctx context.Context, spec Spec, invocation *catalog.Invocation) (*session, error) {
+// acquire waits until no other call of the invocation's session runs. It returns nil without a session and fails like
+// gate.acquireSlot. It must be called before that one: calls that wait here must not occupy slots.
+func (s *sessions) acquire(ctx context.Context, spec Spec, invocation *catalog.Invocation) (*session, error) {
 	if s == nil || invocation.Session == "" {
 		return nil, nil
 	}
-	const remedy = "calls of one session run one after another: wait for the one before, or raise limits.queue or limits.queueWait"
-	entered, waiting := s.use(sessionID{invocation.Tenant, invocation.Session})
+	const remedy = "calls of one session run one after another: wait for the one before, or raise limits.queue or " +
+		"limits.queueWait"
+	entered, waiting := s.reference(sessionID{invocation.Tenant, invocation.Session})
 	if waiting > spec.Limits.Queue {
-		s.release(entered)
+		s.unreference(entered)
 		return nil, &LimitError{spec.Name, LimitQueue, fmt.Sprintf("%d waiting calls", spec.Limits.Queue), remedy}
 	}
 	timer := time.NewTimer(spec.Limits.QueueWait)
@@ -63,12 +65,12 @@ func (s *sessions) enter(ctx context.Context, spec Spec, invocation *catalog.Inv
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	s.release(entered)
+	s.unreference(entered)
 	return nil, err
 }
 
-// use returns the session with this id, and how many calls of it run or wait already.
-func (s *sessions) use(id sessionID) (found *session, before int) {
+// reference returns the session with this id and how many other calls of it run or wait.
+func (s *sessions) reference(id sessionID) (found *session, before int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found = s.byID[id]; found == nil {
@@ -79,21 +81,21 @@ func (s *sessions) use(id sessionID) (found *session, before int) {
 	return found, found.users - 1
 }
 
-// leave ends a call's turn.
-func (s *sessions) leave(left *session) {
+// release ends the turn of a call.
+func (s *sessions) release(left *session) {
 	if left == nil {
 		return
 	}
 	<-left.turn
-	s.release(left)
+	s.unreference(left)
 }
 
-func (s *sessions) release(left *session) {
+func (s *sessions) unreference(left *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left.users--
 	left.since = time.Now()
-	if len(s.byID) > s.most {
+	if len(s.byID) > s.maxSessions {
 		s.forgetOldest()
 	}
 	if s.expiry == nil {
@@ -101,7 +103,7 @@ func (s *sessions) release(left *session) {
 	}
 }
 
-// forgetOldest forgets the session that has been quiet for longest. s.mu is held.
+// forgetOldest removes the least recently used session. s.mu is held.
 func (s *sessions) forgetOldest() {
 	var oldest *sessionID
 	for id, session := range s.byID {
@@ -114,16 +116,16 @@ func (s *sessions) forgetOldest() {
 	}
 }
 
-// forget forgets a session without users. s.mu is held.
+// forget removes a session without users. s.mu is held.
 func (s *sessions) forget(id sessionID) {
 	session := s.byID[id]
 	delete(s.byID, id)
 	if session.instance != nil {
-		_ = session.instance.close(CloseSession) // nothing runs in it any more
+		_ = session.instance.close(CloseSession) // no guest code runs, so closing does not fail
 	}
 }
 
-// expire forgets the sessions that have been quiet for long.
+// expire removes the sessions that have been unused for stateTime.
 func (s *sessions) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +140,8 @@ func (s *sessions) expire() {
 	}
 }
 
-// oldest says since when the session is quiet that has been so for longest.
-func (s *sessions) oldest() (since time.Time, found bool) {
+// oldestSince returns since when the least recently used session has been unused.
+func (s *sessions) oldestSince() (since time.Time, found bool) {
 	if s == nil {
 		return since, false
 	}
@@ -153,8 +155,8 @@ func (s *sessions) oldest() (since time.Time, found bool) {
 	return since, found
 }
 
-// drop forgets the session that has been quiet for longest. It reports false if there is none.
-func (s *sessions) drop() bool {
+// closeOldest removes the least recently used session. It reports false if there is none.
+func (s *sessions) closeOldest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.byID)
@@ -162,7 +164,7 @@ func (s *sessions) drop() bool {
 	return len(s.byID) < before
 }
 
-// any reports whether a session is remembered.
+// any reports whether there are sessions.
 func (s *sessions) any() bool {
 	if s == nil {
 		return false
@@ -172,7 +174,7 @@ func (s *sessions) any() bool {
 	return len(s.byID) > 0
 }
 
-// close forgets all sessions. No call may be under way.
+// close removes all sessions. No call may be running.
 func (s *sessions) close() {
 	if s == nil {
 		return
@@ -188,8 +190,8 @@ func (s *sessions) close() {
 	}
 }
 
-// take returns the session's instance, for the call whose turn it is, or nil.
-func (s *session) take() *instance {
+// takeInstance removes and returns the session's instance, or nil. The caller holds the session's turn.
+func (s *session) takeInstance() *instance {
 	if s == nil {
 		return nil
 	}

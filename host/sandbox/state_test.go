@@ -15,10 +15,11 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// sessionCall calls a tool of the guest probe in a session and returns the text of the answer.
+// sessionCall calls a tool of the guest probe in a session and returns the text of the response.
 func sessionCall(ctx context.Context, plugin *sandbox.Plugin, tenant, session, tool string) (string, error) {
 	response, err := plugin.Call(ctx, &catalog.Invocation{
-		Request: &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage("{}")}, Tenant: tenant, Session: session,
+		Request: &abi.Request{Method: abi.CallTool, Name: tool,
+			Arguments: json.RawMessage("{}")}, Tenant: tenant, Session: session,
 	})
 	if err != nil {
 		return "", err
@@ -26,7 +27,7 @@ func sessionCall(ctx context.Context, plugin *sandbox.Plugin, tenant, session, t
 	return response.Content[0].Text, nil
 }
 
-// TestState holds what a plugin remembers from which call to which. Callers are sessions, of the tenant before the slash.
+// TestState checks which calls share state. Callers are sessions, with the tenant before a slash.
 func TestState(t *testing.T) {
 	t.Parallel()
 	type step struct{ caller, tool, want string }
@@ -39,12 +40,15 @@ func TestState(t *testing.T) {
 			{"a", "count", "1"}, {"a", "count", "2"}, {"b", "count", "1"}, {"a", "count", "3"}, {"b", "count", "2"},
 			{"", "count", "1"}, {"", "count", "1"}, {"a", "trap", ""}, {"a", "count", "1"}, {"b", "count", "3"},
 		}},
-		{manifest.StateShared, []step{{"a", "count", "1"}, {"b", "count", "2"}, {"", "count", "3"}, {"", "trap", ""}, {"a", "count", "1"}}},
+		{manifest.StateShared, []step{{"a", "count", "1"}, {"b", "count", "2"}, {"", "count", "3"}, {"", "trap", ""},
+			{"a", "count", "1"}}},
 
 		{manifest.StateCall, []step{{"x/a", "count", "1"}, {"y/a", "count", "1"}}},
-		{manifest.StateSession, []step{{"x/a", "count", "1"}, {"y/a", "count", "1"}, {"a", "count", "1"}, {"x/a", "count", "2"}, {"y/a", "count", "2"}}},
+		{manifest.StateSession, []step{{"x/a", "count", "1"}, {"y/a", "count", "1"}, {"a", "count", "1"},
+			{"x/a", "count", "2"}, {"y/a", "count", "2"}}},
 		{manifest.StateShared, []step{
-			{"x/a", "count", "1"}, {"y/a", "count", "1"}, {"y/b", "count", "2"}, {"x/", "count", "2"}, {"", "count", "1"}, {"x/b", "count", "3"},
+			{"x/a", "count", "1"}, {"y/a", "count", "1"}, {"y/b", "count", "2"}, {"x/", "count", "2"}, {"", "count",
+				"1"}, {"x/b", "count", "3"},
 			{"x/", "trap", ""}, {"x/", "count", "1"}, {"y/", "count", "3"},
 		}},
 	} {
@@ -65,7 +69,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded lets more sessions come than are remembered: the one that was quiet for longest is forgotten.
+// TestSessionsAreBounded checks that the least recently used session is removed when there are too many.
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: manifest.StateSession})
@@ -87,7 +91,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSharedStatesAreBounded lets calls of more tenants come than are remembered: the one that was quiet for longest is forgotten.
+// TestSharedStatesAreBounded checks that the least recently used tenant's state is removed when there are too many.
 func TestSharedStatesAreBounded(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{State: manifest.StateShared})
@@ -109,7 +113,7 @@ func TestSharedStatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionTakesTurns holds that the calls of one session run one after another, and do not keep other sessions from running.
+// TestSessionTakesTurns checks that calls of one session run one after another and do not delay other sessions.
 func TestSessionTakesTurns(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{

@@ -12,12 +12,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestCleanCallIsWarm holds that a Go guest finds in its image what a reused one has kept from calls before: its heap has room and its
-// buffers have grown. Steps are counted, since they are the same on every machine.
+// TestCleanCallIsWarm checks that a restored Go guest needs about as few steps as a reused one: its image has a grown
+// heap and allocated buffers.
 func TestCleanCallIsWarm(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("hello ", 4000)
-	for _, test := range []struct{ name, tool, text string }{{"small", "echo", "hello"}, {"24 KB", "structured", large}} {
+	for _, test := range []struct{ name, tool, text string }{{"small", "echo", "hello"},
+		{"24 KB", "structured", large}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			arguments, err := json.Marshal(object{"text": test.text})
@@ -30,7 +31,8 @@ func TestCleanCallIsWarm(t *testing.T) {
 				for range 21 {
 					var steps int64
 					request := &abi.Request{Method: abi.CallTool, Name: test.tool, Arguments: arguments}
-					if _, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request, Steps: &steps}); err != nil {
+					if _, err := plugin.Call(t.Context(),
+						&catalog.Invocation{Request: request, Steps: &steps}); err != nil {
 						t.Fatal(err)
 					}
 					taken = append(taken, steps)

@@ -20,8 +20,8 @@ const (
 	enametoolong = 37
 )
 
-// linkWASI links WASI preview 1. Its functions are paid for, and what a guest may hand them at once is bounded. wazero knows twenty errnos
-// and gives a guest EIO for all others, such as EDQUOT; the functions on files are wrapped to put in what the mounts meant.
+// linkWASI links WASI preview 1 with charges for each function and bounds on its arguments. wazero knows twenty errnos
+// and reports all others, such as EDQUOT, as EIO; the wrapper around file functions restores the errno of the mount.
 func linkWASI(ctx context.Context, runtime wazero.Runtime) error {
 	plain, err := wasi_snapshot_preview1.NewBuilder(runtime).Compile(ctx)
 	if err != nil {
@@ -33,43 +33,47 @@ func linkWASI(ctx context.Context, runtime wazero.Runtime) error {
 		if strings.HasPrefix(name, "fd_") || strings.HasPrefix(name, "path_") {
 			function = withErrno(function)
 		}
-		if lastingWASI[name] {
-			function = noted(function, name)
+		if descriptorChanging[name] {
+			function = markingDescriptors(function, name)
 		}
-		function = paid(bounded(function, name))
-		builder.NewFunctionBuilder().WithGoModuleFunction(function, definition.ParamTypes(), definition.ResultTypes()).Export(name)
+		function = charged(bounded(function, name))
+		builder.NewFunctionBuilder().WithGoModuleFunction(function, definition.ParamTypes(),
+			definition.ResultTypes()).Export(name)
 	}
 	_, err = builder.Instantiate(ctx)
 	return err
 }
 
-// lastingWASI are the functions that change a descriptor for good. Applied to one that an instance has from the start, what they do would
-// show in the next call.
-var lastingWASI = map[string]bool{"fd_close": true, "fd_renumber": true, "fd_fdstat_set_flags": true, "fd_readdir": true, "fd_seek": true}
+// descriptorChanging are the functions that change a descriptor permanently. If they change a descriptor that exists
+// from the start, the next call would see it.
+var descriptorChanging = map[string]bool{
+	"fd_close": true, "fd_renumber": true, "fd_fdstat_set_flags": true, "fd_readdir": true, "fd_seek": true,
+}
 
-// noted marks the instance as spoiled when a guest changes one of the descriptors that it started with.
-func noted(function api.GoModuleFunction, name string) api.GoModuleFunction {
+// markingDescriptors wraps function to set descriptorsChanged when a guest changes a descriptor that exists from the
+// start.
+func markingDescriptors(function api.GoModuleFunction, name string) api.GoModuleFunction {
 	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
 		i := ctx.Value(instanceKey{}).(*instance)
 		descriptor := uint32(stack[0])
-		// Runtimes set flags of the standard descriptors when they start. Nothing depends on these.
+		// Language runtimes set flags of the standard descriptors during start, which have no effect.
 		harmless := !i.started && descriptor < 3 && name == "fd_fdstat_set_flags"
 		if !harmless && (descriptor < i.descriptors || name == "fd_renumber") {
-			i.spoiled = true
+			i.descriptorsChanged = true
 		}
 		function.Call(ctx, module, stack)
 	})
 }
 
-// paid charges for a function, and ends a call that is over: before the function, and after it, because the mounts only tell the guest.
-// Others may have the processor while the function waits.
-func paid(function api.GoModuleFunction) api.GoModuleFunction {
+// charged wraps function to charge steps and to stop a call that has ended, before the function and after it, because
+// mounts report the end only as an errno. The guest is preemptible while the function runs.
+func charged(function api.GoModuleFunction) api.GoModuleFunction {
 	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
 		c := callOf(ctx)
 		c.Charge(broker.CallSteps)
-		c.turn.leave()
+		c.turn.enterHost()
 		function.Call(ctx, module, stack)
-		if err := c.turn.back(ctx); err != nil {
+		if err := c.turn.leaveHost(ctx); err != nil {
 			panic(err)
 		}
 		c.Charge(0)
@@ -77,23 +81,26 @@ func paid(function api.GoModuleFunction) api.GoModuleFunction {
 }
 
 const (
-	// maxVectors is how many vectors one read or write handles, and maxTransfer how many bytes, unless the first vector alone has more. The
-	// rest is for the next call: guests have to expect short reads and writes.
+	// maxVectors and maxTransfer bound the vectors and the bytes of one read or write; the first vector may have more
+	// bytes. Guests have to expect short reads and writes.
 	maxVectors  = 1024
 	maxTransfer = file.MaxTransfer
-	// maxSubscriptions is how many events one poll waits for.
+	// maxSubscriptions bounds the events of one poll.
 	maxSubscriptions = 1024
-	// maxListing is how many bytes of a directory's entries are listed at once.
+	// maxListing bounds the bytes of one directory listing.
 	maxListing = 1 << 20
 )
 
-// pathLengths are the parameters that hold the length of a path.
+// pathLengths are the indexes of parameters with the length of a path.
 var pathLengths = map[string][]int{
-	"path_create_directory": {2}, "path_filestat_get": {3}, "path_filestat_set_times": {3}, "path_link": {3, 6}, "path_open": {3},
-	"path_readlink": {2}, "path_remove_directory": {2}, "path_rename": {2, 5}, "path_symlink": {1, 4}, "path_unlink_file": {2},
+	"path_create_directory": {2}, "path_filestat_get": {3}, "path_filestat_set_times": {3}, "path_link": {3,
+		6}, "path_open": {3},
+	"path_readlink": {2}, "path_remove_directory": {2}, "path_rename": {2, 5}, "path_symlink": {1,
+		4}, "path_unlink_file": {2},
 }
 
-// bounded refuses, cuts or charges for lists and texts of a guest's that are long. wazero goes through them without looking at the time.
+// bounded wraps function to refuse, shorten or charge for long lists and texts. wazero processes them without checking
+// the deadline.
 func bounded(function api.GoModuleFunction, name string) api.GoModuleFunction {
 	var check func(c *call, module api.Module, stack []uint64) uint64
 	switch name {
@@ -146,12 +153,12 @@ func refuseAbove(n, most uint32, errno uint64) uint64 {
 	return 0
 }
 
-// vectors is how many of count vectors one read or write handles: at least those up to the first that is not empty, because nothing
-// read means the end of the file.
+// vectors returns how many of count vectors one read or write handles: at least up to the first non-empty one, because
+// reading nothing would mean the end of the file.
 func vectors(memory api.Memory, at, count uint32) uint32 {
 	list, ok := memory.Read(at, 8*min(count, maxVectors))
 	if !ok {
-		return count // which fails
+		return count // the function reports the error
 	}
 	total := uint64(0)
 	for i := range uint32(len(list) / 8) {
@@ -164,7 +171,7 @@ func vectors(memory api.Memory, at, count uint32) uint32 {
 	return uint32(len(list) / 8)
 }
 
-// withErrno replaces an EIO by the errno behind it.
+// withErrno wraps function to replace EIO by the errno of the mount.
 func withErrno(function api.GoModuleFunction) api.GoModuleFunction {
 	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
 		function.Call(ctx, module, stack)

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// yieldThread does nothing: the operating system preempts threads that compute in favor of those that wake up.
+// yieldThread does nothing: the operating system preempts computing threads in favor of woken ones.
 func yieldThread() {}

@@ -103,7 +103,7 @@ func through(t *testing.T, spec sandbox.Spec) func(*testing.T) func(*abi.Request
 type freshly struct{}
 
 func (freshly) Start(ctx context.Context, guest *sandbox.Guest) error {
-	guest.Unique("that is what is measured")
+	guest.DisableCopies("that is what is measured")
 	_, err := guest.Invoke(ctx, "_initialize")
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Assemble makes a guest of ABI 1 from machine code, with some MiB of memory. Each function is i32 -> i32 and has two more i32 locals and
-// two i64 locals; the first is the entry point.
+// Assemble returns a guest of ABI 1 made from machine code, with mib MiB of memory. Each function is i32 -> i32 and has
+// two more i32 locals and two i64 locals; the first is the entry point.
 func Assemble(mib int, functions ...[]byte) []byte {
 	out := []byte("\x00asm\x01\x00\x00\x00")
 	section := func(id byte, count int, parts ...[]byte) {
@@ -18,7 +18,8 @@ func Assemble(mib int, functions ...[]byte) []byte {
 	section(1, 2, []byte{0x60, 1, 0x7f, 1, 0x7f}, []byte{0x60, 0, 0})
 	section(3, n+1, make([]byte, n), []byte{1})
 	section(5, 1, []byte{0}, number(mib*16))
-	section(7, 3, sized([]byte("memory")), []byte{2, 0}, sized([]byte(abi.Entry)), []byte{0, 0}, sized([]byte("hako_abi_1")), []byte{0}, number(n))
+	section(7, 3, sized([]byte("memory")), []byte{2, 0}, sized([]byte(abi.Entry)), []byte{0, 0},
+		sized([]byte("hako_abi_1")), []byte{0}, number(n))
 	var code [][]byte
 	for _, function := range functions {
 		code = append(code, sized([]byte{2, 2, 0x7f, 2, 0x7e}, function, []byte{0x0b}))

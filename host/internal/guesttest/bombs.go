@@ -16,23 +16,24 @@ const (
 	empty = 0x40
 )
 
-// bomb is a small guest of ABI 1 that is costly to read or to compile: Wasm that no compiler makes.
+// bomb is a small guest of ABI 1 that is costly to read or to compile, unlike code that compilers generate.
 type bomb struct {
-	// types are those after 0: i32 -> i32, and 1: () -> (). functions are those after the entry point and the marker, which are small.
+	// types follow 0: i32 -> i32, and 1: () -> (). functions follow the entry point and the marker.
 	types     [][]byte
 	functions []bombFunction
-	// sections replaces whole sections, or adds them.
+	// sections replaces or adds whole sections.
 	sections map[byte][]byte
 }
 
 type bombFunction struct {
 	kind int
-	// locals are the declarations of locals with their number.
+	// locals are the declarations of locals, preceded by their number.
 	locals, code []byte
 }
 
 func funcType(params, results int) []byte {
-	return slices.Concat([]byte{0x60}, number(params), bytes.Repeat([]byte{i32}, params), number(results), bytes.Repeat([]byte{i32}, results))
+	return slices.Concat([]byte{0x60}, number(params), bytes.Repeat([]byte{i32}, params), number(results),
+		bytes.Repeat([]byte{i32}, results))
 }
 
 func locals(n int) []byte { return slices.Concat([]byte{1}, number(n), []byte{i32}) }
@@ -51,10 +52,10 @@ func times(n int, code ...byte) []byte { return bytes.Repeat(code, n) }
 
 func vector(parts ...[]byte) []byte { return append(number(len(parts)), bytes.Join(parts, nil)...) }
 
-// bombExports are the exports of ABI 1.
-var bombExports = slices.Concat(sized([]byte("memory")), []byte{2, 0}, sized([]byte(abi.Entry)), []byte{0, 0}, sized([]byte(abi.Marker)), []byte{0, 1})
+// bombExports are the exports that ABI 1 requires.
+var bombExports = slices.Concat(sized([]byte("memory")), []byte{2, 0}, sized([]byte(abi.Entry)), []byte{0, 0},
+	sized([]byte(abi.Marker)), []byte{0, 1})
 
-// wasm assembles the guest.
 func (b *bomb) wasm() []byte {
 	types := [][]byte{funcType(1, 1), funcType(0, 0)}
 	kinds := [][]byte{{0}, {1}}
@@ -68,7 +69,8 @@ func (b *bomb) wasm() []byte {
 	}
 	exports := slices.Concat([]byte{3}, bombExports)
 	sections := map[byte][]byte{
-		1: vector(append(types, b.types...)...), 3: vector(kinds...), 4: {1, 0x70, 0, 1}, 5: {1, 0, 1}, 7: exports, 10: vector(codes...),
+		1: vector(append(types, b.types...)...), 3: vector(kinds...), 4: {1, 0x70, 0, 1}, 5: {1, 0,
+			1}, 7: exports, 10: vector(codes...),
 	}
 	for id, section := range b.sections {
 		sections[id] = section
@@ -82,12 +84,13 @@ func (b *bomb) wasm() []byte {
 	return out
 }
 
-// nestedLoops is a function of loops in each other, in the innermost of which all locals change.
+// nestedLoops returns a function of nested loops; the innermost changes all locals.
 func nestedLoops(loops, variables int) bombFunction {
 	change := repeat(variables, func(n int) []byte {
 		return slices.Concat(op(0x20, n), []byte{0x41, 1, add}, op(0x21, n))
 	})
-	return bombFunction{1, locals(variables), slices.Concat(times(loops, 3, empty), change, times(loops, 0x20, 0, 0x0d, 0, end))}
+	return bombFunction{1, locals(variables),
+		slices.Concat(times(loops, 3, empty), change, times(loops, 0x20, 0, 0x0d, 0, end))}
 }
 
 func one(kind int, locals, code []byte) []bombFunction { return []bombFunction{{kind, locals, code}} }
@@ -97,13 +100,22 @@ func many(n int, f bombFunction) []bombFunction { return slices.Repeat([]bombFun
 // much is the largest number of 32 bits.
 const much = 1<<32 - 1
 
-// Bombs are guests within the limits of modules, by what makes them costly for a compiler or an interpreter.
+// Bombs returns guests within the limits of modules that are costly for a compiler or an interpreter.
 func Bombs() map[string]func() []byte {
 	list := map[string]func() *bomb{
 		// For the compiler.
-		"1,000 nested loops with 2,000 locals":               func() *bomb { return &bomb{functions: []bombFunction{nestedLoops(1000, 2000)}} },
-		"3,000 nested loops with 6,000 locals":               func() *bomb { return &bomb{functions: []bombFunction{nestedLoops(3000, 6000)}} },
-		"1,000 functions of 50 nested loops with 100 locals": func() *bomb { return &bomb{functions: many(1000, nestedLoops(50, 100))} },
+		"1,000 nested loops with 2,000 locals": func() *bomb {
+			return &bomb{functions: []bombFunction{nestedLoops(1000,
+				2000)}}
+		},
+		"3,000 nested loops with 6,000 locals": func() *bomb {
+			return &bomb{functions: []bombFunction{nestedLoops(3000,
+				6000)}}
+		},
+		"1,000 functions of 50 nested loops with 100 locals": func() *bomb {
+			return &bomb{functions: many(1000,
+				nestedLoops(50, 100))}
+		},
 		"100 br_tables of 60,000 targets": func() *bomb {
 			table := slices.Concat([]byte{2, empty, 0x41, 0, 0x0e}, number(60_000), times(60_001, 0), []byte{end})
 			return &bomb{functions: one(1, nil, bytes.Repeat(table, 100))}
@@ -112,7 +124,8 @@ func Bombs() map[string]func() []byte {
 			return &bomb{functions: one(1, nil, slices.Concat(times(19_000, 0x41, 0, 4, empty), times(19_000, end)))}
 		},
 		"100 functions of 19,000 nested ifs with else": func() *bomb {
-			return &bomb{functions: many(100, bombFunction{1, nil, slices.Concat(times(19_000, 0x41, 0, 4, empty), times(19_000, 5, end))})}
+			return &bomb{functions: many(100,
+				bombFunction{1, nil, slices.Concat(times(19_000, 0x41, 0, 4, empty), times(19_000, 5, end))})}
 		},
 		"19,000 nested blocks": func() *bomb {
 			return &bomb{functions: one(1, nil, slices.Concat(times(19_000, 2, empty), times(19_000, end)))}
@@ -133,44 +146,62 @@ func Bombs() map[string]func() []byte {
 		},
 		"10 nested loops of 250 values": func() *bomb {
 			return &bomb{types: [][]byte{funcType(250, 250)}, functions: one(1, nil,
-				slices.Concat(times(250, 0x41, 0), times(10, 3, 2), times(10, 0x41, 0, 0x0d, 0, end), times(250, drop)))}
+				slices.Concat(times(250, 0x41, 0), times(10, 3, 2), times(10, 0x41, 0, 0x0d, 0, end),
+					times(250, drop)))}
 		},
-		"8 MB of calls in 100 functions": func() *bomb { return &bomb{functions: many(100, bombFunction{1, nil, times(40_000, 0x10, 1)})} },
-		"7 MB of calls in one function":  func() *bomb { return &bomb{functions: one(1, nil, times(3_500_000, 0x10, 1))} },
+		"8 MB of calls in 100 functions": func() *bomb {
+			return &bomb{functions: many(100,
+				bombFunction{1, nil, times(40_000, 0x10, 1)})}
+		},
+		"7 MB of calls in one function": func() *bomb {
+			return &bomb{functions: one(1, nil,
+				times(3_500_000, 0x10, 1))}
+		},
 		"a million selects": func() *bomb {
-			return &bomb{functions: one(1, locals(1), slices.Concat([]byte{0x41, 0}, times(1_000_000, 0x20, 0, 0x20, 0, 0x1b), []byte{drop}))}
+			return &bomb{functions: one(1, locals(1),
+				slices.Concat([]byte{0x41, 0}, times(1_000_000, 0x20, 0, 0x20, 0, 0x1b), []byte{drop}))}
 		},
 		// For the interpreter.
 		"a stack of a million values": func() *bomb {
 			return &bomb{functions: one(1, nil, slices.Concat(times(1_000_000, 0x41, 0), times(1_000_000, drop)))}
 		},
 		"a sum of a million locals": func() *bomb {
-			return &bomb{functions: one(1, locals(1), slices.Concat(times(1_000_000, 0x20, 0), times(999_999, add), []byte{drop}))}
+			return &bomb{functions: one(1, locals(1),
+				slices.Concat(times(1_000_000, 0x20, 0), times(999_999, add), []byte{drop}))}
 		},
-		"30 MB of numbers": func() *bomb { return &bomb{functions: many(10, bombFunction{1, nil, times(1_000_000, 0x41, 0, drop)})} },
+		"30 MB of numbers": func() *bomb {
+			return &bomb{functions: many(10,
+				bombFunction{1, nil, times(1_000_000, 0x41, 0, drop)})}
+		},
 		"20 MB of memory.grow": func() *bomb {
 			return &bomb{functions: many(10, bombFunction{1, nil, times(400_000, 0x41, 0, 0x40, 0, drop)})}
 		},
 		"10 MB of memory.copy": func() *bomb {
-			return &bomb{functions: many(10, bombFunction{1, nil, times(100_000, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0)})}
+			return &bomb{functions: many(10, bombFunction{1, nil,
+				times(100_000, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0)})}
 		},
-		"20 functions of 49,000 locals": func() *bomb { return &bomb{functions: many(20, bombFunction{1, locals(49_000), nil})} },
-		"190,000 functions":             func() *bomb { return &bomb{functions: many(190_000, bombFunction{1, nil, nil})} },
+		"20 functions of 49,000 locals": func() *bomb {
+			return &bomb{functions: many(20,
+				bombFunction{1, locals(49_000), nil})}
+		},
+		"190,000 functions": func() *bomb { return &bomb{functions: many(190_000, bombFunction{1, nil, nil})} },
 		"9,000 globals": func() *bomb {
 			return &bomb{sections: map[byte][]byte{6: slices.Concat(number(9000), times(9000, i32, 1, 0x41, 0, end))}}
 		},
 		"a million elements": func() *bomb {
-			return &bomb{sections: map[byte][]byte{9: slices.Concat([]byte{1, 1, 0}, number(1_000_000), times(1_000_000, 1))}}
+			return &bomb{sections: map[byte][]byte{9: slices.Concat([]byte{1, 1, 0}, number(1_000_000),
+				times(1_000_000, 1))}}
 		},
 	}
 	return assemble(list)
 }
 
-// Oversized are guests that pass a limit of modules, or announce what is not there, by what is wrong with them.
+// Oversized returns guests that exceed a limit of modules or announce more than they contain.
 func Oversized() map[string]func() []byte {
 	list := map[string]func() *bomb{
 		"a br_table of a million targets": func() *bomb {
-			return &bomb{functions: one(1, nil, slices.Concat([]byte{0x41, 0, 0x0e}, number(1_000_000), times(1_000_001, 0)))}
+			return &bomb{functions: one(1, nil,
+				slices.Concat([]byte{0x41, 0, 0x0e}, number(1_000_000), times(1_000_001, 0)))}
 		},
 		"100,000 nested ifs": func() *bomb {
 			return &bomb{functions: one(1, nil, slices.Concat(times(100_000, 0x41, 0, 4, empty), times(100_000, end)))}
@@ -178,44 +209,61 @@ func Oversized() map[string]func() []byte {
 		"100,000 nested blocks": func() *bomb {
 			return &bomb{functions: one(1, nil, slices.Concat(times(100_000, 2, empty), times(100_000, end)))}
 		},
-		"a function of 50,000 params": func() *bomb { return &bomb{types: [][]byte{funcType(50_000, 0)}, functions: one(2, nil, nil)} },
+		"a function of 50,000 params": func() *bomb {
+			return &bomb{types: [][]byte{funcType(50_000, 0)},
+				functions: one(2, nil, nil)}
+		},
 		"a function of 50,000 results": func() *bomb {
 			return &bomb{types: [][]byte{funcType(0, 50_000)}, functions: one(2, nil, times(50_000, 0x41, 0))}
 		},
-		"10,000 types of 250 params": func() *bomb { return &bomb{types: slices.Repeat([][]byte{funcType(250, 0)}, 9_000)} },
-		"a million types":            func() *bomb { return &bomb{types: slices.Repeat([][]byte{funcType(0, 0)}, 1_000_000)} },
+		"10,000 types of 250 params": func() *bomb {
+			return &bomb{types: slices.Repeat([][]byte{funcType(250, 0)},
+				9_000)}
+		},
+		"a million types": func() *bomb { return &bomb{types: slices.Repeat([][]byte{funcType(0, 0)}, 1_000_000)} },
 		"1,000 nested loops of 250 values": func() *bomb {
 			return &bomb{types: [][]byte{funcType(250, 250)}, functions: one(1, nil,
-				slices.Concat(times(250, 0x41, 0), times(1000, 3, 2), times(1000, 0x41, 0, 0x0d, 0, end), times(250, drop)))}
+				slices.Concat(times(250, 0x41, 0), times(1000, 3, 2), times(1000, 0x41, 0, 0x0d, 0, end),
+					times(250, drop)))}
 		},
 		"100,000 branches with 250 values": func() *bomb {
 			return &bomb{types: [][]byte{funcType(250, 250)}, functions: one(1, nil,
-				slices.Concat(times(250, 0x41, 0), []byte{2, 2}, times(100_000, 0x41, 0, 0x0d, 0), []byte{end}, times(250, drop)))}
+				slices.Concat(times(250, 0x41, 0), []byte{2, 2}, times(100_000, 0x41, 0, 0x0d, 0), []byte{end},
+					times(250, drop)))}
 		},
 		"a br_table of 10,000 targets with 250 values": func() *bomb {
-			return &bomb{types: [][]byte{funcType(250, 250)}, functions: one(1, nil, slices.Concat(times(250, 0x41, 0), []byte{2, 2},
-				[]byte{0x41, 0, 0x0e}, number(10_000), times(10_001, 0), []byte{end}, times(250, drop)))}
+			return &bomb{types: [][]byte{funcType(250, 250)},
+				functions: one(1, nil, slices.Concat(times(250, 0x41, 0), []byte{2, 2},
+					[]byte{0x41, 0, 0x0e}, number(10_000), times(10_001, 0), []byte{end}, times(250, drop)))}
 		},
 		"a million calls of a function with 250 results": func() *bomb {
-			return &bomb{types: [][]byte{funcType(0, 250)}, functions: append(one(2, nil, times(250, 0x41, 0)), bombFunction{1, nil, times(1_000_000, 0x10, 2)})}
+			return &bomb{types: [][]byte{funcType(0, 250)},
+				functions: append(one(2, nil, times(250, 0x41, 0)), bombFunction{1, nil, times(1_000_000, 0x10, 2)})}
 		},
 		"4,294,967,295 locals": func() *bomb { return &bomb{functions: one(1, locals(much), nil)} },
 		"500,000 declarations of locals": func() *bomb {
 			return &bomb{functions: one(1, slices.Concat(number(500_000), times(500_000, 1, i32)), nil)}
 		},
-		"1,000 functions of 50,000 locals": func() *bomb { return &bomb{functions: many(1000, bombFunction{1, locals(50_000), nil})} },
-		"a million functions":              func() *bomb { return &bomb{functions: many(1_000_000, bombFunction{1, nil, nil})} },
-		"a function of 8 MB":               func() *bomb { return &bomb{functions: one(1, nil, times(4_000_000, 0x10, 1))} },
+		"1,000 functions of 50,000 locals": func() *bomb {
+			return &bomb{functions: many(1000,
+				bombFunction{1, locals(50_000), nil})}
+		},
+		"a million functions": func() *bomb { return &bomb{functions: many(1_000_000, bombFunction{1, nil, nil})} },
+		"a function of 8 MB":  func() *bomb { return &bomb{functions: one(1, nil, times(4_000_000, 0x10, 1))} },
 		"a million globals": func() *bomb {
-			return &bomb{sections: map[byte][]byte{6: slices.Concat(number(1_000_000), times(1_000_000, i32, 1, 0x41, 0, end))}}
+			return &bomb{sections: map[byte][]byte{6: slices.Concat(number(1_000_000),
+				times(1_000_000, i32, 1, 0x41, 0, end))}}
 		},
 		"a global of a million instructions": func() *bomb {
-			return &bomb{sections: map[byte][]byte{6: slices.Concat([]byte{1, i32, 0}, times(1_000_000, 0x41, 0, drop), []byte{end})}}
+			return &bomb{sections: map[byte][]byte{6: slices.Concat([]byte{1, i32, 0}, times(1_000_000, 0x41, 0, drop),
+				[]byte{end})}}
 		},
 		"a million exports": func() *bomb {
-			return &bomb{sections: map[byte][]byte{7: slices.Concat(number(1_000_003), bombExports, repeat(1_000_000, func(n int) []byte {
-				return []byte{4, byte('a' + n%16), byte('a' + n>>4%16), byte('0' + n>>8%64), byte('0' + n>>14%64), 0, 1}
-			}))}}
+			return &bomb{sections: map[byte][]byte{7: slices.Concat(number(1_000_003), bombExports,
+				repeat(1_000_000, func(n int) []byte {
+					return []byte{4, byte('a' + n%16), byte('a' + n>>4%16), byte('0' + n>>8%64), byte('0' + n>>14%64),
+						0, 1}
+				}))}}
 		},
 		"a million element segments": func() *bomb {
 			return &bomb{sections: map[byte][]byte{9: slices.Concat(number(1_000_000), times(1_000_000, 1, 0, 0))}}
@@ -229,16 +277,26 @@ func Oversized() map[string]func() []byte {
 		"two memories":      func() *bomb { return &bomb{sections: map[byte][]byte{5: {2, 0, 1, 0, 1}}} },
 		"memory of 64 bits": func() *bomb { return &bomb{sections: map[byte][]byte{5: {1, 4, 1}}} },
 		"a name of 16 MB": func() *bomb {
-			return &bomb{sections: map[byte][]byte{7: slices.Concat([]byte{4}, bombExports, sized(times(16<<20, 'x')), []byte{0, 1})}}
+			return &bomb{sections: map[byte][]byte{7: slices.Concat([]byte{4}, bombExports, sized(times(16<<20, 'x')),
+				[]byte{0, 1})}}
 		},
-		"a body of 4,294,967,295 bytes":                     section(10, []byte{2, 4, 0, 0x20, 0, end}, number(much), []byte{0, end}),
-		"4,294,967,295 elements in five bytes":              section(9, []byte{1, 1, 0}, number(much)),
-		"4,294,967,295 bytes of data in five":               section(11, []byte{1, 1}, number(much)),
-		"a type of 4,294,967,295 params in five bytes":      section(1, []byte{3}, funcType(1, 1), funcType(0, 0), []byte{0x60}, number(much)),
-		"a br_table of 4,294,967,295 targets in five bytes": func() *bomb { return &bomb{functions: one(1, nil, slices.Concat([]byte{0x41, 0, 0x0e}, number(much)))} },
-		"a select of 4,294,967,295 types in five bytes":     func() *bomb { return &bomb{functions: one(1, nil, slices.Concat([]byte{0x1c}, number(much)))} },
+		"a body of 4,294,967,295 bytes": section(10, []byte{2, 4, 0, 0x20, 0, end}, number(much),
+			[]byte{0, end}),
+		"4,294,967,295 elements in five bytes": section(9, []byte{1, 1, 0}, number(much)),
+		"4,294,967,295 bytes of data in five":  section(11, []byte{1, 1}, number(much)),
+		"a type of 4,294,967,295 params in five bytes": section(1, []byte{3}, funcType(1, 1), funcType(0, 0),
+			[]byte{0x60}, number(much)),
+		"a br_table of 4,294,967,295 targets in five bytes": func() *bomb {
+			return &bomb{functions: one(1, nil,
+				slices.Concat([]byte{0x41, 0, 0x0e}, number(much)))}
+		},
+		"a select of 4,294,967,295 types in five bytes": func() *bomb {
+			return &bomb{functions: one(1, nil,
+				slices.Concat([]byte{0x1c}, number(much)))}
+		},
 	}
-	for id, what := range map[byte]string{1: "types", 2: "imports", 3: "functions", 4: "tables", 6: "globals", 7: "exports", 9: "element segments", 10: "codes", 11: "data segments"} {
+	for id, what := range map[byte]string{1: "types", 2: "imports", 3: "functions", 4: "tables", 6: "globals",
+		7: "exports", 9: "element segments", 10: "codes", 11: "data segments"} {
 		list["4,294,967,295 "+what+" in five bytes"] = section(id, number(much))
 	}
 	return assemble(list)
@@ -252,7 +310,7 @@ func assemble(list map[string]func() *bomb) map[string]func() []byte {
 	return wasm
 }
 
-// section is a bomb that has another section in place of the usual one, or besides.
+// section returns a bomb with a replaced or additional section.
 func section(id byte, parts ...[]byte) func() *bomb {
 	return func() *bomb { return &bomb{sections: map[byte][]byte{id: slices.Concat(parts...)}} }
 }

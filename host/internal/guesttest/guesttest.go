@@ -1,4 +1,5 @@
-// Package guesttest builds the guests that tests run.
+// Package guesttest provides guests for tests. Build compiles a guest of this repository, Assemble makes one from
+// machine code; Hostile, Bombs and Oversized return hostile guests.
 package guesttest
 
 import (
@@ -18,13 +19,14 @@ import (
 	"github.com/hako-run/hako/host/internal/wholefile"
 )
 
-var building sync.Map // directory -> *sync.Mutex
+var buildLocks sync.Map // directory -> *sync.Mutex
 
-// Build returns the bytes of the guest in the directory dir, relative to the repository's root
-// ("host/internal/guesttest/guests/probe"). The result is kept in the user's cache directory until a source file changes.
+// Build returns the guest in the directory dir, relative to the repository's root
+// ("host/internal/guesttest/guests/probe"). The result is cached in the user's cache directory until a source file
+// changes.
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
-	lock, _ := building.LoadOrStore(dir, new(sync.Mutex))
+	lock, _ := buildLocks.LoadOrStore(dir, new(sync.Mutex))
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
 	root := Root()
@@ -49,7 +51,7 @@ func Build(t testing.TB, dir string) []byte {
 	return data
 }
 
-// Root is the repository's root directory: the one with go.mod, at or above the working directory of the test.
+// Root returns the repository's root directory: the one with go.mod, at or above the working directory.
 func Root() string {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
@@ -61,7 +63,7 @@ func Root() string {
 	panic("guesttest: the test does not run inside the repository")
 }
 
-// CacheDir is a compilation cache that all tests share.
+// CacheDir returns a compilation cache that all tests share.
 func CacheDir(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(cacheDir(t), "compiled")
@@ -80,7 +82,7 @@ func cacheDir(t testing.TB) string {
 	return dir
 }
 
-// stamp changes when a source of the guest or of the PDK, or the compiler, does.
+// stamp is a digest of the sources of guest and PDK and of the version of the compiler.
 func stamp(t testing.TB, root, dir string) string {
 	t.Helper()
 	hash := sha256.New()

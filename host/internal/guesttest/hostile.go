@@ -26,19 +26,20 @@ const (
 	deep = "\x20\x00\x41\xff\xff\x3f\x4b\x04\x40\x41\x00\x0f\x0b\x20\x00\x41\x01\x6a\x10\x01\x22\x01\x21\x02"
 )
 
-// Hostile are guests of ABI 1 that no compiler makes: each has an endless loop in which there is much to do between those places where
-// programs are usually stopped. They need 40 MiB of memory.
+// Hostile returns guests of ABI 1 with an endless loop that does much work between the places where metering usually
+// counts. No compiler generates such code. The guests need 40 MiB of memory.
 func Hostile() map[string][]byte {
 	times := func(n int, code string) string { return string(bytes.Repeat([]byte(code), n)) }
 	forever := func(before, body string) []byte {
 		return []byte(before + "\x03\x40" + body + "\x0c\x00\x0b\x00")
 	}
 	return map[string][]byte{
-		"straight-line code":        Assemble(1, forever("", times(20_000, divide))),
-		"calls of small functions":  Assemble(1, forever("", times(20_000, callLeaf)), []byte(leaf)),
-		"branches around all":       Assemble(1, forever("", times(2_000, around))),
-		"a chase through memory":    Assemble(40, forever(fill, times(100, chase))),
-		"chains of loads":           Assemble(40, forever(fill, times(100, address+times(16, load)+"\x21\x01"))),
-		"work after deep recursion": Assemble(40, forever(fill, "\x41\x00\x10\x01\x1a"), []byte(deep+times(20, chase)+"\x20\x01")),
+		"straight-line code":       Assemble(1, forever("", times(20_000, divide))),
+		"calls of small functions": Assemble(1, forever("", times(20_000, callLeaf)), []byte(leaf)),
+		"branches around all":      Assemble(1, forever("", times(2_000, around))),
+		"a chase through memory":   Assemble(40, forever(fill, times(100, chase))),
+		"chains of loads":          Assemble(40, forever(fill, times(100, address+times(16, load)+"\x21\x01"))),
+		"work after deep recursion": Assemble(40, forever(fill, "\x41\x00\x10\x01\x1a"),
+			[]byte(deep+times(20, chase)+"\x20\x01")),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// module puts sections together. Each is shorter than 128 bytes, and so are its functions.
+// module joins sections. Sections and functions must be shorter than 128 bytes.
 func module(sections ...[]byte) []byte {
 	out := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 	for _, s := range sections {
@@ -19,7 +19,7 @@ func module(sections ...[]byte) []byte {
 	return out
 }
 
-// TestBulkIsCharged holds that an instruction costs as much as it does, and still gets its operands.
+// TestBulkIsCharged checks the cost of bulk instructions, and that they still get their operands.
 func TestBulkIsCharged(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -46,7 +46,7 @@ func TestBulkIsCharged(t *testing.T) {
 				[]byte{4, 1, 0x70, 0, 64},
 				[]byte{5, 1, 0, 1},
 				[]byte{7, 1, 1, 'f', 0, 0},
-				[]byte{9, 1, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0}, // passive: eight functions
+				[]byte{9, 1, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0}, // passive segment of eight functions
 				[]byte{12, 1},
 				append([]byte{10, 1, byte(len(body))}, body...),
 				data,
@@ -60,7 +60,7 @@ func TestBulkIsCharged(t *testing.T) {
 			if _, err := instance.ExportedFunction("f").Call(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			// One step is the function's.
+			// One step is that of the function's entry.
 			if steps := quantum - int64(instance.ExportedGlobal(rewrite.FuelExport).Get()) - 1; steps != test.steps {
 				t.Errorf("it costs %d steps, want %d", steps, test.steps)
 			}
@@ -68,7 +68,7 @@ func TestBulkIsCharged(t *testing.T) {
 	}
 }
 
-// TestTablesAreBounded lets a module grow a table without bound, which is memory of the host's.
+// TestTablesAreBounded grows a table, which is host memory, without bound.
 func TestTablesAreBounded(t *testing.T) {
 	t.Parallel()
 	// f: table.grow(null, n), for a table without maximum beside one of 10.
@@ -92,7 +92,8 @@ func TestTablesAreBounded(t *testing.T) {
 		}
 	}
 	for name, table := range map[string][]byte{
-		"one large table": {1, 0x70, 0, 0xff, 0xff, 0xff, 0x7f}, "two large tables": {2, 0x70, 0, 0xff, 0xff, 0x3f, 0x70, 0, 0xff, 0xff, 0x3f},
+		"one large table": {1, 0x70, 0, 0xff, 0xff, 0xff, 0x7f}, "two large tables": {2, 0x70, 0, 0xff, 0xff, 0x3f,
+			0x70, 0, 0xff, 0xff, 0x3f},
 	} {
 		if _, err := rewrite.Module(growing(table...), 1000); err == nil {
 			t.Errorf("%s: no error", name)
@@ -100,7 +101,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-// instantiate makes an instance that gets fuel without end.
+// instantiate returns an instance with unlimited fuel.
 func instantiate(t *testing.T, wasm []byte) api.Module {
 	t.Helper()
 	ctx := t.Context()

@@ -23,8 +23,8 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// corpus walks the Wasm files that come with two modules that this one needs: programs of many compilers, and the test suite of the core
-// specification. It skips the test where their sources are absent.
+// corpus visits the Wasm files in the sources of two required modules: programs of many compilers, and the test suite
+// of the core specification. It skips the test if the sources are absent.
 func corpus(t *testing.T, visit func(compiler, path string, wasm []byte)) {
 	t.Helper()
 	for _, module := range []string{"github.com/tetratelabs/wazero", "github.com/extism/go-sdk"} {
@@ -45,7 +45,7 @@ func corpus(t *testing.T, visit func(compiler, path string, wasm []byte)) {
 	}
 }
 
-// sources is where the sources of a module are.
+// sources returns the directory with the sources of a module.
 func sources(t *testing.T, module string) string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
@@ -55,18 +55,21 @@ func sources(t *testing.T, module string) string {
 	return string(bytes.TrimSpace(dir))
 }
 
-// compilerOf tells where a file is from by its path, or by the name that its compiler has left in it.
+// compilerOf returns the compiler of a file, derived from its path or from a name in the file.
 func compilerOf(path string, wasm []byte) string {
 	for _, hint := range [][2]string{
-		{"/spectest/v2/", "the specification's tests"}, {"/spectest/tail-call/", "the specification's tests"}, {"/spectest/", ""},
-		{"/fuzzcases/", "fuzzing"}, {"tinygo", "TinyGo"}, {"cargo", "Rust"}, {"rust", "Rust"}, {"zig-cc", "C (zig cc)"}, {"zig", "Zig"},
+		{"/spectest/v2/", "the specification's tests"}, {"/spectest/tail-call/",
+			"the specification's tests"}, {"/spectest/", ""},
+		{"/fuzzcases/", "fuzzing"}, {"tinygo", "TinyGo"}, {"cargo", "Rust"}, {"rust", "Rust"}, {"zig-cc",
+			"C (zig cc)"}, {"zig", "Zig"},
 		{"assemblyscript", "AssemblyScript"}, {"emscripten", "C++ (Emscripten)"}, {"haskell", "Haskell"},
 	} {
 		if strings.Contains(path, hint[0]) {
 			return hint[1]
 		}
 	}
-	for _, hint := range [][2]string{{"TinyGo", "TinyGo"}, {"tinygo", "TinyGo"}, {"rustc", "Rust"}, {"Go cmd/compile", "Go"}, {"clang", "C"}} {
+	for _, hint := range [][2]string{{"TinyGo", "TinyGo"}, {"tinygo", "TinyGo"}, {"rustc", "Rust"},
+		{"Go cmd/compile", "Go"}, {"clang", "C"}} {
 		if bytes.Contains(wasm, []byte(hint[0])) {
 			return hint[1]
 		}
@@ -74,7 +77,7 @@ func compilerOf(path string, wasm []byte) string {
 	return "by hand"
 }
 
-// endless is what a guest is ended with that asks for fuel again and again.
+// endless is the panic value for a guest that asks for fuel too often.
 const endless = "endless"
 
 func valid(t *testing.T, wasm []byte) bool {
@@ -85,8 +88,9 @@ func valid(t *testing.T, wasm []byte) bool {
 	return err == nil
 }
 
-// watch runs a module with everything it imports stubbed, but for what the specification's tests import from the module spectest: a command with an argument and a file, and each exported function of any other.
-func watch(t *testing.T, wasm, spectest []byte, config wazero.RuntimeConfig, quantum int64) *trace {
+// runModule runs a module with stubbed imports, except those of the specification's module spectest. A command gets an
+// argument and a file; of any other module, each exported function is called.
+func runModule(t *testing.T, wasm, spectest []byte, config wazero.RuntimeConfig, quantum int64) *trace {
 	t.Helper()
 	ctx := t.Context()
 	runtime := wazero.NewRuntimeWithConfig(ctx, config.WithCoreFeatures(features).WithMemoryLimitPages(1<<10))
@@ -98,7 +102,8 @@ func watch(t *testing.T, wasm, spectest []byte, config wazero.RuntimeConfig, qua
 		return tr
 	}
 	if bytes.Contains(wasm, []byte("spectest")) {
-		if _, err := runtime.InstantiateWithConfig(ctx, spectest, wazero.NewModuleConfig().WithName("spectest")); err != nil {
+		if _, err := runtime.InstantiateWithConfig(ctx, spectest,
+			wazero.NewModuleConfig().WithName("spectest")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -109,7 +114,8 @@ func watch(t *testing.T, wasm, spectest []byte, config wazero.RuntimeConfig, qua
 	var output bytes.Buffer
 	files := fstest.MapFS{"a.txt": {Data: []byte("a line\nand another\n")}, "sub dir/b.txt": {}}
 	module, err := runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").
-		WithArgs("program", "/a.txt", "a.txt").WithStdout(&output).WithStderr(&output).WithFS(files).WithEnv("NAME", "value"))
+		WithArgs("program", "/a.txt", "a.txt").WithStdout(&output).WithStderr(&output).WithFS(files).WithEnv("NAME",
+		"value"))
 	tr.modules++
 	if err != nil {
 		tr.refused++
@@ -121,7 +127,6 @@ func watch(t *testing.T, wasm, spectest []byte, config wazero.RuntimeConfig, qua
 	return tr
 }
 
-// callAll calls every exported function with several arguments.
 func (tr *trace) callAll(t *testing.T, module api.Module) {
 	functions := module.ExportedFunctionDefinitions()
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
@@ -130,7 +135,8 @@ func (tr *trace) callAll(t *testing.T, module api.Module) {
 			continue
 		}
 		for _, n := range []uint64{0, 1, 7, 4096} {
-			results, err := module.ExportedFunction(name).Call(t.Context(), slices.Repeat([]uint64{n}, len(definition.ParamTypes()))...)
+			results, err := module.ExportedFunction(name).Call(t.Context(),
+				slices.Repeat([]uint64{n}, len(definition.ParamTypes()))...)
 			tr.calls++
 			if err != nil {
 				tr.traps++
@@ -150,7 +156,7 @@ func (tr *trace) callAll(t *testing.T, module api.Module) {
 	}
 }
 
-// stub links functions that note their parameters and give 0, and the specification's host module.
+// stub links functions that record their parameters and return 0, and the specification's host module.
 func (tr *trace) stub(t *testing.T, runtime wazero.Runtime, compiled wazero.CompiledModule, quantum int64) {
 	ctx := t.Context()
 	builders := map[string]wazero.HostModuleBuilder{}
@@ -164,7 +170,7 @@ func (tr *trace) stub(t *testing.T, runtime wazero.Runtime, compiled wazero.Comp
 		function := func(_ context.Context, guest api.Module, stack []uint64) {
 			for i, parameter := range definition.ParamTypes() {
 				if parameter == api.ValueTypeI32 || parameter == api.ValueTypeF32 {
-					stack[i] = uint64(uint32(stack[i])) // the rest is undefined
+					stack[i] = uint64(uint32(stack[i])) // the upper half is undefined
 				}
 			}
 			tr.note("%s.%s%x", module, name, stack[:len(definition.ParamTypes())])
@@ -182,7 +188,8 @@ func (tr *trace) stub(t *testing.T, runtime wazero.Runtime, compiled wazero.Comp
 		if builders[module] == nil {
 			builders[module] = runtime.NewHostModuleBuilder(module)
 		}
-		builders[module].NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(function), definition.ParamTypes(), definition.ResultTypes()).Export(name)
+		builders[module].NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(function), definition.ParamTypes(),
+			definition.ResultTypes()).Export(name)
 	}
 	for module, builder := range builders {
 		if _, err := builder.Instantiate(ctx); err != nil {
@@ -191,10 +198,11 @@ func (tr *trace) stub(t *testing.T, runtime wazero.Runtime, compiled wazero.Comp
 	}
 }
 
-// TestCorpus does for the corpus what TestEquality does for generated modules.
+// TestCorpus compares the modules of the corpus with their rewritten versions, as TestEquality does for generated ones.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	spectest, err := os.ReadFile(filepath.Join(sources(t, "github.com/tetratelabs/wazero"), "internal/integration_test/spectest/testdata/spectest.wasm"))
+	spectest, err := os.ReadFile(filepath.Join(sources(t, "github.com/tetratelabs/wazero"),
+		"internal/integration_test/spectest/testdata/spectest.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,16 +226,17 @@ func TestCorpus(t *testing.T) {
 			}
 			rewritten, err := rewrite.Module(wasm, quantum)
 			if err != nil || !valid(t, wasm) {
-				return // of a feature that is not known, or invalid on purpose
+				return // unsupported, or invalid on purpose
 			}
-			got := watch(t, rewritten.Wasm, spectest, config, quantum)
+			got := runModule(t, rewritten.Wasm, spectest, config, quantum)
 			if slices.ContainsFunc(got.lines, func(line string) bool {
 				return strings.Contains(line, endless) || strings.Contains(line, "not instantiated")
 			}) {
-				return // or what it imports cannot be stubbed
+				return // its imports cannot be stubbed
 			}
-			if want := watch(t, wasm, spectest, config, quantum); !slices.Equal(got.lines, want.lines) {
-				t.Errorf("%s:\nrewritten\n%.2000s\noriginal\n%.2000s", path, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
+			if want := runModule(t, wasm, spectest, config, quantum); !slices.Equal(got.lines, want.lines) {
+				t.Errorf("%s:\nrewritten\n%.2000s\noriginal\n%.2000s", path, strings.Join(got.lines, "\n"),
+					strings.Join(want.lines, "\n"))
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -243,7 +252,7 @@ func TestCorpus(t *testing.T) {
 	}
 	for _, compiler := range []string{"Rust", "TinyGo", "Zig", "the specification's tests"} {
 		if total := totals[compiler]; total == nil || total.modules < 2 || total.refills == 0 {
-			t.Errorf("%s: this shows too little: %v", compiler, total)
+			t.Errorf("%s: too few cases: %v", compiler, total)
 		}
 	}
 }
@@ -257,6 +266,7 @@ func (tr *trace) add(other *trace) {
 }
 
 func (tr *trace) String() string {
-	return fmt.Sprintf("%d modules, of which %d end or trap at their start; %d calls, of which %d trap; fuel was asked for %d times",
+	return fmt.Sprintf("%d modules, of which %d end or trap at their start; %d calls, of which %d trap; fuel was "+
+		"asked for %d times",
 		tr.modules, tr.refused, tr.calls, tr.traps, tr.refills)
 }

@@ -1,30 +1,31 @@
 package rewrite
 
-// The Go compiler knows no blocks. It makes one loop of a function, around a switch over the parts of its code, and each jump sets the number
-// of a part and goes to the head of the loop, also if the part lies ahead:
+// The Go compiler has no structured control flow. It compiles a function to one loop around a switch over numbered
+// parts of its code. Each jump, also a forward one, sets the number of a part and branches to the head of the loop:
 //
-//	loop
-//	  block … block
-//	    local.get $part
-//	    br_table …
-//	  end … part 0 …
-//	  end … part 1 … i32.const 3, local.set $part, br to the loop …
-//	  …
+// 	loop
+// 	  block … block
+// 	    local.get $part
+// 	    br_table …
+// 	  end … part 0 …
+// 	  end … part 1 … i32.const 3, local.set $part, br to the loop …
+// 	  …
 //
-// A jump ahead can leave the block at whose end its part begins instead, which is where the switch would lead it. It need not be counted
-// there, and takes less time: what remains at the head are the function's entry and true loops.
+// A forward jump can instead leave the block at whose end its part begins, which is where the switch would lead. Such a
+// jump needs no count and is faster. Only the function's entry and true loops remain at the head.
 
-// dispatch is the switch at the head of a function's loop, and how far its code has been followed.
+// dispatch is the switch at the head of a function's loop, and the position in the code after it.
 type dispatch struct {
-	// depth is how many blocks are open in the loop, open how many of them are the switch's.
+	// depth counts the open blocks in the loop, open those of them that belong to the switch.
 	depth, open int
-	// local holds the number of the part. targets has, for each number, which of the switch's blocks leads to the part when it is left,
-	// counted from the outermost, which is 1; zero is none of them, and stands for the loop.
+	// local is the variable with the number of the part. targets maps each number to the block whose end is the part,
+	// counted from the outermost, which is 1; zero is the loop.
 	local   uint64
 	targets []int
 }
 
-// readDispatch reads the beginning of a function, for which leads holds, up to the end of its switch. It returns nil if there is none.
+// readDispatch reads a function for which beginsWithLoop holds, up to the end of its switch. It returns nil if there is
+// none.
 func readDispatch(r *reader) *dispatch {
 	d := &dispatch{}
 	for op := r.byte(); op != opLoop; op = r.byte() {
@@ -51,14 +52,14 @@ func readDispatch(r *reader) *dispatch {
 			return nil
 		}
 	}
-	r.uint() // where other numbers lead
+	r.uint() // default target
 	d.depth = d.open
 	return d
 }
 
-// straighten appends the code of a function, for which leads holds, with the jumps ahead taken directly. It checks nothing: what it cannot
-// read is copied.
-func straighten(out []byte, r reader) []byte {
+// directJumps appends the code of a function for which beginsWithLoop holds, with forward jumps taken directly. It
+// validates nothing: what it cannot read is copied.
+func directJumps(out []byte, r reader) []byte {
 	d := readDispatch(&r)
 	if d == nil {
 		return append(out, r.data...)
@@ -67,14 +68,14 @@ func straighten(out []byte, r reader) []byte {
 	for d.open > 0 && !r.done() {
 		op := r.byte()
 		if op == opI32Const {
-			if depth, from, to := d.ahead(r); to > 0 {
+			if depth, from, to := d.forwardJump(r); to > 0 {
 				out = append(out, r.data[copied:from]...)
 				out = appendUint(append(out, opBr), depth)
 				copied, r.pos = to, to
 				continue
 			}
 		}
-		d.follow(op)
+		d.trackBlocks(op)
 		if skipImmediates(&r, op) != nil {
 			break
 		}
@@ -82,9 +83,9 @@ func straighten(out []byte, r reader) []byte {
 	return append(out, r.data[copied:]...)
 }
 
-// ahead tells whether the i32.const before r begins a jump to a part that lies ahead: the depth of the block to leave, and where the
-// jump's br begins and ends, which are zero otherwise.
-func (d *dispatch) ahead(r reader) (depth uint64, from, to int) {
+// forwardJump reports whether the i32.const before r begins a forward jump. It returns the depth of the block to leave
+// and the range of the br instruction; to is zero if it is none.
+func (d *dispatch) forwardJump(r reader) (depth uint64, from, to int) {
 	part := r.int()
 	if r.byte() != opLocalSet || r.uint() != d.local {
 		return 0, 0, 0
@@ -100,8 +101,7 @@ func (d *dispatch) ahead(r reader) (depth uint64, from, to int) {
 	return uint64(d.depth - block), from, r.pos
 }
 
-// follow is told of an instruction.
-func (d *dispatch) follow(op byte) {
+func (d *dispatch) trackBlocks(op byte) {
 	switch op {
 	case opBlock, opLoop, opIf:
 		d.depth++

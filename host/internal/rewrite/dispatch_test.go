@@ -10,22 +10,22 @@ import (
 
 // Locals of the functions here, whose parameter is the first.
 const (
-	result = iota // a digest of the way that was taken
-	part          // what the switch goes by
-	left          // how many jumps there may still be
-	other         // nothing goes by it
+	result = iota // a digest of the parts executed
+	part          // the number of the next part
+	left          // the number of jumps left
+	other         // not used by the switch
 )
 
-// switched makes functions as the Go compiler does, out of choices: a loop around a switch over parts, with jumps from part to part, and
-// with what comes near to them.
+// switched generates functions in the form of the Go compiler, and similar ones, from a list of choices: a loop around
+// a switch over parts, with jumps between parts.
 type switched struct {
 	choices []byte
 	code    []byte
-	// depth is how many blocks are open, loop how many are around the loop.
+	// depth counts the open blocks, loop those around the loop.
 	depth, loop, parts int
 }
 
-// choose returns a number below n, and zero when there are no more choices.
+// choose returns a number below n; it is zero when no choices are left.
 func (s *switched) choose(n int) int {
 	if len(s.choices) == 0 {
 		return 0
@@ -47,7 +47,7 @@ func (s *switched) end() {
 	s.depth--
 }
 
-// module is one with such a function, exported as "f".
+// module returns a module with such a function, exported as "f".
 func (s *switched) module() []byte {
 	s.emit(0x41, 40, 0x21, left)
 	s.loop, s.parts = s.choose(3), 1+s.choose(6)
@@ -62,7 +62,7 @@ func (s *switched) module() []byte {
 	for n := range s.parts {
 		s.emit(s.target(n))
 	}
-	s.emit(s.target(0)) // other numbers
+	s.emit(s.target(0)) // default
 	for n := range s.parts {
 		s.end()
 		s.emit(0x20, result, 0x41, 31, 0x6c, 0x41, byte(n), 0x6a, 0x21, result) // result = 31*result + n
@@ -82,7 +82,7 @@ func (s *switched) module() []byte {
 	return append(out, body...)
 }
 
-// target is mostly n, sometimes another of the open blocks, and never the loop, which would not end.
+// target is mostly n, sometimes another open block, but never the loop, which would not end.
 func (s *switched) target(n int) byte {
 	if s.choose(4) == 3 {
 		n = s.choose(s.depth)
@@ -93,12 +93,13 @@ func (s *switched) target(n int) byte {
 	return byte(n)
 }
 
-// statement adds a jump, or blocks with statements. Jumps come to an end: each counts left down, and the last one returns.
+// statement adds a jump, or blocks with statements. Each jump decrements left, and the last one returns, so the
+// function ends.
 func (s *switched) statement(nesting int) {
 	switch choice := s.choose(6); {
 	case choice < 3 || nesting == 0:
 		s.jump()
-	case choice == 3: // if result has this bit
+	case choice == 3: // tests a bit of result
 		s.emit(0x20, result, 0x41, byte(1<<s.choose(6)), 0x71)
 		s.block(0x04)
 		s.statement(nesting - 1)
@@ -113,7 +114,8 @@ func (s *switched) statement(nesting int) {
 }
 
 func (s *switched) jump() {
-	s.emit(0x20, left, 0x41, 1, 0x6b, 0x22, left, 0x45, 0x04, 0x40, 0x20, result, 0x0f, 0x0b) // if left--; left == 0 { return result }
+	// If left--; left == 0 { return result }.
+	s.emit(0x20, left, 0x41, 1, 0x6b, 0x22, left, 0x45, 0x04, 0x40, 0x20, result, 0x0f, 0x0b)
 	local, depth := byte(part), s.depth-1-s.loop
 	switch s.choose(8) {
 	case 6:
@@ -123,12 +125,12 @@ func (s *switched) jump() {
 	}
 	s.emit(0x41, byte(s.choose(s.parts+2)), 0x21, local)
 	if s.choose(8) == 7 {
-		s.emit(0x41, 0x7f, 0x21, part) // so that the number before is not what counts
+		s.emit(0x41, 0x7f, 0x21, part) // overwrites the number set before
 	}
 	s.emit(0x0c, byte(depth))
 }
 
-// FuzzDispatch holds that a function with a switch and jumps means the same when it has been rewritten.
+// FuzzDispatch checks that rewriting does not change the result of a function with a switch and jumps.
 func FuzzDispatch(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -147,7 +149,8 @@ func FuzzDispatch(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, metered := instantiate(t, original).ExportedFunction("f"), instantiate(t, rewritten.Wasm).ExportedFunction("f")
+		plain, metered := instantiate(t, original).ExportedFunction("f"), instantiate(t,
+			rewritten.Wasm).ExportedFunction("f")
 		for n := range uint64(4) {
 			want, wantErr := plain.Call(t.Context(), n)
 			got, err := metered.Call(t.Context(), n)

@@ -18,15 +18,15 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// trace is everything that can be seen of a module while all of its exports are called.
+// trace records everything observable of a module while its exports are called.
 type trace struct {
 	lines []string
-	// modules and calls are counted with those of them that trap, and how often fuel was asked for.
+	// modules and calls are counted, with the number of them that trap, and how often fuel was requested.
 	modules, refused, calls, traps, refills int
 }
 
-// observe instantiates a module and calls each of its exported functions with several arguments. What it sees must not depend on
-// whether the module has been rewritten.
+// observe instantiates a module and calls each exported function with several arguments. The trace must not depend on
+// rewriting.
 func observe(t *testing.T, wasm []byte, config wazero.RuntimeConfig, quantum int64) *trace {
 	t.Helper()
 	ctx := t.Context()
@@ -47,7 +47,7 @@ func observe(t *testing.T, wasm []byte, config wazero.RuntimeConfig, quantum int
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		definition := functions[name]
 		if !numeric(definition.ParamTypes()) || !numeric(definition.ResultTypes()) {
-			continue // the runtime's interface for Go has no vectors, and references differ from run to run
+			continue // the Go API has no vectors, and references differ between runs
 		}
 		for _, n := range []uint64{0, 1, 7, 20} {
 			params := slices.Repeat([]uint64{n}, len(definition.ParamTypes()))
@@ -73,7 +73,7 @@ func (tr *trace) note(format string, args ...any) {
 	tr.lines = append(tr.lines, fmt.Sprintf(format, args...))
 }
 
-// link makes everything linkable that the modules import, and returns what collects their reports.
+// link makes all imports of the modules linkable and returns the module that collects their reports.
 func (tr *trace) link(t *testing.T, runtime wazero.Runtime, quantum int64) api.Module {
 	t.Helper()
 	ctx := t.Context()
@@ -87,8 +87,10 @@ func (tr *trace) link(t *testing.T, runtime wazero.Runtime, quantum int64) api.M
 		name   string
 		f      api.GoModuleFunc
 		params []api.ValueType
-	}{rewrite.ImportModule: {rewrite.ImportName, meter, nil}, "env": {"abort", abort, []api.ValueType{i32, i32, i32, i32}}} {
-		_, err := runtime.NewHostModuleBuilder(module).NewFunctionBuilder().WithGoModuleFunction(host.f, host.params, nil).Export(host.name).Instantiate(ctx)
+	}{rewrite.ImportModule: {rewrite.ImportName, meter, nil}, "env": {"abort", abort,
+		[]api.ValueType{i32, i32, i32, i32}}} {
+		_, err := runtime.NewHostModuleBuilder(module).NewFunctionBuilder().WithGoModuleFunction(host.f, host.params,
+			nil).Export(host.name).Instantiate(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +99,8 @@ func (tr *trace) link(t *testing.T, runtime wazero.Runtime, quantum int64) api.M
 	var reports api.Module
 	for _, name := range []string{"__fuzz_import", "fuzzing-support"} {
 		var err error
-		if reports, err = runtime.InstantiateWithConfig(ctx, support, wazero.NewModuleConfig().WithName(name)); err != nil {
+		if reports, err = runtime.InstantiateWithConfig(ctx, support,
+			wazero.NewModuleConfig().WithName(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +113,7 @@ func numeric(types []api.ValueType) bool {
 	})
 }
 
-// trap is what ended a guest, without the stack and the functions' indexes, which the rewriting moves.
+// trap returns the reason of a trap without stack and function indexes, which rewriting changes.
 func trap(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	if i := strings.Index(line, "wasm error"); i >= 0 {
@@ -128,7 +131,7 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// modules are the generated ones, and those of compilers whose exports can be called one by one.
+// modules returns the generated modules and those of compilers whose exports can be called separately.
 func modules(t *testing.T) map[string][]byte {
 	t.Helper()
 	archive, err := zip.OpenReader("testdata/random.zip")
@@ -149,12 +152,13 @@ func modules(t *testing.T) map[string][]byte {
 	return all
 }
 
-// TestEquality runs modules as they are and rewritten, in the compiler and in the interpreter, and compares results, traps, memory and
-// what they report.
+// TestEquality runs original and rewritten modules in the compiler and in the interpreter, and compares results, traps,
+// memory and reports.
 func TestEquality(t *testing.T) {
 	t.Parallel()
 	const quantum = 5
-	for kind, config := range map[string]wazero.RuntimeConfig{"compiler": wazero.NewRuntimeConfigCompiler(), "interpreter": wazero.NewRuntimeConfigInterpreter()} {
+	for kind, config := range map[string]wazero.RuntimeConfig{"compiler": wazero.NewRuntimeConfigCompiler(),
+		"interpreter": wazero.NewRuntimeConfigInterpreter()} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			var total trace
@@ -166,7 +170,8 @@ func TestEquality(t *testing.T) {
 				}
 				want, got := observe(t, wasm, config, quantum), observe(t, rewritten.Wasm, config, quantum)
 				if !slices.Equal(got.lines, want.lines) {
-					t.Errorf("%s: rewritten\n%s\noriginal\n%s", name, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
+					t.Errorf("%s: rewritten\n%s\noriginal\n%s", name, strings.Join(got.lines, "\n"),
+						strings.Join(want.lines, "\n"))
 				}
 				total.calls += got.calls
 				total.traps += got.traps
@@ -174,16 +179,17 @@ func TestEquality(t *testing.T) {
 				total.refills += got.refills
 				total.modules++
 			}
-			t.Logf("%d modules, of which %d trap when they start; %d calls, of which %d trap; fuel was asked for %d times",
+			t.Logf("%d modules, of which %d trap when they start; %d calls, of which %d trap; fuel was asked for "+
+				"%d times",
 				total.modules, total.refused, total.calls, total.traps, total.refills)
 			if total.calls < 1000 || total.traps == 0 || total.traps > total.calls/2 || total.refills < 1000 {
-				t.Error("this shows too little")
+				t.Error("too few cases")
 			}
 		})
 	}
 }
 
-// TestSameMeaningC does for a program of a C compiler what TestSameMeaning does for one of Go's.
+// TestSameMeaningC is TestSameMeaning for a program of a C compiler.
 func TestSameMeaningC(t *testing.T) {
 	t.Parallel()
 	original := read(t, "c.wasm")

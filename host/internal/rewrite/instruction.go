@@ -2,7 +2,7 @@ package rewrite
 
 import "fmt"
 
-// Opcodes that the rewriter inserts or treats apart; core specification, section 5.4.
+// Opcodes that the rewriter inserts or handles specially; core specification, section 5.4.
 const (
 	opUnreachable        = 0x00
 	opBlock              = 0x02
@@ -56,11 +56,11 @@ const (
 	opPrefixVector       = 0xfd
 )
 
-// noResult is the type of blocks that take and leave nothing.
+// noResult is the type of blocks without parameters and results.
 const noResult = 0x40
 
-// instruction copies the instruction at r, with function indexes moved.
-func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
+// copyInstruction appends the instruction at r, with function indexes shifted and charges for bulk work.
+func (w *rewriter) copyInstruction(out []byte, r *reader) ([]byte, error) {
 	start := r.pos
 	switch op := r.byte(); op {
 	case opCall, opReturnCall, opRefFunc:
@@ -68,21 +68,21 @@ func (w *rewriter) instruction(out []byte, r *reader) ([]byte, error) {
 		return appendUint(append(out, op), w.shift(index)), r.err
 	case opPrefixMisc:
 		sub := r.uint()
-		if what, ok := lastingMisc[sub]; ok {
-			w.lasting(what)
+		if what, ok := tableInstructions[sub]; ok {
+			w.markUnrestorable(what)
 		}
 		if err := skipMisc(r, sub); err != nil {
 			return nil, err
 		}
-		if shift, ok := bulk[sub]; ok {
-			out = w.charge(out, shift)
+		if shift, ok := bulkShift[sub]; ok {
+			out = w.chargeOperand(out, shift)
 		}
 	case opMemoryGrow:
 		r.byte()
-		out = w.pay(out, growSteps)
+		out = w.chargeConstant(out, growSteps)
 	default:
 		if op == opTableSet {
-			w.lasting("table.set")
+			w.markUnrestorable("table.set")
 		}
 		if err := skipImmediates(r, op); err != nil {
 			return nil, err
@@ -100,7 +100,8 @@ func skipImmediates(r *reader, op byte) error {
 		op >= opI32Eqz && op <= opI64Extend32S:
 	case op == opBlock, op == opLoop, op == opIf:
 		r.int() // block type: a 33-bit number, of which the one-byte forms are types
-	case op == opBr, op == opBrIf, op == opCall, op == opReturnCall, op == opRefFunc, op >= opLocalGet && op <= opTableSet:
+	case op == opBr, op == opBrIf, op == opCall, op == opReturnCall, op == opRefFunc, op >= opLocalGet &&
+		op <= opTableSet:
 		r.uint()
 	case op == opBrTable:
 		for range r.uint() {
@@ -135,19 +136,20 @@ func skipImmediates(r *reader, op byte) error {
 	return r.err
 }
 
-// lastingMisc are the 0xfc instructions whose effect is neither in memory nor in globals.
-var lastingMisc = map[uint64]string{
+// tableInstructions are the 0xfc instructions that change tables or segments, which restoring an instance does not
+// undo.
+var tableInstructions = map[uint64]string{
 	9: "data.drop", 12: "table.init", 13: "elem.drop", 14: "table.copy", 15: "table.grow", 17: "table.fill",
 }
 
-// bulk are the 0xfc instructions that work on as many bytes or elements as the number on top of the stack says. What they cost is that
-// number shifted right by the value here: a step for 16 bytes, or for two elements.
-var bulk = map[uint64]int64{8: 4, 10: 4, 11: 4, 12: 1, 14: 1, 15: 1, 17: 1}
+// bulkShift has the 0xfc instructions whose work is the number on top of the stack, in bytes or elements. They cost
+// that number shifted right by the value here: a step for 16 bytes, or for two elements.
+var bulkShift = map[uint64]int64{8: 4, 10: 4, 11: 4, 12: 1, 14: 1, 15: 1, 17: 1}
 
-// growSteps is what memory.grow costs, which leaves the guest.
+// growSteps is the cost of memory.grow, which leaves the guest.
 const growSteps = 32
 
-// skipMemarg skips alignment and offset. Bit 6 of the alignment would announce a memory index (multi-memory).
+// skipMemarg skips alignment and offset. Bit 6 of the alignment means a memory index (multi-memory).
 func skipMemarg(r *reader) error {
 	if r.uint() >= 1<<6 {
 		return &UnsupportedError{"several memories"}
@@ -160,7 +162,8 @@ func skipMemarg(r *reader) error {
 func skipMisc(r *reader, sub uint64) error {
 	switch {
 	case sub <= 7: // saturating conversions
-	case sub == 9, sub == 11, sub == 13, sub >= 15 && sub <= 17: // data.drop, memory.fill, elem.drop, table.grow, size, fill
+	// Data.drop, memory.fill, elem.drop, table.grow, size, fill.
+	case sub == 9, sub == 11, sub == 13, sub >= 15 && sub <= 17:
 		r.uint()
 	case sub == 8, sub == 10, sub == 12, sub == 14: // memory.init, memory.copy, table.init, table.copy
 		r.uint()

@@ -2,9 +2,9 @@ package rewrite
 
 import "fmt"
 
-// Limits of a module. They bound what reading, validating and interpreting it costs, in memory and time, by a multiple of its size; the
-// compiler, for which no such limits exist, runs in a process of its own. Those without a comment are about ten times what is known of
-// real plugins (Go, Rust, C, AssemblyScript, QuickJS, CPython).
+// Limits of a module. They bound the memory and time for reading, validating and interpreting it by a multiple of its
+// size. The compiler has no such limits and therefore runs in a process of its own. Limits without a comment are about
+// ten times the highest value known of real plugins (Go, Rust, C, AssemblyScript, QuickJS, CPython).
 const (
 	maxTypes     = 10_000
 	maxValues    = 255 // parameters, or results, of a type
@@ -13,7 +13,7 @@ const (
 	maxTables    = 100
 	maxGlobals   = 10_000
 	maxExports   = 10_000
-	maxSegments  = 100_000 // of elements, and of data: as in browsers
+	maxSegments  = 100_000 // of elements, of data: as in browsers
 	maxCustom    = 1_000
 	maxName      = 10_000    // bytes
 	maxBody      = 7_654_321 // bytes of a function: as in browsers
@@ -26,38 +26,43 @@ const (
 	maxAllValues = 100_000   // parameters and results of all types
 	maxAllLocals = 1_000_000 // of all functions: the runtime keeps each
 
-	// Code may become maxGrowth times as large by the counting of its steps, besides growthSlack; that of compilers grows by a tenth.
+	// Counting may make the code maxGrowth times as large plus growthSlack. That of compilers grows by a tenth.
 	maxGrowth   = 2
 	growthSlack = 1 << 20
 )
 
-// LimitError says which limit a module passes.
+// LimitError says which limit a module exceeds.
 type LimitError struct {
-	// What is counted, of which the module has Count and may have Limit.
+	// What says what is counted: the module has Count of it and may have Limit.
 	What         string
 	Count, Limit uint64
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("it has %d %s, and hako runs modules with at most %d: compilers stay far below, so split up what yours made", e.Count, e.What, e.Limit)
+	return fmt.Sprintf("it has %d %s, and hako runs modules with at most %d: "+
+		"compilers stay far below, so split up what yours made", e.Count, e.What, e.Limit)
 }
 
-func within(what string, count, limit uint64) error {
+func checkLimit(what string, count, limit uint64) error {
 	if count > limit {
 		return &LimitError{what, count, limit}
 	}
 	return nil
 }
 
-// Check reads a whole module and returns an error if it passes a limit, is malformed or uses what hako does not run. It comes before
-// anything else that reads the module, takes memory for nothing that the module only announces, and checks no types: the runtime does.
+// Check reads a whole module and returns an error if it exceeds a limit, is malformed or uses a feature that hako does
+// not run. It must come before anything else that reads the module. It allocates nothing for sizes that the module
+// merely announces, and checks no types: the runtime does.
 func Check(module []byte) error {
-	sections, err := split(module)
+	sections, err := splitSections(module)
 	if err != nil {
 		return err
 	}
 	c := &checker{sections: sections}
-	for _, step := range []func() error{c.checkTypes, c.checkImports, c.checkFunctions, c.checkTables, c.checkMemories, c.checkGlobals, c.checkExports, c.checkElements, c.checkCode, c.checkData} {
+	for _, step := range []func() error{
+		c.checkTypes, c.checkImports, c.checkFunctions, c.checkTables, c.checkMemories,
+		c.checkGlobals, c.checkExports, c.checkElements, c.checkCode, c.checkData,
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -65,24 +70,24 @@ func Check(module []byte) error {
 	return nil
 }
 
-// checker checks one section after the other.
+// checker checks the sections in order.
 type checker struct {
 	sections map[byte][]byte
 	types    []signature
-	// functions are the types of all functions, imported ones first.
+	// functions has the type index of each function, imported ones first.
 	functions []uint32
 	imported  int
-	// values are the parameters and results of all types, locals those of all functions.
+	// values counts parameters and results of all types, locals those of all functions.
 	values int
 	locals uint64
-	// blocks are those that are open in a function: how many values a branch to each of them takes along.
+	// blocks has, for each open block of a function, how many values a branch to it carries.
 	blocks []int
 }
 
-// signature is how many parameters and results a type has.
+// signature is the number of parameters and results of a type.
 type signature struct{ params, results int }
 
-// vector reads the count that begins a section, of entries of at least so many bytes.
+// vector starts reading a section: the number of entries, each of at least size bytes.
 func (c *checker) vector(id byte, what string, limit uint64, size int) (*reader, uint64, error) {
 	body, ok := c.sections[id]
 	if !ok {
@@ -93,10 +98,10 @@ func (c *checker) vector(id byte, what string, limit uint64, size int) (*reader,
 	return r, count, err
 }
 
-// vector reads the count of entries of at least so many bytes each that must still follow.
+// vector reads a number of entries, each of at least size bytes, and checks that the data has room for them.
 func (r *reader) vector(what string, limit uint64, size int) (uint64, error) {
 	count := r.uint()
-	if err := within(what, count, limit); err != nil {
+	if err := checkLimit(what, count, limit); err != nil {
 		return 0, err
 	}
 	if count*uint64(size) > uint64(len(r.data)-r.pos) {
@@ -105,7 +110,7 @@ func (r *reader) vector(what string, limit uint64, size int) (uint64, error) {
 	return count, r.err
 }
 
-// done is the error of a section that has been read: all of it must have been.
+// finish returns the error of reading a section, also if something follows its entries.
 func (r *reader) finish(id byte) error {
 	if r.err == nil && !r.done() {
 		return fmt.Errorf("section %d holds more than its entries", id)
@@ -154,7 +159,7 @@ func (c *checker) checkImports() error {
 		switch kind := r.byte(); kind {
 		case kindFunction:
 			c.imported++
-			if err := c.function(r); err != nil {
+			if err := c.checkFunctionType(r); err != nil {
 				return err
 			}
 		case kindTable:
@@ -176,15 +181,14 @@ func (c *checker) checkImports() error {
 
 func (r *reader) checkName() error {
 	n := r.uint()
-	if err := within("bytes in a name", n, maxName); err != nil {
+	if err := checkLimit("bytes in a name", n, maxName); err != nil {
 		return err
 	}
 	r.bytes(int(n))
 	return r.err
 }
 
-// function reads the type of a function.
-func (c *checker) function(r *reader) error {
+func (c *checker) checkFunctionType(r *reader) error {
 	index := r.uint()
 	if r.err == nil && index >= uint64(len(c.types)) {
 		return fmt.Errorf("function %d has the unknown type %d", len(c.functions), index)
@@ -196,7 +200,7 @@ func (c *checker) function(r *reader) error {
 func (c *checker) checkFunctions() error {
 	r, count, err := c.vector(sectionFunction, "functions", maxFunctions, 1)
 	for range count {
-		if err := c.function(r); err != nil {
+		if err := c.checkFunctionType(r); err != nil {
 			return err
 		}
 	}
@@ -207,7 +211,7 @@ func (c *checker) checkFunctions() error {
 }
 
 func (c *checker) checkTables() error {
-	_, _, err := c.vector(sectionTable, "tables", maxTables, 3) // their sizes: see tables
+	_, _, err := c.vector(sectionTable, "tables", maxTables, 3) // rewriter.boundTables checks their sizes
 	return err
 }
 
@@ -226,7 +230,7 @@ func (c *checker) checkGlobals() error {
 	r, count, err := c.vector(sectionGlobal, "globals", maxGlobals, 4)
 	for range count {
 		r.bytes(2)
-		if err := r.constant(); err != nil {
+		if err := r.skipConstant(); err != nil {
 			return err
 		}
 	}
@@ -236,8 +240,7 @@ func (c *checker) checkGlobals() error {
 	return r.finish(sectionGlobal)
 }
 
-// constant skips a constant expression.
-func (r *reader) constant() error {
+func (r *reader) skipConstant() error {
 	for start := r.pos; r.err == nil; {
 		op := r.byte()
 		if op == opEnd {
@@ -246,7 +249,7 @@ func (r *reader) constant() error {
 		if err := skipImmediates(r, op); err != nil {
 			return err
 		}
-		if err := within("bytes in a constant expression", uint64(r.pos-start), maxConstant); err != nil {
+		if err := checkLimit("bytes in a constant expression", uint64(r.pos-start), maxConstant); err != nil {
 			return err
 		}
 	}
@@ -272,7 +275,7 @@ func (c *checker) checkElements() error {
 	r, count, err := c.vector(sectionElement, "element segments", maxSegments, 3)
 	total := uint64(0)
 	for range count {
-		n, err := r.element()
+		n, err := r.skipElement()
 		if err != nil {
 			return err
 		}
@@ -286,8 +289,8 @@ func (c *checker) checkElements() error {
 	return r.finish(sectionElement)
 }
 
-// element skips a segment and returns its number of elements.
-func (r *reader) element() (uint64, error) {
+// skipElement skips a segment and returns its number of elements.
+func (r *reader) skipElement() (uint64, error) {
 	flags := r.uint()
 	if flags > 7 {
 		return 0, &UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)}
@@ -296,7 +299,7 @@ func (r *reader) element() (uint64, error) {
 		if flags&elementExplicit != 0 {
 			r.uint() // table
 		}
-		if err := r.constant(); err != nil {
+		if err := r.skipConstant(); err != nil {
 			return 0, err
 		}
 	}
@@ -307,7 +310,7 @@ func (r *reader) element() (uint64, error) {
 	for range count {
 		if flags&elementExpressions == 0 {
 			r.uint()
-		} else if err := r.constant(); err != nil {
+		} else if err := r.skipConstant(); err != nil {
 			return 0, err
 		}
 	}
@@ -325,7 +328,7 @@ func (c *checker) checkData() error {
 			r.uint() // memory
 		}
 		if flags != 1 {
-			if err := r.constant(); err != nil {
+			if err := r.skipConstant(); err != nil {
 				return err
 			}
 		}
@@ -342,31 +345,31 @@ func (c *checker) checkCode() error {
 	if err != nil {
 		return err
 	}
-	if own := len(c.functions) - c.imported; count > uint64(own) { // too few, the runtime refuses
+	if own := len(c.functions) - c.imported; count > uint64(own) { // the runtime refuses too few
 		return fmt.Errorf("it announces %d functions and has the code of %d", own, count)
 	}
 	for n := range count {
 		size := r.length()
-		if err := within("bytes in a function", uint64(size), maxBody); err != nil {
+		if err := checkLimit("bytes in a function", uint64(size), maxBody); err != nil {
 			return err
 		}
 		body := &reader{data: r.bytes(size)}
-		if err := c.body(body, c.types[c.functions[c.imported+int(n)]]); err != nil {
+		if err := c.checkBody(body, c.types[c.functions[c.imported+int(n)]]); err != nil {
 			return fmt.Errorf("function %d: %w", c.imported+int(n), err)
 		}
 	}
 	return r.finish(sectionCode)
 }
 
-// slack and valuesPerByte bound the values that the instructions of a function move by their types alone: blocks, branches and calls. A
-// few bytes of code could move hundreds each otherwise. What real code moves has been put on the stack by it before.
+// movedSlack and movedPerByte bound the values that blocks, branches and calls of a function move because of their
+// types. A few bytes of code could move hundreds each otherwise. Real code has pushed most of them with instructions of
+// its own.
 const (
-	slack         = 10_000
-	valuesPerByte = 4
+	movedSlack   = 10_000
+	movedPerByte = 4
 )
 
-// body checks a function.
-func (c *checker) body(r *reader, s signature) error {
+func (c *checker) checkBody(r *reader, s signature) error {
 	locals, err := checkLocals(r, s.params)
 	if err != nil {
 		return err
@@ -378,7 +381,7 @@ func (c *checker) body(r *reader, s signature) error {
 	moved := 0
 	for !r.done() && len(c.blocks) > 0 {
 		op := r.byte()
-		switch { // most instructions are of these
+		switch { // fast path for most instructions
 		case op >= opI32Eqz && op <= opI64Extend32S:
 			continue
 		case op >= opLocalGet && op <= opTableSet:
@@ -406,14 +409,14 @@ func (c *checker) body(r *reader, s signature) error {
 		case opEnd:
 			c.blocks = c.blocks[:len(c.blocks)-1]
 		case opBr, opBrIf:
-			moved += c.carried(immediates.uint())
+			moved += c.branchValues(immediates.uint())
 		case opBrTable:
 			n := immediates.uint()
-			if err := within("targets in a br_table", n, maxTargets); err != nil {
+			if err := checkLimit("targets in a br_table", n, maxTargets); err != nil {
 				return err
 			}
 			for range n + 1 {
-				moved += c.carried(immediates.uint())
+				moved += c.branchValues(immediates.uint())
 			}
 		case opCall, opReturnCall:
 			if index := immediates.uint(); index < uint64(len(c.functions)) {
@@ -428,7 +431,8 @@ func (c *checker) body(r *reader, s signature) error {
 	if r.err == nil && (!r.done() || len(c.blocks) > 0) {
 		return errTruncated
 	}
-	if err := within("values that its blocks, branches and calls move", uint64(moved), uint64(slack+valuesPerByte*len(r.data))); err != nil {
+	if err := checkLimit("values that its blocks, branches and calls move", uint64(moved),
+		uint64(movedSlack+movedPerByte*len(r.data))); err != nil {
 		return err
 	}
 	return r.err
@@ -436,7 +440,7 @@ func (c *checker) body(r *reader, s signature) error {
 
 func (s signature) values() int { return s.params + s.results }
 
-// blockType is how many values a block takes and leaves.
+// blockType returns the signature of a block type.
 func (c *checker) blockType(number int64) signature {
 	switch {
 	case number < 0 && number&0x7f == noResult:
@@ -449,15 +453,15 @@ func (c *checker) blockType(number int64) signature {
 	return signature{}
 }
 
-// carried is how many values a branch to the block at this depth takes along.
-func (c *checker) carried(depth uint64) int {
+// branchValues returns how many values a branch to the block at this depth carries.
+func (c *checker) branchValues(depth uint64) int {
 	if depth >= uint64(len(c.blocks)) {
 		return 0
 	}
 	return c.blocks[uint64(len(c.blocks))-1-depth]
 }
 
-// checkLocals reads the declarations of locals, and returns how many there are with the parameters.
+// checkLocals reads the declarations of locals and returns the number of locals and parameters.
 func checkLocals(r *reader, params int) (uint64, error) {
 	total := uint64(params)
 	declarations, err := r.vector("declarations of locals", maxLocals, 2)
@@ -466,13 +470,13 @@ func checkLocals(r *reader, params int) (uint64, error) {
 	}
 	for range declarations {
 		n := r.uint()
-		if err := within("locals in a function", n, maxLocals); err != nil {
+		if err := checkLimit("locals in a function", n, maxLocals); err != nil {
 			return 0, err
 		}
 		total += n
 		r.byte()
 	}
-	if err := within("locals in a function", total, maxLocals); err != nil {
+	if err := checkLimit("locals in a function", total, maxLocals); err != nil {
 		return 0, err
 	}
 	return total, r.err

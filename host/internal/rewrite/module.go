@@ -1,16 +1,18 @@
-// Package rewrite changes a Wasm module so that the host can stop it at any time, knows how much it computed, and can put its
-// globals back.
+// Package rewrite instruments Wasm modules so that the host can stop them at any time, count their steps, and restore
+// their globals. Module rewrites a module; Check only validates it against the limits of this package.
 //
-// At the head of every loop, at the entry of functions, and wherever a path through straight-line code becomes long, the rewritten module
-// counts a global, its fuel, down by one, and before an instruction that works on memory or tables in bulk by as much as there is to do.
-// When the fuel passes zero the module calls an imported function, which may refill it or trap. Two functions need no count at their
-// entry: one that is a small piece of straight-line code, whose work is counted to its callers, and one that begins with a loop.
-// So the initial value (the quantum) bounds how long a guest runs without the host having a say. All mutable globals are exported, and
-// tables, which lie outside of the memory, may not grow beyond MaxElements. Jumps ahead of the Go compiler's code, which lead through the
-// head of a loop, are taken directly, so that they are no turns of it. The meaning of the module is otherwise unchanged.
+// The rewritten module has a global, its fuel. It is decremented at the head of every loop, at the entry of functions,
+// where a path through straight-line code becomes long, and, by the amount of work, before bulk instructions on memory
+// and tables. When the fuel becomes negative, the module calls an imported function, which may refill it or trap. So
+// the initial fuel (the quantum) bounds how long a guest runs before the host gets control. Two kinds of functions need
+// no count at their entry: small ones without calls and loops, whose work is charged to their callers, and those that
+// begin with a loop.
 //
-// The rewriter knows the instructions of the WebAssembly core specification 2.0 and the tail calls; a module with others
-// gives an UnsupportedError. Limits of a module are in this package too (Check), since it is what reads all of one.
+// All mutable globals are exported. Tables, which are host memory, cannot grow beyond MaxElements. Forward jumps in
+// code of the Go compiler, which lead through the head of a loop, are taken directly and not counted. Otherwise the
+// meaning of the module does not change.
+//
+// The rewriter supports the WebAssembly core specification 2.0 and tail calls; other features are an UnsupportedError.
 package rewrite
 
 import (
@@ -21,32 +23,34 @@ import (
 
 // Names that the rewritten module adds to its imports and exports.
 const (
-	// ImportModule and ImportName name the function () -> () that is called when the fuel is used up.
+	// ImportModule and ImportName name the function () -> () that the module calls when its fuel is used up.
 	ImportModule = "hako:fuel"
 	ImportName   = "spent"
 	// FuelExport names the mutable i64 global that holds the fuel.
 	FuelExport = "hako_fuel"
-	// globalExport names the other mutable globals, with their number.
+	// globalExport starts the export names of the other mutable globals. Their index follows.
 	globalExport = "hako_global_"
 )
 
 // Result is a rewritten module.
 type Result struct {
 	Wasm []byte
-	// Functions is how many functions of its own it has, Operations how many operations it is for an interpreter, roughly.
+	// Functions is the number of functions that are not imported, Operations the approximate number of operations for
+	// an interpreter.
 	Functions, Operations int
-	// Globals are the names under which the mutable globals are exported, the fuel excepted.
+	// Globals are the export names of the mutable globals, except the fuel.
 	Globals []string
-	// Lasting names something in the code whose effect is neither in memory nor in the globals of Globals, so that an instance
-	// cannot be put back to where it started; empty if there is nothing.
-	Lasting string
+	// Unrestorable names something in the code that changes state outside of memory and Globals, so that an instance
+	// cannot be restored; empty if there is nothing.
+	Unrestorable string
 }
 
-// UnsupportedError names something in a module that hako does not run. The module itself may be fine.
+// UnsupportedError names a feature of the module that hako does not run. The module may be valid.
 type UnsupportedError struct{ Feature string }
 
 func (e *UnsupportedError) Error() string {
-	return "it has " + e.Feature + ", which hako does not run: build for WebAssembly 2.0, without threads, exceptions, GC or relaxed SIMD"
+	return "it has " + e.Feature +
+		", which hako does not run: build for WebAssembly 2.0, without threads, exceptions, GC or relaxed SIMD"
 }
 
 // Section identifiers of the core specification, section 5.5.2.
@@ -89,14 +93,14 @@ var sectionOrder = []byte{
 // magic starts every core module of version 1.
 var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
-// Module rewrites a module. Its fuel starts at quantum. Custom sections are left out: they name functions by indexes that the
-// rewriting moves. The error is one of Check, or a *LimitError for a module that becomes too large; what is not valid beyond that is passed
-// on for the runtime to refuse.
+// Module rewrites a module, whose fuel starts at quantum. Custom sections are dropped: they refer to function indexes
+// that shift. The error is one of Check, or a *LimitError if the module becomes too large. The runtime has to detect
+// other invalid modules.
 func Module(module []byte, quantum int64) (*Result, error) {
 	if err := Check(module); err != nil {
 		return nil, err
 	}
-	sections, err := split(module)
+	sections, err := splitSections(module)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +120,7 @@ func Module(module []byte, quantum int64) (*Result, error) {
 	return &w.result, nil
 }
 
-func split(module []byte) (map[byte][]byte, error) {
+func splitSections(module []byte) (map[byte][]byte, error) {
 	r := &reader{data: module}
 	if string(r.bytes(len(magic))) != string(magic) {
 		return nil, fmt.Errorf("not a core Wasm module of version 1")
@@ -131,7 +135,7 @@ func split(module []byte) (map[byte][]byte, error) {
 		case !slices.Contains(sectionOrder, id):
 			return nil, &UnsupportedError{fmt.Sprintf("section %d", id)}
 		case sections[id] != nil:
-			return nil, fmt.Errorf("section %d stands twice", id)
+			return nil, fmt.Errorf("section %d occurs twice", id)
 		default:
 			sections[id] = body
 		}
@@ -139,35 +143,36 @@ func split(module []byte) (map[byte][]byte, error) {
 	return sections, r.err
 }
 
-// rewriter holds the sections as they are replaced one by one.
+// rewriter replaces the sections one by one.
 type rewriter struct {
 	sections map[byte][]byte
 	quantum  int64
-	// shiftFrom is the index of the new import among the functions: those from there on move up by one.
+	// shiftFrom is the function index of the new import: indexes from there on shift by one.
 	shiftFrom uint64
-	// fuel is the index of the new global; the one after it holds an operand while it is counted.
+	// fuel is the index of the new global. The global after it holds the operand of a bulk instruction while it is
+	// charged.
 	fuel uint64
-	// counting is the code that counts one step.
-	counting []byte
-	// light has, for each function that is not imported, the work of those that do not count, and zero for the others.
-	light []int
-	// labels and straight are kept from one function to the next.
-	labels   []label
-	straight []byte
-	// mutable are the indexes of the other mutable globals.
+	// countCode is the code that counts one step.
+	countCode []byte
+	// leafWork has the work of each leaf, and zero for the functions that count; imported ones are left out.
+	leafWork []int
+	// labels and direct are buffers, reused between functions.
+	labels []label
+	direct []byte
+	// mutable has the indexes of the other mutable globals.
 	mutable []uint64
 	result  Result
 }
 
-// lasting notes the first thing found that outlives a call.
-func (w *rewriter) lasting(what string) {
-	if w.result.Lasting == "" {
-		w.result.Lasting = what
+func (w *rewriter) markUnrestorable(what string) {
+	if w.result.Unrestorable == "" {
+		w.result.Unrestorable = what
 	}
 }
 
 func (w *rewriter) rewrite() error {
-	for _, step := range []func() error{w.addType, w.tables, w.addGlobal, w.exports, w.start, w.elements, w.code} {
+	for _, step := range []func() error{w.addType, w.boundTables, w.addGlobal, w.addExports, w.rewriteStart,
+		w.rewriteElements, w.rewriteCode} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -183,7 +188,7 @@ func (w *rewriter) shift(index uint64) uint64 {
 	return index
 }
 
-// addType adds the type () -> () and the import that has it.
+// addType adds the type () -> () and the import of that type.
 func (w *rewriter) addType() error {
 	types := &reader{data: w.sections[sectionType]}
 	count := uint64(0)
@@ -221,7 +226,7 @@ func (w *rewriter) addImport(typeIndex uint64) error {
 		case kindGlobal:
 			imports.byte()
 			if imports.byte() == 1 {
-				w.lasting("an imported mutable global")
+				w.markUnrestorable("an imported mutable global")
 			}
 			w.fuel++
 		default:
@@ -251,10 +256,10 @@ func (w *rewriter) addGlobal() error {
 		kind := globals.bytes(2)
 		section = append(section, kind...)
 		if len(kind) == 2 && kind[1] == 1 {
-			w.mutableGlobal(kind[0])
+			w.addMutable(kind[0])
 		}
 		w.fuel++
-		expr, err := w.constant(globals)
+		expr, err := w.copyConstant(globals)
 		if err != nil {
 			return err
 		}
@@ -266,16 +271,16 @@ func (w *rewriter) addGlobal() error {
 	return globals.err
 }
 
-// mutableGlobal notes the global with the index that the fuel would have now.
-func (w *rewriter) mutableGlobal(valueType byte) {
+// addMutable adds the global being read, whose index is that of w.fuel now.
+func (w *rewriter) addMutable(valueType byte) {
 	if valueType < typeF64 || valueType > typeI32 {
-		w.lasting("a mutable global that holds a vector or a reference")
+		w.markUnrestorable("a mutable global that holds a vector or a reference")
 		return
 	}
 	w.mutable = append(w.mutable, w.fuel)
 }
 
-func (w *rewriter) exports() error {
+func (w *rewriter) addExports() error {
 	exports := &reader{data: w.sections[sectionExport]}
 	count := uint64(0)
 	if !exports.done() {
@@ -309,7 +314,7 @@ func exportGlobal(section []byte, name string, index uint64) []byte {
 	return appendUint(append(appendName(section, name), kindGlobal), index)
 }
 
-func (w *rewriter) start() error {
+func (w *rewriter) rewriteStart() error {
 	body, ok := w.sections[sectionStart]
 	if !ok {
 		return nil
@@ -319,8 +324,8 @@ func (w *rewriter) start() error {
 	return r.err
 }
 
-// elements moves the function indexes of element segments; core specification, section 5.5.12.
-func (w *rewriter) elements() error {
+// rewriteElements shifts the function indexes of element segments; core specification, section 5.5.12.
+func (w *rewriter) rewriteElements() error {
 	body, ok := w.sections[sectionElement]
 	if !ok {
 		return nil
@@ -330,7 +335,7 @@ func (w *rewriter) elements() error {
 	section := appendUint(nil, count)
 	for range count {
 		var err error
-		if section, err = w.element(section, r); err != nil {
+		if section, err = w.rewriteElement(section, r); err != nil {
 			return err
 		}
 	}
@@ -345,7 +350,7 @@ const (
 	elementExpressions = 4
 )
 
-func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
+func (w *rewriter) rewriteElement(out []byte, r *reader) ([]byte, error) {
 	flags := r.uint()
 	if flags > 7 {
 		return nil, &UnsupportedError{fmt.Sprintf("element segment of kind %d", flags)}
@@ -355,7 +360,7 @@ func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
 		if flags&elementExplicit != 0 {
 			out = appendUint(out, r.uint()) // table
 		}
-		offset, err := w.constant(r)
+		offset, err := w.copyConstant(r)
 		if err != nil {
 			return nil, err
 		}
@@ -374,7 +379,7 @@ func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
 			out = appendUint(out, w.shift(r.uint()))
 			continue
 		}
-		expr, err := w.constant(r)
+		expr, err := w.copyConstant(r)
 		if err != nil {
 			return nil, err
 		}
@@ -383,8 +388,8 @@ func (w *rewriter) element(out []byte, r *reader) ([]byte, error) {
 	return out, r.err
 }
 
-// constant copies one constant expression, moving the functions that it refers to.
-func (w *rewriter) constant(r *reader) ([]byte, error) {
+// copyConstant appends a constant expression with function indexes shifted.
+func (w *rewriter) copyConstant(r *reader) ([]byte, error) {
 	var out []byte
 	for r.err == nil {
 		op := r.data[r.pos:]
@@ -393,7 +398,7 @@ func (w *rewriter) constant(r *reader) ([]byte, error) {
 		}
 		end := op[0] == opEnd
 		var err error
-		if out, err = w.instruction(out, r); err != nil {
+		if out, err = w.copyInstruction(out, r); err != nil {
 			return nil, err
 		}
 		if end {
@@ -403,27 +408,28 @@ func (w *rewriter) constant(r *reader) ([]byte, error) {
 	return nil, r.err
 }
 
-func (w *rewriter) code() error {
+func (w *rewriter) rewriteCode() error {
 	body, ok := w.sections[sectionCode]
 	if !ok {
 		return nil
 	}
-	codes, err := functions(body)
+	codes, err := splitFunctions(body)
 	if err != nil {
 		return err
 	}
-	w.findLight(codes)
+	w.findLeaves(codes)
 	w.result.Functions = len(codes)
 	section := appendUint(make([]byte, 0, len(body)+len(body)/2), uint64(len(codes)))
-	w.counting = w.pay(nil, 1)
+	w.countCode = w.chargeConstant(nil, 1)
 	var function []byte
 	for n, code := range codes {
-		if function, err = w.function(function[:0], n, &reader{data: code}); err != nil {
+		if function, err = w.rewriteFunction(function[:0], n, &reader{data: code}); err != nil {
 			return err
 		}
 		section = appendUint(section, uint64(len(function)))
 		section = append(section, function...)
-		if err := within("bytes of code with the counting of its steps", uint64(len(section)), uint64(maxGrowth*len(body)+growthSlack)); err != nil {
+		limit := uint64(maxGrowth*len(body) + growthSlack)
+		if err := checkLimit("bytes of code with the counting of its steps", uint64(len(section)), limit); err != nil {
 			return err
 		}
 	}
@@ -431,8 +437,7 @@ func (w *rewriter) code() error {
 	return nil
 }
 
-// functions parts the code section.
-func functions(section []byte) ([][]byte, error) {
+func splitFunctions(section []byte) ([][]byte, error) {
 	r := &reader{data: section}
 	var list [][]byte
 	for range r.uint() {
@@ -444,8 +449,8 @@ func functions(section []byte) ([][]byte, error) {
 	return list, r.err
 }
 
-// function rewrites one function. n is its number among those that are not imported.
-func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
+// rewriteFunction appends a rewritten function. n is its index among those that are not imported.
+func (w *rewriter) rewriteFunction(out []byte, n int, r *reader) ([]byte, error) {
 	locals, err := skipLocals(r)
 	if err != nil {
 		return nil, err
@@ -453,11 +458,11 @@ func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
 	w.result.Operations += locals
 	out = append(out, r.data[:r.pos]...)
 	switch {
-	case leads(*r):
-		w.straight = straighten(w.straight[:0], reader{data: r.rest()})
-		r = &reader{data: w.straight}
-	case w.light[n] == 0:
-		out = w.count(out)
+	case beginsWithLoop(*r):
+		w.direct = directJumps(w.direct[:0], reader{data: r.rest()})
+		r = &reader{data: w.direct}
+	case w.leafWork[n] == 0:
+		out = w.appendCount(out)
 	}
 	p := &path{labels: w.labels[:0]}
 	for r.err == nil && !r.done() {
@@ -465,50 +470,50 @@ func (w *rewriter) function(out []byte, n int, r *reader) ([]byte, error) {
 		op := immediates.byte()
 		cost := w.cost(op, immediates)
 		if p.length+cost > maxPath {
-			out = w.count(out)
+			out = w.appendCount(out)
 			p.restart()
 		}
 		p.length += cost
-		p.pass(op, immediates)
+		p.advance(op, immediates)
 		w.result.Operations++
 		if op == opBrTable {
 			w.result.Operations += int(immediates.uint())
 		}
-		if out, err = w.instruction(out, r); err != nil {
+		if out, err = w.copyInstruction(out, r); err != nil {
 			return nil, err
 		}
 		switch {
 		case op == opLoop:
-			out = w.count(out)
+			out = w.appendCount(out)
 			p.restart()
 		case op == opMemoryGrow:
 			p.restart()
-		case op == opCall && w.lightness(immediates) == 0, op == opCallIndirect:
-			p.returned()
+		case op == opCall && w.leafWorkOf(immediates) == 0, op == opCallIndirect:
+			p.afterReturn()
 		}
 	}
 	w.labels = p.labels
 	return out, r.err
 }
 
-// count appends what counts one step.
-func (w *rewriter) count(out []byte) []byte {
+// appendCount appends the code that counts one step.
+func (w *rewriter) appendCount(out []byte) []byte {
 	w.result.Operations += insertedOperations
-	return append(out, w.counting...)
+	return append(out, w.countCode...)
 }
 
-// insertedOperations is how many operations an interpreter makes of what pay or charge appends, at most.
+// insertedOperations bounds the interpreter operations of the code that one charge appends.
 const insertedOperations = 16
 
-// pay appends: fuel -= steps; if fuel < 0 { spent() }. It leaves the stack as it was.
-func (w *rewriter) pay(out []byte, steps int64) []byte {
+// chargeConstant appends: fuel -= steps; if fuel < 0 { spent() }. It leaves the stack unchanged.
+func (w *rewriter) chargeConstant(out []byte, steps int64) []byte {
 	out = appendUint(append(out, opGlobalGet), w.fuel)
 	w.result.Operations += insertedOperations
 	return w.subtract(appendInt(append(out, opI64Const), steps))
 }
 
-// charge appends: fuel -= n >> shift; if fuel < 0 { spent() }, where n is on top of the stack and stays there.
-func (w *rewriter) charge(out []byte, shift int64) []byte {
+// chargeOperand appends: fuel -= n >> shift; if fuel < 0 { spent() }. n is on top of the stack and stays there.
+func (w *rewriter) chargeOperand(out []byte, shift int64) []byte {
 	operand := w.fuel + 1
 	w.result.Operations += insertedOperations
 	out = appendUint(append(out, opGlobalSet), operand)
@@ -519,7 +524,7 @@ func (w *rewriter) charge(out []byte, shift int64) []byte {
 	return appendUint(append(out, opGlobalGet), operand)
 }
 
-// subtract appends the end of both: fuel is set to the difference of the two numbers on the stack.
+// subtract appends: fuel = a - b; if fuel < 0 { spent() }. a and b are on top of the stack.
 func (w *rewriter) subtract(out []byte) []byte {
 	out = appendUint(append(out, opI64Sub, opGlobalSet), w.fuel)
 	out = appendUint(append(out, opGlobalGet), w.fuel)

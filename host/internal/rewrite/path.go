@@ -1,20 +1,21 @@
 package rewrite
 
-// Between two counts a guest does a bounded amount of work. Its unit is a fraction of a nanosecond for most instructions, which cost one
-// or two; what may miss the caches, or divides, costs eight.
+// Between two counts a guest does a bounded amount of work. A unit of work takes a fraction of a nanosecond. Most
+// instructions cost one or two units; those that may miss the caches or that divide cost eight.
 const (
-	// maxPath is the work that may lie between two counts in one function.
+	// maxPath bounds the work between two counts in one function.
 	maxPath = 512
-	// afterCall is what is left of it when a call returns: the function that has been called may have used the rest after its last count,
-	// and a deep recursion counts on its way back.
+	// afterCall is the part of maxPath that is left after a call: the callee may have used the rest after its last
+	// count. So a deep recursion also counts while it returns.
 	afterCall = 256
-	// maxLight bounds functions that do not count: without calls and loops, their work is their caller's.
-	maxLight = 64
-	// maxLead bounds what a function may do before a loop that counts for its entry too.
-	maxLead = 16
+	// maxLeafWork bounds functions that do not count. They have no calls and loops, and their work is charged to the
+	// caller.
+	maxLeafWork = 64
+	// maxWorkBeforeLoop bounds the work before a loop whose count also counts for the function's entry.
+	maxWorkBeforeLoop = 16
 )
 
-// work is what an instruction costs.
+// work returns the cost of an instruction in units.
 func work(op byte) int {
 	switch {
 	case op == opElse, op == opEnd:
@@ -29,34 +30,35 @@ func work(op byte) int {
 	return 2
 }
 
-// path follows the code of a function in one pass. It knows the longest way since the last count on which execution can have come.
+// path follows the code of a function in one pass. It tracks the longest possible path of execution since the last
+// count.
 type path struct {
 	length int
 	labels []label
 }
 
-// label is a block, loop or if that has not ended.
+// label is an open block, loop or if.
 type label struct {
 	loop bool
-	// longest is the longest path that leaves for its end so far, skipped that of an if whose condition is false.
+	// longest is the longest path that branches to its end so far; skipped is that of an if whose condition is false.
 	longest, skipped int
 }
 
-// restart is told that the guest counts here, or that execution does not go on.
+// restart begins a new path: after a count, or where execution cannot continue.
 func (p *path) restart() { p.length = 0 }
 
-// returned is told that a function returns here that has counted.
-func (p *path) returned() { p.length = max(p.length, maxPath-afterCall) }
+// afterReturn adjusts the path after a call of a function that counts.
+func (p *path) afterReturn() { p.length = max(p.length, maxPath-afterCall) }
 
-// pass is told of an instruction, with its immediates to be read.
-func (p *path) pass(op byte, immediates reader) {
+// advance processes an instruction, whose immediates follow.
+func (p *path) advance(op byte, immediates reader) {
 	switch op {
 	case opBlock, opLoop:
 		p.labels = append(p.labels, label{loop: op == opLoop})
 	case opIf:
 		p.labels = append(p.labels, label{skipped: p.length})
 	case opElse, opEnd:
-		p.close(op)
+		p.closeLabel(op)
 	case opBr:
 		p.branch(immediates.uint())
 		p.restart()
@@ -75,8 +77,8 @@ func (p *path) pass(op byte, immediates reader) {
 	}
 }
 
-// close ends the first or the only half of the innermost label.
-func (p *path) close(op byte) {
+// closeLabel ends the if branch or the whole of the innermost label.
+func (p *path) closeLabel(op byte) {
 	if len(p.labels) == 0 {
 		return // the function's own end
 	}
@@ -89,7 +91,7 @@ func (p *path) close(op byte) {
 	p.labels = p.labels[:len(p.labels)-1]
 }
 
-// branch notes that execution may leave for the label of this depth. A loop counts at its head.
+// branch records a branch to the label of this depth. Branches to a loop are counted at its head.
 func (p *path) branch(depth uint64) {
 	if depth >= uint64(len(p.labels)) {
 		return // that is a return

@@ -10,7 +10,7 @@ var (
 	errNumber    = errors.New("the module has a number that does not fit")
 )
 
-// reader reads the binary format; the first error sticks and every later read gives zero values.
+// reader reads the binary format. After the first error, every read returns a zero value.
 type reader struct {
 	data []byte
 	pos  int
@@ -48,7 +48,7 @@ func (r *reader) bytes(n int) []byte {
 
 // uint reads an unsigned LEB128 number of at most 64 bits.
 func (r *reader) uint() uint64 {
-	if r.pos < len(r.data) && r.data[r.pos] < 0x80 { // nearly all are of one byte
+	if r.pos < len(r.data) && r.data[r.pos] < 0x80 { // most numbers have one byte
 		r.pos++
 		return uint64(r.data[r.pos-1])
 	}
@@ -76,7 +76,7 @@ func (r *reader) int() int64 {
 	return 0
 }
 
-// length reads the length of something that must still follow.
+// length reads the length of something that follows and checks that the data has it.
 func (r *reader) length() int {
 	n := r.uint()
 	if n > uint64(len(r.data)-r.pos) {

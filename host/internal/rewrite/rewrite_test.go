@@ -39,7 +39,7 @@ func command(t *testing.T, dir string) []byte {
 	return wasm
 }
 
-// run runs a command and returns what it printed, how it ended, and how often it asked for fuel.
+// run runs a command and returns its output, how it ended, and how often it requested fuel.
 func run(t *testing.T, wasm []byte, quantum int64) (output, end string, refills int) {
 	t.Helper()
 	ctx := experimental.WithCompilationWorkers(t.Context(), 2)
@@ -67,7 +67,8 @@ func run(t *testing.T, wasm []byte, quantum int64) (output, end string, refills 
 	return buffer.String(), end, refills
 }
 
-// TestSameMeaning runs a program of the Go compiler as it is and rewritten, and compares everything it prints, its panic included.
+// TestSameMeaning runs an original and a rewritten program of the Go compiler and compares their output, including a
+// panic.
 func TestSameMeaning(t *testing.T) {
 	t.Parallel()
 	original := command(t, "host/internal/guesttest/guests/compute")
@@ -110,7 +111,8 @@ func TestIndexesMove(t *testing.T) {
 			name string
 			f    api.GoModuleFunction
 		}{"e": {"f", count(&called)}, rewrite.ImportModule: {rewrite.ImportName, count(&refilled)}} {
-			if _, err := runtime.NewHostModuleBuilder(module).NewFunctionBuilder().WithGoModuleFunction(host.f, nil, nil).
+			if _, err := runtime.NewHostModuleBuilder(module).NewFunctionBuilder().WithGoModuleFunction(host.f, nil,
+				nil).
 				Export(host.name).Instantiate(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -132,8 +134,9 @@ func TestIndexesMove(t *testing.T) {
 	}
 }
 
-// assemble makes a small module in which every kind of section refers to functions by index: an import, a start function, a table
-// with active, passive and expression segments, a global with ref.func, indirect and tail calls, and a loop.
+// assemble returns a small module in which every kind of section refers to functions by index: an import, a start
+// function, a table with active, passive and expression segments, a global with ref.func, indirect and tail calls, and
+// a loop.
 func assemble() []byte {
 	section := func(id byte, body ...byte) []byte { return append([]byte{id, byte(len(body))}, body...) }
 	function := func(body ...byte) []byte { return append([]byte{byte(len(body))}, body...) }
@@ -156,7 +159,8 @@ func assemble() []byte {
 		section(6, 2, 0x7f, 1, 0x41, 0, 0x0b, 0x70, 0, 0xd2, 3, 0x0b), // i32 0; ref.func 3
 		section(7, 2, 3, 'a', 'd', 'd', 0, 2, 3, 's', 'u', 'm', 0, 3), // add, sum
 		section(8, 1), // start: function 1
-		section(9, 3, 0, 0x41, 0, 0x0b, 2, 1, 2, 1, 0, 1, 3, 4, 0x41, 2, 0x0b, 1, 0xd2, 2, 0x0b), // active, passive, expressions
+		// Active, passive, expressions.
+		section(9, 3, 0, 0x41, 0, 0x0b, 2, 1, 2, 1, 0, 1, 3, 4, 0x41, 2, 0x0b, 1, 0xd2, 2, 0x0b),
 		section(10, code...),
 	} {
 		out = append(out, s...)
@@ -170,13 +174,14 @@ func TestUnsupported(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		module    []byte
-		supported bool // the error is about the form, not about a feature
+		supported bool // the error is not an UnsupportedError
 	}{
 		{"nothing", nil, true},
 		{"truncated section", append(header[:8:8], 1, 50), true},
 		{"exception section", append(header[:8:8], 13, 1, 0), false},
 		{"section twice", append(header[:8:8], 1, 1, 0, 1, 1, 0), true},
-		{"unknown instruction", append(header[:8:8], 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 5, 1, 3, 0, 0xfe, 0x0b), false},
+		{"unknown instruction", append(header[:8:8], 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 5, 1, 3, 0, 0xfe, 0x0b),
+			false},
 	} {
 		_, err := rewrite.Module(test.module, 1)
 		var unsupported *rewrite.UnsupportedError
@@ -186,7 +191,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// FuzzRewrite holds that whatever compiles still compiles when it has been rewritten.
+// FuzzRewrite checks that a module that compiles still compiles after rewriting.
 func FuzzRewrite(f *testing.F) {
 	f.Add(assemble())
 	f.Fuzz(func(t *testing.T, module []byte) {

@@ -2,18 +2,18 @@ package rewrite
 
 import "fmt"
 
-// MaxElements is how many elements all tables of a module have at most, which take 8 bytes each outside of the guest's memory.
+// MaxElements bounds the elements of all tables of a module. Each takes 8 bytes of host memory.
 const MaxElements = 1 << 20
 
-// table is one table's type; core specification, section 5.3.9.
+// table is a table type; core specification, section 5.3.9.
 type table struct {
 	reference byte
 	bounded   bool
 	min, max  uint64
 }
 
-// tables bounds the growth of tables: what MaxElements leaves is parted among those that may grow.
-func (w *rewriter) tables() error {
+// boundTables bounds the growth of tables: they share what MaxElements leaves.
+func (w *rewriter) boundTables() error {
 	body, ok := w.sections[sectionTable]
 	if !ok {
 		return nil

@@ -15,20 +15,20 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// The child needs no call in anybody's main: programs that embed the host, and their tests, have one by importing it.
+// The child is started here, so that programs that embed the host, and their tests, need no call in their main.
 func init() {
 	if len(os.Args) == 2 && os.Args[0] == childName {
 		os.Exit(child(os.Args[1], os.Stdin, os.Stdout))
 	}
 }
 
-// child compiles the module at in and returns the exit code. Its directory is the one to write to.
+// child compiles the module that it reads from in and returns the exit code. It writes into the current directory.
 func child(encoded string, in io.Reader, out io.Writer) int {
-	var o order
+	var o childConfig
 	err := json.Unmarshal([]byte(encoded), &o)
 	if err == nil {
 		debug.SetMemoryLimit(o.Memory / 4 * 3)
-		err = hold(&o)
+		err = confineSelf(&o)
 	}
 	if err == nil {
 		err = generate(in)
@@ -40,15 +40,15 @@ func child(encoded string, in io.Reader, out io.Writer) int {
 	var system *fs.PathError
 	var link *os.LinkError
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, errFileTooLarge):
 		return exitCode
-	case errors.As(err, &system), errors.As(err, &link), errors.Is(err, errHold):
+	case errors.As(err, &system), errors.As(err, &link), errors.Is(err, errConfine):
 		return exitSystem
 	}
 	return exitInvalid
 }
 
-var errHold = errors.New("the compiler cannot be confined")
+var errConfine = errors.New("the compiler cannot be confined")
 
 func generate(in io.Reader) error {
 	module, err := io.ReadAll(in)
@@ -57,12 +57,12 @@ func generate(in io.Reader) error {
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(".")
 	if err != nil {
-		return errors.Join(errHold, err)
+		return errors.Join(errConfine, err)
 	}
 	ctx := experimental.WithCompilationWorkers(context.Background(), workers)
 	_, err = wazero.NewRuntimeWithConfig(ctx, Config(cache)).CompileModule(ctx, module)
 	return err
 }
 
-// errTooLarge is the system's for a file that is larger than the process may write.
-const errTooLarge = syscall.EFBIG
+// errFileTooLarge is the error for a file beyond RLIMIT_FSIZE.
+const errFileTooLarge = syscall.EFBIG

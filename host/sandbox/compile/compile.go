@@ -1,9 +1,10 @@
-// Package compile makes machine code of Wasm modules in a child process.
+// Package compile compiles Wasm modules to machine code in a child process.
 //
-// A module of a few kilobytes can make wazero's compiler take gigabytes and minutes. So no other process than the child ever runs it: the
-// child is this program started again, before its own main and with nothing but the module, under limits of memory, processor time, time
-// and file size. It writes into a directory of its own; what it leaves there is checked and then moved into wazero's cache, from which Load
-// takes it.
+// A module of a few kilobytes can make wazero's compiler use gigabytes and minutes, so only the child runs it.
+// Compiler.Compile starts this program again, before its own main and with nothing but the module, under limits of
+// memory, processor time, wall time and file size. The child writes into a directory of its own. Its output is
+// validated and moved into wazero's cache, from which Load takes it. A module that exceeds the Limits is refused with a
+// *LimitError.
 package compile
 
 import (
@@ -25,41 +26,43 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Features are what modules may use: the core specification 2.0 and tail calls.
+// Features are the features that modules may use: the core specification 2.0 and tail calls.
 const Features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall
 
-// Limits bound what compiling one module may take.
+// Limits bound the compilation of one module.
 type Limits struct {
-	// Memory is the child's, in bytes; CPU its processor time, in whole seconds; Time the time until it must have ended.
+	// Memory bounds the child's memory, in bytes; CPU its processor time, in whole seconds; Time its wall time.
 	Memory    int64
 	CPU, Time time.Duration
-	// Code is how many bytes of machine code each byte of the module may become, and BaseCode how many there may be besides.
+	// Code bounds the bytes of machine code per byte of the module; BaseCode is added to that bound.
 	Code, BaseCode int64
 }
 
-// DefaultLimits are some ten times what plugins of the Go compiler take, and enough for CPython (1.4 GiB, 8 s). The time is for a child that
-// does nothing: on a busy machine a minute of processor time takes several.
+// DefaultLimits are about ten times what plugins of the Go compiler need, and enough for CPython (1.4 GiB, 8 s). Time
+// is for a child that hangs: on a busy machine, a minute of processor time takes several minutes.
 var DefaultLimits = Limits{Memory: 2 << 30, CPU: time.Minute, Time: 10 * time.Minute, Code: 16, BaseCode: 4 << 20}
 
-// LimitError says that the compiler did not come to an end within its limits, or failed in a way that it would again. The module is not to
-// be compiled a second time.
+// LimitError says that the compiler exceeded its limits or failed in a way that would repeat. The module must not be
+// compiled again.
 type LimitError struct{ Reason string }
 
 func (e *LimitError) Error() string { return "the compiler was ended: " + e.Reason }
 
-// ErrNotCached is Load's for a module of which the cache has no code that can be used.
+// ErrNotCached is returned by Load if the cache has no usable code of the module.
 var ErrNotCached = errors.New("no compiled code in the cache")
 
-// Config is that of runtimes in which Load works.
+// Config is the configuration of runtimes for Load.
 func Config(cache wazero.CompilationCache) wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache).WithCoreFeatures(Features).WithDebugInfoEnabled(false)
+	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache).WithCoreFeatures(Features).
+		WithDebugInfoEnabled(false)
 }
 
-// workers is how many functions are compiled at once. With more than one, wazero looks at the context before each function.
+// workers is the number of concurrent compilations of functions. With more than one, wazero checks the context before
+// each function.
 const workers = 2
 
-// Load returns the compiled code of a module that is in the runtime's cache. The context has ended from the start, so that wazero compiles
-// nothing where the cache has no code.
+// Load returns the compiled code of a module from the cache of the runtime. It passes a canceled context, with which
+// wazero loads cached code but compiles nothing.
 func Load(ctx context.Context, runtime wazero.Runtime, module []byte) (wazero.CompiledModule, error) {
 	ctx, cancel := context.WithCancel(experimental.WithCompilationWorkers(ctx, workers))
 	cancel()
@@ -75,17 +78,17 @@ func Load(ctx context.Context, runtime wazero.Runtime, module []byte) (wazero.Co
 	return nil, err
 }
 
-// Compiler starts the children. The zero value has DefaultLimits.
+// Compiler compiles modules in child processes. The zero value has DefaultLimits.
 type Compiler struct {
 	Limits Limits
-	// Program is started instead of this one; for tests.
+	// Program replaces this program as the child, for tests.
 	Program string
 }
 
-// childName is what the child finds as its own name. It is followed by its limits as JSON.
+// childName is argument 0 of the child; argument 1 is a childConfig as JSON.
 const childName = "hako-compile"
 
-// How the child ends, besides success and what the kernel and Go's runtime do to it. What it prints says more.
+// Exit codes of the child. Its output has the details.
 const (
 	exitInvalid = 3 // the module is not valid
 	exitCode    = 4 // the code is too large
@@ -93,11 +96,12 @@ const (
 	exitSystem  = 6 // not the module's fault: the disk is full, for example
 )
 
-// maxReport is how much of what the child prints is read, in bytes.
+// maxReport bounds the output that is read of the child, in bytes.
 const maxReport = 8 << 10
 
-// Compile compiles a module, of which functions are its own, and puts its code into the wazero cache at dir. It returns the path of the
-// file there. The error matches a *LimitError if the module must not be compiled again, and ctx.Err() if ctx ended first.
+// Compile compiles a module that defines functions functions, and puts its code into the wazero cache at dir. It
+// returns the path of the code. The error matches a *LimitError if the module must not be compiled again, and the error
+// of ctx if ctx ended.
 func (c *Compiler) Compile(ctx context.Context, dir string, module []byte, functions int) (path string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
@@ -115,21 +119,21 @@ func (c *Compiler) Compile(ctx context.Context, dir string, module []byte, funct
 	if err := c.run(ctx, temp, module, limits, largest); err != nil {
 		return "", err
 	}
-	return take(ctx, temp, dir, module, functions, largest)
+	return install(ctx, temp, dir, module, functions, largest)
 }
 
 // tempPrefix starts the names of the children's directories.
 const tempPrefix = ".compile-"
 
-// order is what the child is told.
-type order struct {
+// childConfig is the configuration of the child.
+type childConfig struct {
 	Memory  int64
 	CPU     uint64 // seconds
-	Largest int64  // bytes of a file
+	MaxFile int64  // bytes of a file
 }
 
 func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Limits, largest int64) error {
-	encoded, err := json.Marshal(order{limits.Memory, uint64(limits.CPU.Seconds()), largest})
+	encoded, err := json.Marshal(childConfig{limits.Memory, uint64(limits.CPU.Seconds()), largest})
 	if err != nil {
 		return err
 	}
@@ -139,16 +143,16 @@ func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Li
 			return fmt.Errorf("find this program: %w", err)
 		}
 	}
-	timed, cancel := context.WithTimeoutCause(ctx, limits.Time, errTime)
+	timed, cancel := context.WithTimeoutCause(ctx, limits.Time, errTimeLimit)
 	defer cancel()
-	report := &head{most: maxReport}
+	report := &boundedBuffer{limit: maxReport}
 	child := exec.CommandContext(timed, program)
 	child.Args = []string{childName, string(encoded)}
 	child.Dir, child.Env = dir, []string{fmt.Sprintf("GOMAXPROCS=%d", workers), "GOTRACEBACK=none"}
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(module), report, report
 	child.WaitDelay = time.Second
-	bind(child)
-	runtime.LockOSThread() // the child ends with the thread that started it
+	killWithParent(child)
+	runtime.LockOSThread() // Pdeathsig kills the child when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	err = child.Run()
 	kill(child)
@@ -157,18 +161,18 @@ func (c *Compiler) run(ctx context.Context, dir string, module []byte, limits Li
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(context.Cause(timed), errTime):
+	case errors.Is(context.Cause(timed), errTimeLimit):
 		return &LimitError{fmt.Sprintf("it took longer than %v", limits.Time)}
 	case child.ProcessState == nil:
 		return fmt.Errorf("start the compiler: %w", err)
 	}
-	return verdict(child.ProcessState, limits, largest, strings.TrimSpace(report.String()))
+	return childError(child.ProcessState, limits, largest, strings.TrimSpace(report.String()))
 }
 
-var errTime = errors.New("the compiler's time is up")
+var errTimeLimit = errors.New("the compiler's time is up")
 
-// verdict says what became of a child that did not succeed.
-func verdict(state *os.ProcessState, limits Limits, largest int64, report string) error {
+// childError returns the error for a child that failed.
+func childError(state *os.ProcessState, limits Limits, largest int64, report string) error {
 	memory := &LimitError{fmt.Sprintf("it took more than %d MiB of memory", limits.Memory>>20)}
 	used := state.UserTime() + state.SystemTime()
 	switch code := state.ExitCode(); {
@@ -176,31 +180,32 @@ func verdict(state *os.ProcessState, limits Limits, largest int64, report string
 		return fmt.Errorf("compile: %s", report)
 	case code == exitCode:
 		return &LimitError{fmt.Sprintf("it made more than %d MiB of code", largest>>20)}
-	case code == exitMemory, strings.Contains(report, "out of memory"), strings.Contains(report, "cannot allocate memory"):
+	case code == exitMemory, strings.Contains(report, "out of memory"),
+		strings.Contains(report, "cannot allocate memory"):
 		return memory
 	case code == exitSystem:
 		return fmt.Errorf("the compiler failed: %s", report)
 	case used >= limits.CPU*9/10: // the kernel counts by its own clock
 		return &LimitError{fmt.Sprintf("it took more than %v of processor time", limits.CPU)}
-	case signalled(state, syscall.SIGKILL):
+	case killedBy(state, syscall.SIGKILL):
 		return &LimitError{"the kernel killed it, as a rule for want of memory"}
 	}
 	line, _, _ := strings.Cut(report, "\n")
 	return &LimitError{fmt.Sprintf("it crashed (%v): %s", state, line)}
 }
 
-// head keeps the beginning of what is written to it.
-type head struct {
+// boundedBuffer keeps the first limit bytes written to it.
+type boundedBuffer struct {
 	bytes.Buffer
-	most int
+	limit int
 }
 
-func (h *head) Write(data []byte) (int, error) {
-	h.Buffer.Write(data[:min(len(data), h.most-h.Len())])
+func (h *boundedBuffer) Write(data []byte) (int, error) {
+	h.Buffer.Write(data[:min(len(data), h.limit-h.Len())])
 	return len(data), nil
 }
 
-// Clean removes what compilers left in the cache at dir whose host was killed.
+// Clean removes directories of children older than an hour from the cache at dir, whose hosts were killed.
 func Clean(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {

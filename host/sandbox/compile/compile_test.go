@@ -21,7 +21,7 @@ import (
 // answer is a module with a function that returns 42.
 var answer = []byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00\x07\x05\x01\x01f\x00\x00\x0a\x06\x01\x04\x00\x41\x2a\x0b")
 
-// runtimeAt is one with its cache at dir.
+// runtimeAt returns a runtime with its cache at dir.
 func runtimeAt(t *testing.T, dir string) wazero.Runtime {
 	t.Helper()
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
@@ -64,8 +64,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestNothingIsCompiledHere loads modules that are not in the cache. It fails if a wazero comes that compiles all the same.
-func TestNothingIsCompiledHere(t *testing.T) {
+// TestLoadDoesNotCompile loads modules that are not in the cache. It fails if a version of wazero compiles them.
+func TestLoadDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	wasm := guesttest.Bombs()["1,000 nested loops with 2,000 locals"]()
 	begin := time.Now()
@@ -77,8 +77,8 @@ func TestNothingIsCompiledHere(t *testing.T) {
 	}
 }
 
-// TestHostileModuleCompiler gives bombs to the compiler under small limits, and has it replaced by programs that hang, die, or leave something
-// else than code.
+// TestHostileModuleCompiler gives hostile modules to the compiler under small limits, and replaces the compiler by
+// programs that hang, crash, or produce invalid output.
 func TestHostileModuleCompiler(t *testing.T) {
 	t.Parallel()
 	loops := guesttest.Bombs()["1,000 nested loops with 2,000 locals"]
@@ -89,10 +89,14 @@ func TestHostileModuleCompiler(t *testing.T) {
 		limits    compile.Limits
 		want      string
 	}{
-		"memory":         {loops, 3, compile.Limits{Memory: 192 << 20, CPU: long, Time: long, Code: 16, BaseCode: small}, "it took more than 192 MiB of memory"},
-		"processor time": {loops, 3, compile.Limits{Memory: large, CPU: time.Second, Time: long, Code: 16, BaseCode: small}, "it took more than 1s of processor time"},
-		"time":           {loops, 3, compile.Limits{Memory: large, CPU: long, Time: 500 * time.Millisecond, Code: 16, BaseCode: small}, "it took longer than 500ms"},
-		"code":           {guesttest.Bombs()["a million elements"], 2, compile.Limits{Memory: large, CPU: long, Time: long, BaseCode: 100}, "it made more than 0 MiB of code"},
+		"memory": {loops, 3, compile.Limits{Memory: 192 << 20, CPU: long, Time: long, Code: 16,
+			BaseCode: small}, "it took more than 192 MiB of memory"},
+		"processor time": {loops, 3, compile.Limits{Memory: large, CPU: time.Second, Time: long, Code: 16,
+			BaseCode: small}, "it took more than 1s of processor time"},
+		"time": {loops, 3, compile.Limits{Memory: large, CPU: long, Time: 500 * time.Millisecond, Code: 16,
+			BaseCode: small}, "it took longer than 500ms"},
+		"code": {guesttest.Bombs()["a million elements"], 2, compile.Limits{Memory: large, CPU: long, Time: long,
+			BaseCode: 100}, "it made more than 0 MiB of code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +110,7 @@ func TestHostileModuleCompiler(t *testing.T) {
 			if !errors.As(err, &limit) || !strings.Contains(limit.Reason, test.want) {
 				t.Errorf("%v", err)
 			}
-			nothingIn(t, dir)
+			checkEmpty(t, dir)
 		})
 	}
 	dir := t.TempDir()
@@ -130,9 +134,10 @@ func TestHostileModuleCompiler(t *testing.T) {
 		after string
 		want  string
 	}{
-		"hangs":                            {nil, "sleep 1000", "it took longer"},
-		"dies":                             {nil, "kill -9 $$", "the kernel killed it"},
-		"crashes":                          {nil, "echo panic: out of range; exit 2", "it crashed (exit status 2): panic: out of range"},
+		"hangs": {nil, "sleep 1000", "it took longer"},
+		"dies":  {nil, "kill -9 $$", "the kernel killed it"},
+		"crashes": {nil, "echo panic: out of range; exit 2",
+			"it crashed (exit status 2): panic: out of range"},
 		"leaves nothing":                   {nil, "exit 0", "something else than code"},
 		"leaves nonsense":                  {[]byte("nonsense"), "", "something else than code"},
 		"leaves a part":                    {code[:len(code)-10], "", "something else than code"},
@@ -143,10 +148,13 @@ func TestHostileModuleCompiler(t *testing.T) {
 		"a wrong checksum":                 {changed(len(code)-6, code[len(code)-6]+1), "", "checksum"},
 		"exception handlers":               {changed(len(code)-1, 1), "", "it has more than code"},
 		"another version":                  {changed(8, 'x'), "", "something else than code"},
-		"code of another module":           {code, "mv " + folder + "/" + file + " " + folder + "/" + strings.Repeat("0", 64), "no compiled code"},
-		"code of two modules":              {code, "cp " + folder + "/" + file + " " + folder + "/" + strings.Repeat("0", 64), "something else than code"},
-		"a link to code":                   {code, "mv " + folder + "/" + file + " ../code; ln -s ../../code " + folder + "/" + file, "something else than code"},
-		"talks without end":                {nil, "yes", "it took longer"},
+		"code of another module": {code,
+			"mv " + folder + "/" + file + " " + folder + "/" + strings.Repeat("0", 64), "no compiled code"},
+		"code of two modules": {code, "cp " + folder + "/" + file + " " + folder + "/" + strings.Repeat("0", 64),
+			"something else than code"},
+		"a link to code": {code, "mv " + folder + "/" + file + " ../code; ln -s ../../code " + folder + "/" + file,
+			"something else than code"},
+		"talks without end": {nil, "yes", "it took longer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,30 +178,32 @@ func TestHostileModuleCompiler(t *testing.T) {
 			if err := os.Mkdir(cache, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			c := compile.Compiler{Program: program, Limits: compile.Limits{Memory: large, CPU: long, Time: 2 * time.Second, Code: 16, BaseCode: small}}
+			c := compile.Compiler{Program: program, Limits: compile.Limits{Memory: large, CPU: long,
+				Time: 2 * time.Second, Code: 16, BaseCode: small}}
 			if test.after == "" || strings.Contains(test.want, "code") {
 				c.Limits.Time = long
 			}
-			if _, err := c.Compile(t.Context(), cache, answer, 1); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := c.Compile(t.Context(), cache, answer, 1); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v", err)
 			}
 			if name != "a link to code" {
-				nothingIn(t, cache)
+				checkEmpty(t, cache)
 			}
 		})
 	}
 }
 
-// nothingIn checks that nothing has come to a cache.
-func nothingIn(t *testing.T, dir string) {
+// checkEmpty checks that a cache is empty.
+func checkEmpty(t *testing.T, dir string) {
 	t.Helper()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
 
-// TestTwoHosts compiles the same module for one cache several times at once.
-func TestTwoHosts(t *testing.T) {
+// TestConcurrentHosts compiles the same module into one cache concurrently.
+func TestConcurrentHosts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var group sync.WaitGroup
@@ -210,11 +220,12 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// TestNoPlace compiles for caches that cannot be written: that is not the module's fault.
-func TestNoPlace(t *testing.T) {
+// TestUnwritableCache checks that an unwritable cache, a canceled context and an invalid module are no *LimitError.
+func TestUnwritableCache(t *testing.T) {
 	t.Parallel()
 	var limit *compile.LimitError
-	if _, err := new(compile.Compiler).Compile(t.Context(), filepath.Join(t.TempDir(), "absent"), answer, 1); err == nil || errors.As(err, &limit) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	if _, err := new(compile.Compiler).Compile(t.Context(), absent, answer, 1); err == nil || errors.As(err, &limit) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -223,12 +234,13 @@ func TestNoPlace(t *testing.T) {
 		t.Error(err)
 	}
 	invalid := bytes.Replace(answer, []byte("\x41\x2a"), []byte("\x1a\x2a"), 1)
-	if _, err := new(compile.Compiler).Compile(t.Context(), t.TempDir(), invalid, 1); err == nil || errors.As(err, &limit) || !strings.Contains(err.Error(), "invalid function") {
+	if _, err := new(compile.Compiler).Compile(t.Context(), t.TempDir(), invalid, 1); err == nil ||
+		errors.As(err, &limit) || !strings.Contains(err.Error(), "invalid function") {
 		t.Error(err)
 	}
 }
 
-// TestClean removes what was left by a host that was killed long ago.
+// TestClean removes directories of hosts that were killed long ago.
 func TestClean(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

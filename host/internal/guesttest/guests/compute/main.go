@@ -1,4 +1,4 @@
-// Command compute prints the results of many small computations, so that two ways of running it can be compared.
+// Command compute prints the results of many small computations, to compare two ways of running it.
 package main
 
 import (
@@ -27,7 +27,8 @@ func main() {
 	fmt.Println("regexp", regexp.MustCompile(`(\w+)@(\w+)\.jp`).FindAllStringSubmatch("a@b.jp, cd@ef.jp", -1))
 	for i := range 20 {
 		x := float64(i) * 1.37
-		fmt.Println(math.Sin(x), math.Sqrt(x), math.Pow(x, 3), int64(x*1e6), bits.OnesCount64(uint64(i)*0x9e3779b97f4a7c15))
+		fmt.Println(math.Sin(x), math.Sqrt(x), math.Pow(x, 3), int64(x*1e6),
+			bits.OnesCount64(uint64(i)*0x9e3779b97f4a7c15))
 	}
 	for i, r := range "日本語 abc" {
 		defer func() { fmt.Println("deferred", i, strconv.QuoteRune(r)) }()

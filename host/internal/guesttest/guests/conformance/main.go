@@ -1,5 +1,5 @@
-// Command conformance offers what the MCP conformance suite expects of a server's tools, resources and prompts. The names and
-// some texts are the suite's.
+// Command conformance offers the tools, resources and prompts that the MCP conformance suite expects of a server. The
+// names and some texts are the suite's.
 package main
 
 import (
@@ -16,7 +16,8 @@ const (
 	pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\b\x00\x00\x00\x00:~\x9bU" +
 		"\x00\x00\x00\x0eIDATx\xdabb\x00\x04\x00\x00\xff\xff\x00\x06\x00\x03\xe7\xb8\x17\xd8\x00\x00\x00\x00IEND\xaeB`\x82"
 	// silence is a WAV file of no samples: 8 kHz, 16 bits, mono.
-	silence = "RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00"
+	silence = "RIFF\x24\x00\x00\x00WAVEfmt " +
+		"\x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00"
 )
 
 type none struct{}
@@ -43,7 +44,8 @@ func tools() {
 		return new(pdk.Result).AddResource(note("test://embedded-resource")), nil
 	})
 	pdk.HandleTool("test_multiple_content_types", func(context.Context, none) (*pdk.Result, error) {
-		return pdk.Text("some text").AddImage("image/png", []byte(pixel)).AddResource(note("test://mixed-resource")), nil
+		return pdk.Text("some text").AddImage("image/png",
+			[]byte(pixel)).AddResource(note("test://mixed-resource")), nil
 	})
 	pdk.HandleTool("test_tool_with_progress", func(ctx context.Context, _ none) (string, error) {
 		for done := 0; done <= 100; done += 50 {
@@ -77,7 +79,8 @@ func resources() {
 		return []pdk.ResourceContents{{URI: uri, MIMEType: "image/png", Data: []byte(pixel)}}, nil
 	})
 	const template = "test://template/{id}/data"
-	pdk.HandleResourceTemplate(template, func(_ context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
+	pdk.HandleResourceTemplate(template, func(_ context.Context, uri string,
+		variables map[string]string) ([]pdk.ResourceContents, error) {
 		data, err := json.Marshal(map[string]string{"id": variables["id"]})
 		return []pdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(data)}}, err
 	})
@@ -92,15 +95,17 @@ func prompts() {
 		return ask(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", in["arg1"], in["arg2"])), nil
 	})
 	pdk.CompletePrompt("test_prompt_with_arguments", "arg1", complete)
-	pdk.HandlePrompt("test_prompt_with_embedded_resource", func(_ context.Context, in map[string]string) (*pdk.Prompt, error) {
-		resource := note(in["resourceUri"])
-		prompt := ask("Look at this.")
-		prompt.Messages = append(prompt.Messages, message(pdk.Content{Type: "resource", Resource: &resource}))
-		return prompt, nil
-	})
+	pdk.HandlePrompt("test_prompt_with_embedded_resource",
+		func(_ context.Context, in map[string]string) (*pdk.Prompt, error) {
+			resource := note(in["resourceUri"])
+			prompt := ask("Look at this.")
+			prompt.Messages = append(prompt.Messages, message(pdk.Content{Type: "resource", Resource: &resource}))
+			return prompt, nil
+		})
 	pdk.HandlePrompt("test_prompt_with_image", func(context.Context, map[string]string) (*pdk.Prompt, error) {
 		prompt := ask("Look at this.")
-		prompt.Messages = append(prompt.Messages, message(pdk.Content{Type: "image", MIMEType: "image/png", Data: []byte(pixel)}))
+		prompt.Messages = append(prompt.Messages,
+			message(pdk.Content{Type: "image", MIMEType: "image/png", Data: []byte(pixel)}))
 		return prompt, nil
 	})
 }

@@ -1,4 +1,4 @@
-// Command decode decodes JSON again and again, for measurements.
+// Command decode decodes JSON repeatedly, for measurements.
 package main
 
 import (

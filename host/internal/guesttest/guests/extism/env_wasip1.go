@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Host functions of the Extism ABI, as far as the guest uses them.
+// Host functions of the Extism ABI that the guest uses.
 
 //go:wasmimport extism:host/env alloc
 func alloc(n uint64) uint64
@@ -85,7 +85,7 @@ func notifyToolListChanged()
 //go:wasmimport extism:host/user notify_resource_updated
 func notifyResourceUpdated(resource uint64)
 
-// input reads the whole input, eight bytes at a time as far as that goes.
+// input reads the whole input, mostly in steps of eight bytes.
 func input() []byte {
 	data := make([]byte, inputLength())
 	i := 0
@@ -98,7 +98,7 @@ func input() []byte {
 	return data
 }
 
-// put makes a block of data.
+// put allocates a block with data.
 func put(data []byte) uint64 {
 	offset := alloc(uint64(len(data)))
 	i := 0
@@ -121,7 +121,7 @@ func putJSON(v any) uint64 {
 	return put(data)
 }
 
-// get reads a block; nothing for offset zero.
+// get returns the text of a block; it is empty for offset zero.
 func get(offset uint64) string {
 	if offset == 0 {
 		return ""
@@ -137,7 +137,7 @@ func get(offset uint64) string {
 	return string(data)
 }
 
-// output gives data as the result of the call. The block is freed at once, as some PDKs do.
+// output sets data as the output of the call. It frees the block at once, as some PDKs do.
 func output(data []byte) int32 {
 	offset := put(data)
 	outputSet(offset, uint64(len(data)))

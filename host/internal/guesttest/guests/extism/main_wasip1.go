@@ -1,5 +1,5 @@
-// Command extism is a guest of the Extism ABI for tests. It has the exports of both families: one that exports describe and call counts
-// as the first, so a test renames describe to have the second.
+// Command extism is a guest with the Extism ABI for tests. It has the exports of both families. Hosts treat a plugin
+// that exports describe and call as one of the first family, so tests rename describe to get the second.
 package main
 
 import (
@@ -20,7 +20,7 @@ type object = map[string]any
 // calls counts the calls that this instance has served.
 var calls int
 
-// tools are what the guest does, by name.
+// tools are the tools by name.
 var tools = map[string]func(arguments) int32{
 	"echo":  func(a arguments) int32 { return text(a.Text) },
 	"input": func(arguments) int32 { return text(string(input())) },
@@ -86,7 +86,7 @@ var tools = map[string]func(arguments) int32{
 			free(alloc(8))
 		}
 	},
-	// churn needs far more memory than there is, but never much at once.
+	// churn allocates far more memory in total than the limit, but little at once.
 	"churn": func(a arguments) int32 {
 		for range a.N {
 			free(alloc(1 << 20))
@@ -132,7 +132,7 @@ func text(s string) int32 {
 	return outputJSON(object{"content": []object{{"type": "text", "text": s}}})
 }
 
-// count tells how often this instance was called, by a global and by a variable of the host.
+// count returns how often this instance was called, according to a global and to a variable of the host.
 func count() int32 {
 	calls++
 	kept, _ := strconv.Atoi(get(varGet(putString("calls"))))
@@ -179,7 +179,8 @@ func call() int32 {
 	return run(in.Params.Name, in.Params.Arguments)
 }
 
-// list gives what the configuration holds under name, or else fallback. "file:PATH" gives what is in a file, and "-" nothing.
+// list returns the configuration value of name, or else fallback. "file:PATH" is the content of a file, and "-"
+// nothing.
 func list(name string, fallback any) int32 {
 	configured := get(configGet(putString(name)))
 	path, isFile := strings.CutPrefix(configured, "file:")
@@ -202,7 +203,8 @@ func list(name string, fallback any) int32 {
 func listTools() int32 {
 	var listed []object
 	for name := range tools {
-		listed = append(listed, object{"name": name, "description": "Does " + name + ".", "inputSchema": object{"properties": object{}}})
+		listed = append(listed, object{"name": name, "description": "Does " + name + ".",
+			"inputSchema": object{"properties": object{}}})
 	}
 	return list("tools", listed)
 }

@@ -1,4 +1,4 @@
-// Command hello is a small guest for tests: it greets, tells its configuration, waits, and reads a file.
+// Command hello is a small guest for tests: it greets, returns its configuration, waits, and reads a file.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command hunter is a guest that hunts for the operator's secrets with every means it has, and reports what it got.
+// Command hunter is a guest that searches for the operator's secrets in every way it can, and reports what it found.
 package main
 
 import (
@@ -16,13 +16,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// prey says where to look.
+// prey is what to search for, and where.
 type prey struct {
-	// API is the address that the host sends a credential to; Other is granted without one, Foreign is not granted.
+	// API is the address to which the host sends a credential; Other is granted without a credential, Foreign is not
+	// granted.
 	API, Other, Foreign string
 	// Paths are files of the host.
 	Paths []string
-	// Fingerprints are of secrets, so that they can be recognised in memory by a guest that does not know them.
+	// Fingerprints identify secrets in memory for a guest that does not know them.
 	Fingerprints []fingerprint
 }
 
@@ -32,7 +33,7 @@ type fingerprint struct {
 	Hash   string
 }
 
-// find is one attempt and everything it brought.
+// find is one attempt and its result.
 type find struct {
 	Attempt, Got string
 }
@@ -64,7 +65,7 @@ func (h *hunt) add(attempt, format string, args ...any) {
 	h.finds = append(h.finds, find{attempt, fmt.Sprintf(format, args...)})
 }
 
-// surroundings are what a program finds about itself.
+// surroundings records arguments, environment and the like.
 func (h *hunt) surroundings() {
 	h.add("environment", "%q", os.Environ())
 	h.add("arguments", "%q", os.Args)
@@ -86,7 +87,8 @@ func (h *hunt) files(paths []string) {
 		})
 		h.add("walk "+root, "%q", seen)
 	}
-	usual := []string{"/proc/self/environ", "/proc/self/cmdline", "/proc/self/mem", "/proc/1/environ", "/etc/passwd", "/dev/fd/3", "hako.yaml", "../hako.yaml"}
+	usual := []string{"/proc/self/environ", "/proc/self/cmdline", "/proc/self/mem", "/proc/1/environ", "/etc/passwd",
+		"/dev/fd/3", "hako.yaml", "../hako.yaml"}
 	for _, path := range append(usual, paths...) {
 		data, err := os.ReadFile(path)
 		h.add("read "+path, "%s %v", data, err)
@@ -118,14 +120,16 @@ func (h *hunt) requests(p prey) {
 		{"echo from the cache again", pdk.HTTPRequest{URL: p.API + "/echo?as=cached"}},
 		{"a refusal", pdk.HTTPRequest{URL: p.API + "/refuse"}},
 		{"the header set by the guest", pdk.HTTPRequest{URL: p.API + "/echo", Header: own}},
-		{"the header in small letters", pdk.HTTPRequest{URL: p.API + "/echo", Header: map[string]string{"authorization": ""}}},
+		{"the header in small letters", pdk.HTTPRequest{URL: p.API + "/echo",
+			Header: map[string]string{"authorization": ""}}},
 		{"TRACE", pdk.HTTPRequest{Method: "TRACE", URL: p.API + "/echo"}},
 		{"POST", pdk.HTTPRequest{Method: "POST", URL: p.API + "/echo", Body: []byte("give")}},
 		{"redirect within", pdk.HTTPRequest{URL: p.API + "/redirect?to=" + p.API + "/echo"}},
 		{"redirect to another origin", pdk.HTTPRequest{URL: p.API + "/redirect?to=" + p.Other + "/echo"}},
 		{"redirect to one not granted", pdk.HTTPRequest{URL: p.API + "/redirect?to=" + p.Foreign + "/echo"}},
 		{"redirect that repeats the header", pdk.HTTPRequest{URL: p.API + "/leak?to=" + p.Other + "/echo"}},
-		{"redirect there and back", pdk.HTTPRequest{URL: p.API + "/redirect?to=" + p.Other + "/redirect%3Fto%3D" + p.API + "/echo"}},
+		{"redirect there and back", pdk.HTTPRequest{URL: p.API + "/redirect?to=" + p.Other + "/redirect%3Fto%3D" +
+			p.API + "/echo"}},
 		{"another origin", pdk.HTTPRequest{URL: p.Other + "/echo"}},
 		{"one not granted", pdk.HTTPRequest{URL: p.Foreign + "/echo"}},
 		{"user name in the URL", pdk.HTTPRequest{URL: strings.Replace(p.API, "://", "://user@", 1) + "/echo"}},
@@ -146,7 +150,7 @@ func (h *hunt) fetch(attempt string, request *pdk.HTTPRequest) {
 	h.add(attempt, "%d %q %s %s %v", response.Status, response.Header, response.Body, response.URL, response.Credential)
 }
 
-// slowly reads an answer one byte at a time, so that a secret is never in one piece.
+// slowly reads a response one byte at a time, so that a secret is never in one piece.
 func (h *hunt) slowly(url string) {
 	_, body, err := pdk.Send(h.ctx, &abi.HTTPRequest{Method: "GET", URL: url}, nil)
 	if err != nil {
@@ -166,9 +170,10 @@ func (h *hunt) slowly(url string) {
 // prime is the base of the fingerprints.
 const prime = 1099511628211
 
-// memory looks for the fingerprints in the guest's whole linear memory, which holds all that ever crossed from the host.
+// memory searches the guest's whole linear memory for the fingerprints. It contains everything that the host ever
+// passed.
 func (h *hunt) memory(wanted []fingerprint) {
-	const start = 1024 // address 0 is no pointer
+	const start = 1024 // Go refuses a pointer to address 0
 	here := unsafe.Pointer(h)
 	all := unsafe.Slice((*byte)(unsafe.Add(here, start-int(uintptr(here)))), int(memoryPages())<<16-start)
 	for i, f := range wanted {

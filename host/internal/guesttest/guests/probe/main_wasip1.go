@@ -1,4 +1,4 @@
-// Command probe is a guest for tests: it does what the tests ask for, good and bad.
+// Command probe is a guest whose tools do what tests need, good and bad.
 package main
 
 import (
@@ -46,7 +46,7 @@ var counter int
 
 var birth = time.Now()
 
-// born is drawn when the guest starts.
+// born is a random number drawn during the start.
 var born = rand.Uint64()
 
 var sink any
@@ -54,16 +54,23 @@ var sink any
 func init() {
 	pdk.HandleTool("echo", func(_ context.Context, in echo) (string, error) { return in.Text, nil })
 	pdk.HandleTool("structured", func(_ context.Context, in echo) (echo, error) { return in, nil })
-	pdk.HandleTool("fail", func(_ context.Context, in echo) (string, error) { return "", fmt.Errorf("no: %s", in.Text) })
+	pdk.HandleTool("fail", func(_ context.Context, in echo) (string, error) {
+		return "",
+			fmt.Errorf("no: %s", in.Text)
+	})
 	pdk.HandleTool("count", func(context.Context, none) (string, error) {
 		counter++
 		return fmt.Sprint(counter), nil
 	})
 	pdk.HandleTool("born", func(context.Context, none) (string, error) { return fmt.Sprint(born), nil })
-	pdk.HandleTool("elapsed", func(context.Context, none) (string, error) { return fmt.Sprint(time.Since(birth) > 0), nil })
+	pdk.HandleTool("elapsed", func(context.Context, none) (string, error) {
+		return fmt.Sprint(time.Since(birth) > 0),
+			nil
+	})
 	pdk.HandleTool("image", func(context.Context, none) (*pdk.Result, error) {
 		return new(pdk.Result).AddImage("image/png", []byte("\x89PNG\r\n\x1a\n")).AddTextBytes([]byte("caption")).
-			AddLink("file:///x", "x", "text/plain").AddResource(pdk.ResourceContents{URI: "probe://r", Data: []byte{0, 1}}), nil
+			AddLink("file:///x", "x", "text/plain").AddResource(pdk.ResourceContents{URI: "probe://r",
+			Data: []byte{0, 1}}), nil
 	})
 	pdk.HandleTool("config", func(ctx context.Context, _ none) (*pdk.Result, error) {
 		var config json.RawMessage
@@ -106,7 +113,10 @@ func init() {
 		}
 		return "done", nil
 	})
-	pdk.HandleTool("clock", func(context.Context, none) (string, error) { return time.Now().UTC().Format(time.RFC3339), nil })
+	pdk.HandleTool("clock", func(context.Context, none) (string, error) {
+		return time.Now().UTC().Format(time.RFC3339),
+			nil
+	})
 	pdk.HandleTool("random", func(context.Context, none) (string, error) {
 		data := make([]byte, 16)
 		file, err := os.Open("/dev/urandom")
@@ -164,7 +174,7 @@ func fdSetFlags(fd int32, flags uint32) uint32
 //go:wasmimport wasi_snapshot_preview1 fd_renumber
 func fdRenumber(from, to int32) uint32
 
-// traces are the places where one call could leave something for the next.
+// traces are places in which a call could leave data for the next one.
 var (
 	tracedMap   = map[string]string{}
 	tracedSlice []string
@@ -192,7 +202,7 @@ func leave(_ context.Context, in echo) (string, error) {
 	return "left", nil
 }
 
-// search looks for what leave left; it answers with the places where it found something.
+// search searches for the traces of leave and returns the places in which it found one.
 func search(_ context.Context, in echo) (string, error) {
 	var found []string
 	note := func(place string, there bool) {
@@ -210,7 +220,7 @@ func search(_ context.Context, in echo) (string, error) {
 	}
 	note("descriptor", file.Fd() != 5)
 	file.Close()
-	// The text is put together here, so that the search does not find itself.
+	// The text is decoded here, so that the search does not find its own argument.
 	want := []byte(in.Text)
 	for i := range want {
 		want[i] ^= 1
@@ -343,11 +353,15 @@ func offers() {
 	pdk.HandleResource("probe://fixed", func(_ context.Context, uri string) ([]pdk.ResourceContents, error) {
 		return []pdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: "fixed"}}, nil
 	})
-	pdk.HandleResourceTemplate("probe://item/{id}", func(_ context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
-		return []pdk.ResourceContents{{URI: uri, MIMEType: "application/octet-stream", Data: []byte(variables["id"])}}, nil
-	})
+	pdk.HandleResourceTemplate("probe://item/{id}",
+		func(_ context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
+			return []pdk.ResourceContents{{URI: uri, MIMEType: "application/octet-stream",
+				Data: []byte(variables["id"])}}, nil
+		})
 	pdk.HandlePrompt("ask", func(_ context.Context, arguments map[string]string) (*pdk.Prompt, error) {
-		return &pdk.Prompt{Description: "asks", Messages: []pdk.PromptMessage{{Role: "user", Content: pdk.Content{Type: "text", Text: "about " + arguments["topic"]}}}}, nil
+		return &pdk.Prompt{Description: "asks",
+			Messages: []pdk.PromptMessage{{Role: "user",
+				Content: pdk.Content{Type: "text", Text: "about " + arguments["topic"]}}}}, nil
 	})
 	pdk.CompletePrompt("ask", "topic", func(_ context.Context, value string, _ map[string]string) ([]string, error) {
 		var hits []string

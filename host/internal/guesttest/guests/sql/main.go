@@ -1,4 +1,4 @@
-// Command sql is a guest for tests: it sends what statements the tests ask for.
+// Command sql is a guest for tests that runs given SQL statements.
 package main
 
 import (
@@ -57,7 +57,7 @@ func init() {
 			if _, err := pdksql.Exec(ctx, in.SQL); err != nil {
 				return err
 			}
-			os.Exit(0) // the guest is gone, without a rollback
+			os.Exit(0) // ends the guest without a rollback
 			return nil
 		})
 	})
@@ -65,7 +65,7 @@ func init() {
 
 func main() {}
 
-// count adds one to the counter, reading it first.
+// count increments the counter: it reads and then writes it.
 func count(ctx context.Context, _ struct{}) (string, error) {
 	return "", pdksql.Transaction(ctx, func(ctx context.Context) error {
 		n, err := pdksql.Select[int](ctx, "SELECT n FROM counter")
@@ -77,10 +77,11 @@ func count(ctx context.Context, _ struct{}) (string, error) {
 	})
 }
 
-// values sends values of every type there and back.
+// values writes and reads values of every type.
 func values(ctx context.Context) error {
 	large := bytes.Repeat([]byte{0, 1, 254, 255}, 100_000)
-	sent := []any{nil, int64(math.MaxInt64), int64(math.MinInt64), 1.0, -2.5e-300, math.Inf(-1), "日本語 \"\\\n\x00", "", []byte{}, large, []byte("last")}
+	sent := []any{nil, int64(math.MaxInt64), int64(math.MinInt64), 1.0, -2.5e-300, math.Inf(-1), "日本語 \"\\\n\x00", "",
+		[]byte{}, large, []byte("last")}
 	rows, err := pdksql.Query(ctx, "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?", sent...)
 	if err != nil {
 		return err

@@ -15,18 +15,18 @@ import (
 
 var errOutput = errors.New("the compiler left something else than code")
 
-// take checks what the child left in temp and moves it into the cache at dir. The machine code itself cannot be checked: that it keeps the
-// guest in its box is the compiler's work. But the child can neither make this process crash or take much memory, nor leave code under the
-// name of another module.
-func take(ctx context.Context, temp, dir string, module []byte, functions int, largest int64) (string, error) {
-	file, err := only(temp)
+// install validates the child's output in temp and moves it into the cache at dir. The machine code itself cannot be
+// validated: the compiler is trusted to keep the guest in the sandbox. But the child's output can neither crash this
+// process, nor make it use much memory, nor become the code of another module.
+func install(ctx context.Context, temp, dir string, module []byte, functions int, largest int64) (string, error) {
+	file, err := singleFile(temp)
 	if err != nil {
 		return "", err
 	}
 	if err := checkFile(file, functions, largest); err != nil {
 		return "", fmt.Errorf("%w: %w", errOutput, err)
 	}
-	// wazero alone knows the name under which it looks for a module's code.
+	// Only wazero knows the file name of a module's code.
 	cache, err := wazero.NewCompilationCacheWithDir(temp)
 	if err != nil {
 		return "", err
@@ -44,8 +44,8 @@ func take(ctx context.Context, temp, dir string, module []byte, functions int, l
 	return path, os.Rename(file, path)
 }
 
-// only returns the one file below dir, which is in the one directory there.
-func only(dir string) (string, error) {
+// singleFile returns the only file below dir, in the only directory there.
+func singleFile(dir string) (string, error) {
 	for depth := range 2 {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -59,8 +59,8 @@ func only(dir string) (string, error) {
 	return dir, nil
 }
 
-// checkFile checks the form of a file of wazero's cache: a magic word, the version, the offsets of the functions in the code, the code, its
-// checksum, and that there is neither a map of source positions nor a table of exception handlers.
+// checkFile validates the form of a file of wazero's cache: a magic word, the version, the offsets of the functions,
+// the code, its checksum, no source map and no table of exception handlers.
 func checkFile(path string, functions int, largest int64) error {
 	file, err := os.Open(path)
 	if err != nil {

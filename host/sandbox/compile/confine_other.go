@@ -13,7 +13,7 @@ import (
 
 func self() (string, error) { return os.Executable() }
 
-func bind(*exec.Cmd) {}
+func killWithParent(*exec.Cmd) {}
 
 func kill(child *exec.Cmd) {
 	if child.Process != nil {
@@ -21,15 +21,16 @@ func kill(child *exec.Cmd) {
 	}
 }
 
-func signalled(*os.ProcessState, syscall.Signal) bool { return false }
+func killedBy(*os.ProcessState, syscall.Signal) bool { return false }
 
-// hold bounds what this process may take. Its file is bounded afterwards, and its processor time by workers times its time.
-func hold(o *order) error {
+// confineSelf limits the memory of this process. The size of its file is checked afterwards, and its processor time is
+// at most workers times its wall time.
+func confineSelf(o *childConfig) error {
 	go watch(uint64(o.Memory))
 	return nil
 }
 
-// watchInterval is how often the memory is looked at: little enough for some hundred megabytes to pass the limit at most.
+// watchInterval is how often the memory is checked. The limit is exceeded by some hundred megabytes at most.
 const watchInterval = 10 * time.Millisecond
 
 func watch(limit uint64) {

@@ -9,17 +9,19 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestHostileAnswerSize holds that answers which take many times their length when they are read are charged for by what they take.
+// TestHostileAnswerSize checks that an answer is charged for the memory that decoding it takes, which can be many times
+// its length.
 func TestHostileAnswerSize(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
 	repeat := func(text string) string { return strings.Repeat(text+",", n-1) + text }
 	for name, document := range map[string]string{
-		"blocks of nothing":        `{"content":[` + repeat(`{"type":"text"}`) + `]}`,
-		"contents of nothing":      `{"contents":[` + repeat(`{"uri":"a"}`) + `]}`,
-		"messages of nothing":      `{"messages":[` + repeat(`{"role":"user","content":{"type":"text"}}`) + `]}`,
-		"empty completions":        `{"completion":{"values":[` + repeat(`""`) + `]}}`,
-		"brackets and quotes":      `{"content":[{"type":"text","text":"` + strings.Repeat(`[{\\\"`, n) + `"}],"contents":[` + repeat(`{"uri":"a"}`) + `]}`,
+		"blocks of nothing":   `{"content":[` + repeat(`{"type":"text"}`) + `]}`,
+		"contents of nothing": `{"contents":[` + repeat(`{"uri":"a"}`) + `]}`,
+		"messages of nothing": `{"messages":[` + repeat(`{"role":"user","content":{"type":"text"}}`) + `]}`,
+		"empty completions":   `{"completion":{"values":[` + repeat(`""`) + `]}}`,
+		"brackets and quotes": `{"content":[{"type":"text","text":"` + strings.Repeat(`[{\\\"`,
+			n) + `"}],"contents":[` + repeat(`{"uri":"a"}`) + `]}`,
 		"structured, repeated too": `{"structuredContent":[` + repeat(`0`) + `]}`,
 		"control characters":       `{"content":[{"type":"text","text":"` + strings.Repeat(`\u0001`, n) + `"}]}`,
 	} {
@@ -29,7 +31,8 @@ func TestHostileAnswerSize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			least := cap(response.Content)*int(unsafe.Sizeof(abi.Content{})) + cap(response.Contents)*int(unsafe.Sizeof(abi.ResourceContents{})) +
+			least := cap(response.Content)*int(unsafe.Sizeof(abi.Content{})) +
+				cap(response.Contents)*int(unsafe.Sizeof(abi.ResourceContents{})) +
 				cap(response.Messages)*int(unsafe.Sizeof(abi.PromptMessage{})) + len(response.StructuredContent)
 			if response.Completion != nil {
 				least += cap(response.Completion.Values) * int(unsafe.Sizeof(""))
@@ -39,7 +42,8 @@ func TestHostileAnswerSize(t *testing.T) {
 			}
 		})
 	}
-	if got := sandbox.Weigh(&abi.Response{Content: []abi.Content{{Type: abi.Text, Text: strings.Repeat("\x01", n)}}}); got < 6*n {
+	if got := sandbox.Weigh(&abi.Response{Content: []abi.Content{{Type: abi.Text,
+		Text: strings.Repeat("\x01", n)}}}); got < 6*n {
 		t.Errorf("control characters are charged with %d bytes and take %d in JSON", got, 6*n)
 	}
 }

@@ -1,0 +1,197 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/base64"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/hako-run/hako/pdk/abi"
+)
+
+// The host's own memory for a call is charged to the memory budget: the request, the copies made while an answer is
+// decoded, and the answer until it has been delivered. Each is charged before it is allocated.
+
+// freeReservation is how many bytes the host may hold for a call without a charge. Most calls stay below.
+const freeReservation = 64 << 10
+
+// reserve charges n bytes of host memory until the call has ended. It waits for them like a guest's memory and fails
+// like budget.reserveWithin.
+func (c *call) reserve(n int64) error {
+	c.unreserved += n
+	if c.unreserved < freeReservation {
+		return nil
+	}
+	if err := c.plugin.engine.budget.reserveWithin(c.ctx, c.Plugin, c.unreserved, c.memoryWait); err != nil {
+		return err
+	}
+	c.reserved, c.unreserved = c.reserved+c.unreserved, 0
+	return nil
+}
+
+// mustReserve is reserve for host functions: it traps the guest instead of returning an error.
+func (c *call) mustReserve(n int64) {
+	if err := c.reserve(n); err != nil {
+		panic(err)
+	}
+}
+
+// releaseReserved ends the charge for host memory of the call.
+func (c *call) releaseReserved() {
+	if c.reserved > 0 {
+		c.plugin.engine.budget.release(c.reserved)
+		c.reserved = 0
+	}
+}
+
+// chargeDelivery replaces the charge for the call by a charge for its undelivered answer. That charge ends with ctx,
+// which a frontend cancels after delivery, or else when the answer is garbage-collected.
+func (c *call) chargeDelivery(ctx context.Context, response *abi.Response) error {
+	weight := deliveryBytes(response)
+	if weight < freeReservation {
+		return nil
+	}
+	if more := weight - c.reserved - c.unreserved; more > 0 {
+		c.ctx = ctx // the call's deadline has no effect on delivery
+		if err := c.reserve(more); err != nil {
+			return err
+		}
+	}
+	if c.reserved == 0 {
+		return nil
+	}
+	charged := min(weight, c.reserved)
+	c.reserved -= charged
+	budget := &c.plugin.engine.budget
+	way := &delivery{budget: budget, bytes: charged}
+	budget.undelivered.Add(1)
+	stop := context.AfterFunc(ctx, way.end)
+	runtime.AddCleanup(response, func(way *delivery) {
+		stop() // a context that lives on would reference way
+		way.end()
+	}, way)
+	return nil
+}
+
+// delivery is the charge for an undelivered answer.
+type delivery struct {
+	budget *budget
+	bytes  int64
+	ended  atomic.Bool
+}
+
+// end ends the charge. It may be called twice.
+func (d *delivery) end() {
+	if d.ended.CompareAndSwap(false, true) {
+		d.budget.undelivered.Add(-1)
+		d.budget.release(d.bytes)
+	}
+}
+
+const (
+	// elementBytes is the approximate memory of a list element in an answer, such as a content block, including the
+	// garbage of growing the list.
+	elementBytes = 600
+	// valueBytes is the minimum memory of any other value: a string header.
+	valueBytes = 16
+	// textCopies is how often the text of a structured member is copied while it is inserted.
+	textCopies = 3
+	// encodings is how many copies of an answer exist during delivery: one masked or completed, one encoded.
+	encodings = 2
+)
+
+// readingBytes estimates the memory that decoding a response takes, in addition to the response itself.
+func readingBytes(data []byte, blobs [][]byte) int64 {
+	n := 2 * int64(len(data)) // decoded, and completed or masked
+	for _, b := range blobs {
+		n += textCopies * int64(len(b))
+	}
+	if len(data) < freeReservation {
+		return n
+	}
+	depth, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case text:
+			if b == '\\' {
+				i++
+			} else if b == '"' {
+				text = false
+			}
+		case b == '"':
+			text = true
+		case b == '{', b == '[':
+			depth++
+		case b == '}', b == ']':
+			depth--
+		case b == ',' && depth <= 2:
+			n += elementBytes
+		case b == ',':
+			n += valueBytes
+		}
+	}
+	return n
+}
+
+// deliveryBytes estimates the memory of an answer until it has been delivered.
+func deliveryBytes(r *abi.Response) int64 {
+	var held, encoded int64
+	text := func(s string) {
+		held += int64(len(s))
+		encoded += quotedBytes(s)
+	}
+	data := func(b []byte) {
+		held += int64(len(b))
+		encoded += int64(base64.StdEncoding.EncodedLen(len(b)))
+	}
+	contents := func(c *abi.ResourceContents) {
+		text(c.Text)
+		data(c.Data)
+	}
+	block := func(c *abi.Content) {
+		held += elementBytes
+		text(c.Text)
+		data(c.Data)
+		if c.Resource != nil {
+			contents(c.Resource)
+		}
+	}
+	for i := range r.Content {
+		block(&r.Content[i])
+	}
+	for i := range r.Contents {
+		held += elementBytes
+		contents(&r.Contents[i])
+	}
+	for i := range r.Messages {
+		block(&r.Messages[i].Content)
+	}
+	if r.Completion != nil {
+		for _, value := range r.Completion.Values {
+			held += valueBytes
+			text(value)
+		}
+	}
+	structured := int64(len(r.StructuredContent))
+	if len(r.Content) == 0 {
+		structured *= 2 // it is repeated as a text block
+	}
+	return held + structured + encodings*(encoded+structured)
+}
+
+// quotedBytes estimates the length of a text as JSON.
+func quotedBytes(s string) int64 {
+	n := int64(len(s))
+	if len(s) < freeReservation/8 {
+		return n
+	}
+	const controlEscape = len(`\u0000`) - 1
+	for i := range len(s) {
+		if b := s[i]; b < ' ' {
+			n += int64(controlEscape)
+		} else if b == '"' || b == '\\' {
+			n++
+		}
+	}
+	return n
+}
