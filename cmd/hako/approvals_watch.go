@@ -50,7 +50,7 @@ const watchPoll = time.Second
 
 // run watches until ctx ends, or the operator's input does.
 func (w *watcher) run(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, w.desk.Leave(context.WithoutCancel(ctx), w.id)) }()
+	defer func() { err = errors.Join(err, w.desk.RemoveWatcher(context.WithoutCancel(ctx), w.id)) }()
 	var typed <-chan string
 	if w.app.interactive() {
 		typed = newLines(w.app.stdin).typed
@@ -80,7 +80,7 @@ func (w *watcher) run(ctx context.Context) (err error) {
 
 // look prints what is new, and what waits no more.
 func (w *watcher) look(ctx context.Context) error {
-	if err := w.desk.Attend(ctx, w.id); err != nil {
+	if err := w.desk.Heartbeat(ctx, w.id); err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	waiting, err := w.desk.Waiting(ctx, nil)

@@ -1,8 +1,10 @@
-// Package approval asks people about calls that the policy wants a yes for.
+// Package approval asks people to agree to calls for which the policy requires it.
 //
-// A question is bound to what was asked: caller and session, tool, and the digest of the arguments. Its answer counts once, or for a stated
-// time for the very same call. The first answer wins; no answer in time is a no. Questions lie in the host's store, so that they can be
-// answered at any door, by any process over that store, and none outlives its time.
+// Desk.Ask asks a Question and waits for the Answer; Way says how to reach the caller. Other people answer through any
+// frontend or process with Desk.Answer; Desk.Watch and Desk.Waiting show them the questions, which are kept in the
+// host's store. A question is bound to caller, session, tool and a digest of the arguments. The first answer counts,
+// once or, if Question.Remember is set, for that time for the same call. A question without an answer expires, which
+// means no.
 package approval
 
 import (
@@ -20,16 +22,16 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Person is somebody who answers.
+// Person is a person who answers.
 type Person struct {
 	Tenant, User string
-	// Groups are those that the door knows of.
+	// Groups are the groups that the frontend knows.
 	Groups []string
-	// Operator says that this is somebody who operates the host, and so may answer anything.
+	// Operator says that the person operates the host and may answer every question.
 	Operator bool
 }
 
-// Answer is what a person said.
+// Answer is a person's answer.
 type Answer struct {
 	Yes bool
 	By  Person
@@ -37,36 +39,37 @@ type Answer struct {
 
 // Options configures a Desk.
 type Options struct {
-	// May reports whether a person may answer a question. Nil lets the caller alone answer, and operators.
+	// May reports whether the person may currently answer the question.
 	May func(q *Question, p Person) bool
 	// Timeout is how long a question waits. Zero means 5 minutes.
 	Timeout time.Duration
-	// Operators says that operators look at questions, also where nobody attends: see Attend.
+	// Operators says that operators watch for questions, also without Heartbeat.
 	Operators bool
-	// Now is the clock. Nil means the store's (store.Store.Time), on which replicas agree.
+	// Now is the clock. Nil means the store's (store.Store.Time), which all replicas share.
 	Now func() time.Time
 }
 
-// Desk is where questions wait for answers. It is safe for concurrent use.
+// Desk asks questions and collects answers. It is safe for concurrent use.
 type Desk struct {
 	store *store.Store
-	// options do not change but for Timeout and Operators, which mu guards.
+	// options do not change except for Timeout and Operators, which mu guards.
 	options Options
 
-	// mu guards what follows too.
+	// mu also guards the fields below.
 	mu       sync.Mutex
 	watchers map[int]watcher
 	next     int
-	waiting  map[string]chan struct{} // by question: closed when it was answered in this process
+	waiting  map[string]chan struct{} // by question ID; closed when it is answered in this process
 }
 
-// watcher tells people of questions. reaches reports which ones it brings to people who can answer; nil is none.
+// watcher notifies people of questions. reaches reports whether they include somebody who can answer a question; nil
+// means no.
 type watcher struct {
 	reaches func(*Question) bool
-	tell    func(*Question)
+	notify  func(*Question)
 }
 
-// New returns a Desk on s, whose tables it makes. Errors are the store's.
+// New returns a Desk in s and creates its tables. Errors are the store's.
 func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 	if err := s.Migrate(ctx, "approval", migrations...); err != nil {
 		return nil, err
@@ -87,35 +90,35 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Desk, error) {
 	return d, nil
 }
 
-// Set changes Timeout and Operators, as in Options, for questions that are asked from now on.
+// Set changes Timeout and Operators for later questions.
 func (d *Desk) Set(timeout time.Duration, operators bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Timeout, d.options.Operators = cmp.Or(timeout, 5*time.Minute), operators
 }
 
-// Timeout is how long a question waits.
+// Timeout returns how long a question waits.
 func (d *Desk) Timeout() time.Duration {
 	timeout, _ := d.rules()
 	return timeout
 }
 
-// rules are Timeout and Operators as they are now.
+// rules returns the current Timeout and Operators.
 func (d *Desk) rules() (timeout time.Duration, operators bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.options.Timeout, d.options.Operators
 }
 
-// Watch calls tell with every question of this process that begins to wait, until stop is called. reaches reports whether tell brings a
-// question to people who can answer it, before the question has an ID; nil means none. Without a watcher that does, and without a way to
-// the caller, a question fails at once. Both must be quick.
-func (d *Desk) Watch(reaches func(*Question) bool, tell func(*Question)) (stop func()) {
+// Watch calls notify with every question of this process that starts to wait, until stop is called. reaches reports
+// whether notify reaches people who can answer a question, which has no ID yet; nil means no. A question that reaches
+// neither the caller nor anybody else fails at once. Both functions must be quick.
+func (d *Desk) Watch(reaches func(*Question) bool, notify func(*Question)) (stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := d.next
 	d.next++
-	d.watchers[id] = watcher{reaches, tell}
+	d.watchers[id] = watcher{reaches, notify}
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -123,70 +126,69 @@ func (d *Desk) Watch(reaches func(*Question) bool, tell func(*Question)) (stop f
 	}
 }
 
-// watching are those that watch now.
-func (d *Desk) watching() []watcher {
+func (d *Desk) activeWatchers() []watcher {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.watchers))
 }
 
-// Way is how the door can reach the caller.
+// Way is how the frontend can reach the caller.
 type Way struct {
-	// Ask asks the person at the door, who is By, and returns the answer. It must return when ctx ends. An error says that the person
-	// cannot be asked after all.
+	// Ask asks the caller, By, and returns the answer. It must return when ctx ends. An error says that the caller
+	// cannot be asked.
 	Ask func(ctx context.Context, q *Question) (yes bool, err error)
-	// Fill puts a question of a server's to the person at the door, By, who made the call and alone may answer, and returns the answer. It
-	// must return when ctx ends. It is elicitation.ErrMisfit if what came back is no answer, and any other error if the person cannot be
-	// asked. Nil means that nobody can be.
+	// Fill asks the caller, By, a question of a backend, and returns the answer. It must return when ctx ends. It fails
+	// with elicitation.ErrMisfit for an invalid answer, and with another error if the caller cannot be asked. Nil means
+	// that nobody can be asked.
 	Fill func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error)
 	// Later says that the caller brings the answer with a second call, in Reply.
 	Later bool
 	// Reply is that answer.
 	Reply *Reply
-	// By is the person at the door.
+	// By is the caller.
 	By Person
 }
 
-// Reply is the second half of a question that went out as a *PendingError.
+// Reply answers a question that was returned as a *PendingError.
 type Reply struct {
 	ID  string
 	Yes bool
 }
 
-// Ask asks about a call and returns nil, and who agreed, if it was agreed to. A yes that is remembered counts.
+// Ask asks people about a call. It returns nil, and who agreed, if the answer is yes; a remembered yes counts.
 //
-// It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrUnknown, a *PendingError if the answer comes later, ctx's error
-// if the call is cancelled, which withdraws the question, or the store's.
+// It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrUnknown, a *PendingError if the
+// answer comes with a second call, the error of ctx, in which case the question is withdrawn, or the store's error.
 func (d *Desk) Ask(ctx context.Context, q *Question, way Way) (by string, err error) {
 	if by, ok, err := d.remembered(ctx, q); err != nil || ok {
 		return by, err
 	}
 	if way.Reply != nil {
-		return d.replied(ctx, q, way)
+		return d.answerReply(ctx, q, way)
 	}
 	self := d.options.May(q, way.By)
 	if way.Ask == nil && !way.Later || !self {
-		if ok, err := d.reaches(ctx, q); err != nil {
+		if ok, err := d.reachable(ctx, q); err != nil {
 			return "", err
 		} else if !ok {
 			return "", ErrUnreachable
 		}
 	}
-	if err := d.open(ctx, q); err != nil {
+	if err := d.create(ctx, q); err != nil {
 		return "", err
 	}
 	if way.Later && self {
-		d.tell(q)
+		d.notify(q)
 		return "", &PendingError{q}
 	}
-	return d.wait(ctx, q, way, self)
+	return d.waitForAnswer(ctx, q, way, self)
 }
 
-// IDPrefix begins the ID of every question.
+// IDPrefix starts the ID of every question.
 const IDPrefix = "apr_"
 
-// open writes the question down.
-func (d *Desk) open(ctx context.Context, q *Question) error {
+// create stores the question.
+func (d *Desk) create(ctx context.Context, q *Question) error {
 	q.ID = IDPrefix + rand.Text()
 	q.Asked = d.options.Now().UTC().Truncate(time.Millisecond)
 	timeout, _ := d.rules()
@@ -194,37 +196,36 @@ func (d *Desk) open(ctx context.Context, q *Question) error {
 	return d.insert(ctx, q)
 }
 
-// reaches reports whether there are people to answer q other than the caller at the door.
-func (d *Desk) reaches(ctx context.Context, q *Question) (bool, error) {
+// reachable reports whether anybody other than the caller can answer q.
+func (d *Desk) reachable(ctx context.Context, q *Question) (bool, error) {
 	brings := func(w watcher) bool { return w.reaches != nil && w.reaches(q) }
-	if _, operators := d.rules(); operators || slices.ContainsFunc(d.watching(), brings) {
+	if _, operators := d.rules(); operators || slices.ContainsFunc(d.activeWatchers(), brings) {
 		return true, nil
 	}
-	return d.attended(ctx)
+	return d.operatorsWatch(ctx)
 }
 
-// tell tells those who watch.
-func (d *Desk) tell(q *Question) {
-	for _, w := range d.watching() {
-		w.tell(q)
+func (d *Desk) notify(q *Question) {
+	for _, w := range d.activeWatchers() {
+		w.notify(q)
 	}
 }
 
 // poll is how often a waiting question looks for answers of other processes.
 const poll = time.Second
 
-// wait waits for the first answer.
-func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (string, error) {
-	answered := d.await(q.ID)
-	defer d.forget(q.ID)
-	d.tell(q)
+// waitForAnswer waits for the first answer.
+func (d *Desk) waitForAnswer(ctx context.Context, q *Question, way Way, self bool) (string, error) {
+	answered := d.registerWaiter(q.ID)
+	defer d.removeWaiter(q.ID)
+	d.notify(q)
 	asking, stop := context.WithTimeout(ctx, q.Expires.Sub(q.Asked))
 	here := make(chan error, 1)
 	if way.Ask != nil && self {
 		asked := make(chan struct{})
 		go func() {
 			defer close(asked)
-			here <- d.askHere(asking, q, way)
+			here <- d.askCaller(asking, q, way)
 		}()
 		defer func() { <-asked }()
 	}
@@ -232,31 +233,31 @@ func (d *Desk) wait(ctx context.Context, q *Question, way Way, self bool) (strin
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		by, err := d.claim(context.WithoutCancel(ctx), q.ID, q)
-		if !errors.Is(err, errWaiting) && !away(err) {
+		by, err := d.claimAnswer(context.WithoutCancel(ctx), q.ID, q)
+		if !errors.Is(err, errWaiting) && !unavailable(err) {
 			return by, err
 		}
 		select {
 		case <-answered:
-			answered = nil // it is in the store, as soon as that can be read
+			answered = nil // the answer is in the store
 		case <-ticker.C:
 		case <-asking.Done():
-			return d.give(ctx, q)
+			return d.expire(ctx, q)
 		case err := <-here:
-			if err := d.stranded(asking, q, err); err != nil {
+			if err := d.withdrawUnanswerable(asking, q, err); err != nil {
 				return "", err
 			}
 		}
 	}
 }
 
-// away reports an error of the store that may pass while people think.
-func away(err error) bool {
+// unavailable reports whether err is an outage of the store that may end while people think.
+func unavailable(err error) bool {
 	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrLocked)
 }
 
-// await returns a channel that is closed when the question is answered in this process.
-func (d *Desk) await(id string) <-chan struct{} {
+// registerWaiter returns a channel that is closed when the question is answered in this process.
+func (d *Desk) registerWaiter(id string) <-chan struct{} {
 	answered := make(chan struct{})
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -264,14 +265,15 @@ func (d *Desk) await(id string) <-chan struct{} {
 	return answered
 }
 
-func (d *Desk) forget(id string) {
+func (d *Desk) removeWaiter(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.waiting, id)
 }
 
-// askHere brings the answer of the person at the door. It fails if the person cannot be asked, or the answer cannot be kept.
-func (d *Desk) askHere(ctx context.Context, q *Question, way Way) error {
+// askCaller asks the caller and stores the answer. It fails if the caller cannot be asked or the answer cannot be
+// stored.
+func (d *Desk) askCaller(ctx context.Context, q *Question, way Way) error {
 	yes, err := way.Ask(ctx, q)
 	if err != nil {
 		return err
@@ -279,9 +281,9 @@ func (d *Desk) askHere(ctx context.Context, q *Question, way Way) error {
 	for {
 		err = d.Answer(context.WithoutCancel(ctx), q.ID, Answer{Yes: yes, By: way.By})
 		if errors.Is(err, ErrUnknown) {
-			return nil // another answer was first
+			return nil // another answer came first
 		}
-		if !away(err) {
+		if !unavailable(err) {
 			return err
 		}
 		select {
@@ -292,39 +294,40 @@ func (d *Desk) askHere(ctx context.Context, q *Question, way Way) error {
 	}
 }
 
-// stranded ends a question whose asker cannot be asked after all, unless there are others.
-func (d *Desk) stranded(asking context.Context, q *Question, cause error) error {
+// withdrawUnanswerable withdraws a question whose caller cannot be asked, unless somebody else can.
+func (d *Desk) withdrawUnanswerable(asking context.Context, q *Question, cause error) error {
 	if cause == nil || asking.Err() != nil {
-		return nil // there is an answer, or the time is over, which wait sees
+		return nil // answered or expired, which waitForAnswer handles
 	}
 	ctx := context.WithoutCancel(asking)
-	if ok, err := d.reaches(ctx, q); ok && err == nil {
+	if ok, err := d.reachable(ctx, q); ok && err == nil {
 		return nil
 	}
-	if err := d.end(ctx, q.ID, stateWithdrawn); err != nil {
+	if err := d.endWaiting(ctx, q.ID, stateWithdrawn); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, cause)
 }
 
-// give gives a question up, unless it was answered at the last moment and the call is still there.
-func (d *Desk) give(ctx context.Context, q *Question) (by string, err error) {
+// expire ends a question without an answer. If it was answered at the last moment and ctx has not ended, that answer
+// counts.
+func (d *Desk) expire(ctx context.Context, q *Question) (by string, err error) {
 	state, lasting := stateExpired, context.WithoutCancel(ctx)
 	if ctx.Err() != nil {
 		state = stateWithdrawn
 	}
-	err = d.end(lasting, q.ID, state)
+	err = d.endWaiting(lasting, q.ID, state)
 	switch {
 	case ctx.Err() != nil:
 		return "", errors.Join(err, ctx.Err())
 	case err != nil:
 		return "", err
 	}
-	return d.claim(lasting, q.ID, q)
+	return d.claimAnswer(lasting, q.ID, q)
 }
 
-// replied takes the answer that a second call brings.
-func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error) {
+// answerReply stores the answer that a second call brings.
+func (d *Desk) answerReply(ctx context.Context, q *Question, way Way) (string, error) {
 	asked, err := d.Question(ctx, way.Reply.ID)
 	if err != nil {
 		return "", err
@@ -337,8 +340,8 @@ func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return "", err
 	}
-	// Somebody else may have answered before: that answer counts.
-	by, err := d.claim(ctx, way.Reply.ID, q)
+	// Another answer may have come first: then that one counts.
+	by, err := d.claimAnswer(ctx, way.Reply.ID, q)
 	if errors.Is(err, errWaiting) {
 		err = ErrUnknown
 	}
@@ -348,7 +351,8 @@ func (d *Desk) replied(ctx context.Context, q *Question, way Way) (string, error
 // May reports whether the person may answer the question, as things are now.
 func (d *Desk) May(q *Question, p Person) bool { return p.Operator || d.options.May(q, p) }
 
-// Answer answers a question. It fails with ErrUnknown if the question does not wait any more, with ErrMayNot, or with the store's error.
+// Answer answers a question. It fails with ErrUnknown if the question is not waiting, with ErrMayNot, or with the
+// store's error.
 func (d *Desk) Answer(ctx context.Context, id string, a Answer) error {
 	q, err := d.Question(ctx, id)
 	if err != nil {
@@ -357,7 +361,7 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer) error {
 	if !d.May(q, a.By) {
 		return ErrMayNot
 	}
-	if err := d.record(ctx, q, a); err != nil {
+	if err := d.recordAnswer(ctx, q, a); err != nil {
 		return err
 	}
 	d.mu.Lock()

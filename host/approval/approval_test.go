@@ -37,22 +37,23 @@ func desk(t *testing.T, dir string, options *approval.Options) *approval.Desk {
 
 func question(arguments string) *approval.Question {
 	return &approval.Question{
-		Caller: approval.Caller{Door: "mcp-http", Tenant: "acme", User: "aki", Session: "s1"}, Tool: "shell_exec", Plugin: "shell",
+		Caller: approval.Caller{Door: "mcp-http", Tenant: "acme", User: "aki", Session: "s1"}, Tool: "shell_exec",
+		Plugin:    "shell",
 		Arguments: json.RawMessage(arguments), Rule: "ask before writing", Reason: "it writes", Destructive: true,
 	}
 }
 
-// always brings every question to people.
+// always is a reaches function that is always true.
 func always(*approval.Question) bool { return true }
 
 var aki = approval.Person{Tenant: "acme", User: "aki"}
 
-// saying is a door whose person says yes or no.
+// saying is a frontend whose caller says yes or no.
 func saying(yes bool) approval.Way {
 	return approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) { return yes, nil }}
 }
 
-// silent is a door whose person does not answer.
+// silent is a frontend whose caller does not answer.
 var silent = approval.Way{By: aki, Ask: func(ctx context.Context, _ *approval.Question) (bool, error) {
 	<-ctx.Done()
 	return false, ctx.Err()
@@ -65,7 +66,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("yes: %q, %v", by, err)
 	}
 	var refused *approval.RefusedError
-	if _, err := d.Ask(t.Context(), question(`{"command":"ls"}`), saying(false)); !errors.As(err, &refused) || refused.By != "aki" {
+	if _, err := d.Ask(t.Context(), question(`{"command":"ls"}`), saying(false)); !errors.As(err, &refused) ||
+		refused.By != "aki" {
 		t.Errorf("no, after a yes to the same call that counted once: %v", err)
 	}
 	if _, err := d.Ask(t.Context(), question(`{}`), approval.Way{By: aki}); !errors.Is(err, approval.ErrUnreachable) {
@@ -74,7 +76,8 @@ func TestAsk(t *testing.T) {
 	failing := approval.Way{By: aki, Ask: func(context.Context, *approval.Question) (bool, error) {
 		return false, errors.New("the client has no elicitation")
 	}}
-	if _, err := d.Ask(t.Context(), question(`{}`), failing); !errors.Is(err, approval.ErrUnreachable) || !strings.Contains(err.Error(), "no elicitation") {
+	if _, err := d.Ask(t.Context(), question(`{}`), failing); !errors.Is(err, approval.ErrUnreachable) ||
+		!strings.Contains(err.Error(), "no elicitation") {
 		t.Errorf("a door that cannot ask: %v", err)
 	}
 }
@@ -83,7 +86,7 @@ func TestExpired(t *testing.T) {
 	t.Parallel()
 	d := desk(t, storetest.Where(t), &approval.Options{Timeout: time.Millisecond})
 	q := question(`{}`)
-	for range 20 { // the door and the desk see the end of the time in either order
+	for range 20 { // frontend and desk notice the timeout in either order
 		if _, err := d.Ask(t.Context(), q, silent); !errors.Is(err, approval.ErrExpired) {
 			t.Errorf("no answer: %v", err)
 		}
@@ -96,8 +99,9 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestOutdated: a question that an earlier version has stored, with one list of approvers, ends, and stands in nobody's way.
-func TestOutdated(t *testing.T) {
+// TestOutdatedQuestion checks that a stored question of an earlier version, with one list of approvers, ends and does
+// not disturb others.
+func TestOutdatedQuestion(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]string{
 		"one list of approvers": `{"id":"ID","caller":{"tenant":"acme","user":"aki"},"tool":"shell_exec","plugin":"shell","approvers":["aki","leads"]}`,
@@ -128,7 +132,8 @@ func TestOutdated(t *testing.T) {
 			}
 			defer func() { _ = s.Close() }()
 			if err := s.Update(t.Context(), func(tx *sql.Tx) error {
-				_, err := tx.ExecContext(t.Context(), `UPDATE approval SET question = $1`, strings.Replace(stored, "ID", id, 1))
+				_, err := tx.ExecContext(t.Context(), `UPDATE approval SET question = $1`,
+					strings.Replace(stored, "ID", id, 1))
 				return err
 			}); err != nil {
 				t.Fatal(err)
@@ -136,7 +141,8 @@ func TestOutdated(t *testing.T) {
 			if list, err := d.Waiting(t.Context(), nil); err != nil || len(list) != 0 {
 				t.Errorf("waiting: %v, %v", list, err)
 			}
-			if err := d.Answer(t.Context(), id, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrUnknown) {
+			if err := d.Answer(t.Context(), id, approval.Answer{Yes: true, By: aki}); !errors.Is(err,
+				approval.ErrUnknown) {
 				t.Errorf("an answer: %v", err)
 			}
 			if outcome, _, err := d.Outcome(t.Context(), id); err != nil || outcome != approval.Expired {
@@ -167,8 +173,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestElsewhere: somebody else answers, over another process's desk on the same store.
-func TestElsewhere(t *testing.T) {
+// TestAnswerOfOtherProcess answers a question through the desk of another process on the same store.
+func TestAnswerOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	dir := storetest.Where(t)
 	may := &approval.Options{May: func(q *approval.Question, p approval.Person) bool { return p.User == "boss" }}
@@ -178,16 +184,19 @@ func TestElsewhere(t *testing.T) {
 	go func() {
 		q := <-told
 		tenant, other := "acme", "other"
-		if list, err := console.Waiting(context.Background(), &tenant); err != nil || len(list) != 1 || list[0].ID != q.ID {
+		if list, err := console.Waiting(context.Background(), &tenant); err != nil || len(list) != 1 ||
+			list[0].ID != q.ID {
 			t.Errorf("waiting: %v, %v", list, err)
 		}
 		if list, err := console.Waiting(context.Background(), &other); err != nil || len(list) != 0 {
 			t.Errorf("of another tenant: %v, %v", list, err)
 		}
-		if err := console.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: aki}); !errors.Is(err, approval.ErrMayNot) {
+		if err := console.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: aki}); !errors.Is(err,
+			approval.ErrMayNot) {
 			t.Errorf("by the asker: %v", err)
 		}
-		if err := console.Answer(context.Background(), q.ID, approval.Answer{Yes: true, By: approval.Person{User: "boss"}}); err != nil {
+		if err := console.Answer(context.Background(), q.ID,
+			approval.Answer{Yes: true, By: approval.Person{User: "boss"}}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -196,8 +205,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestFirstWins: of many answers one counts.
-func TestFirstWins(t *testing.T) {
+// TestFirstAnswerCounts checks that only the first of many answers counts.
+func TestFirstAnswerCounts(t *testing.T) {
 	t.Parallel()
 	d := desk(t, storetest.Where(t), nil)
 	var answered sync.WaitGroup
@@ -242,8 +251,14 @@ func TestRemembered(t *testing.T) {
 		t.Errorf("the same call, with its arguments in another order: %v", err)
 	}
 	for name, change := range map[string]func(*approval.Question){
-		"other arguments":                 func(q *approval.Question) { q.Arguments = json.RawMessage(`{"a":1,"b":[3]}`) },
-		"a number of the same value":      func(q *approval.Question) { q.Arguments = json.RawMessage(`{"a":1.0,"b":[2]}`) },
+		"other arguments": func(q *approval.Question) {
+			q.Arguments = json.RawMessage(
+				`{"a":1,"b":[3]}`)
+		},
+		"a number of the same value": func(q *approval.Question) {
+			q.Arguments = json.RawMessage(
+				`{"a":1.0,"b":[2]}`)
+		},
 		"another tool":                    func(q *approval.Question) { q.Tool = "other" },
 		"another plugin":                  func(q *approval.Question) { q.Plugin = "other" },
 		"another command within the call": func(q *approval.Question) { q.Detail = "rm x" },
@@ -263,7 +278,7 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// TestRememberedReply: the answer to a question whose yes was remembered counts no longer than that.
+// TestRememberedReply checks that the reply to a question with a remembered yes counts no longer than that yes.
 func TestRememberedReply(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -289,7 +304,7 @@ func TestRememberedReply(t *testing.T) {
 	}
 }
 
-// TestSecondCall: the caller brings the answer with a second call.
+// TestSecondCall brings the answer with a second call.
 func TestSecondCall(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -302,7 +317,8 @@ func TestSecondCall(t *testing.T) {
 	begin := func() string {
 		t.Helper()
 		var pending *approval.PendingError
-		if _, err := d.Ask(t.Context(), question(`{"n":1}`), approval.Way{By: aki, Later: true}); !errors.As(err, &pending) {
+		if _, err := d.Ask(t.Context(), question(`{"n":1}`), approval.Way{By: aki, Later: true}); !errors.As(err,
+			&pending) {
 			t.Fatalf("the first call: %v", err)
 		}
 		return pending.Question.ID
@@ -315,15 +331,23 @@ func TestSecondCall(t *testing.T) {
 	for name, test := range map[string]struct {
 		err, want error
 	}{
-		"other arguments":    {reply(question(`{"n":2}`), id, true, aki), approval.ErrOther},
-		"another person":     {reply(question(`{"n":1}`), id, true, approval.Person{Tenant: "acme", User: "eve"}), approval.ErrMayNot},
-		"of the same name":   {reply(question(`{"n":1}`), id, true, approval.Person{Tenant: "other", User: "aki"}), approval.ErrMayNot},
-		"another session":    {reply(changed(func(q *approval.Question) { q.Caller.Session = "s2" }), id, true, aki), approval.ErrOther},
-		"another tenant":     {reply(changed(func(q *approval.Question) { q.Caller.Tenant = "other" }), id, true, aki), approval.ErrOther},
-		"another door":       {reply(changed(func(q *approval.Question) { q.Caller.Door = "terminal" }), id, true, aki), approval.ErrOther},
-		"another tool":       {reply(changed(func(q *approval.Question) { q.Tool = "file_write" }), id, true, aki), approval.ErrOther},
-		"another plugin":     {reply(changed(func(q *approval.Question) { q.Plugin = "other" }), id, true, aki), approval.ErrOther},
-		"another command":    {reply(changed(func(q *approval.Question) { q.Detail = "rm x" }), id, true, aki), approval.ErrOther},
+		"other arguments": {reply(question(`{"n":2}`), id, true, aki), approval.ErrOther},
+		"another person": {reply(question(`{"n":1}`), id, true, approval.Person{Tenant: "acme", User: "eve"}),
+			approval.ErrMayNot},
+		"of the same name": {reply(question(`{"n":1}`), id, true, approval.Person{Tenant: "other", User: "aki"}),
+			approval.ErrMayNot},
+		"another session": {reply(changed(func(q *approval.Question) { q.Caller.Session = "s2" }), id, true, aki),
+			approval.ErrOther},
+		"another tenant": {reply(changed(func(q *approval.Question) { q.Caller.Tenant = "other" }), id, true, aki),
+			approval.ErrOther},
+		"another door": {reply(changed(func(q *approval.Question) { q.Caller.Door = "terminal" }), id, true, aki),
+			approval.ErrOther},
+		"another tool": {reply(changed(func(q *approval.Question) { q.Tool = "file_write" }), id, true, aki),
+			approval.ErrOther},
+		"another plugin": {reply(changed(func(q *approval.Question) { q.Plugin = "other" }), id, true, aki),
+			approval.ErrOther},
+		"another command": {reply(changed(func(q *approval.Question) { q.Detail = "rm x" }), id, true, aki),
+			approval.ErrOther},
 		"an invented answer": {reply(question(`{"n":1}`), "apr_x", true, aki), approval.ErrUnknown},
 	} {
 		if !errors.Is(test.err, test.want) {
@@ -345,7 +369,8 @@ func TestSecondCall(t *testing.T) {
 		t.Errorf("yes after no: %v", err)
 	}
 	id = begin()
-	if err := d.Answer(t.Context(), id, approval.Answer{By: approval.Person{Operator: true, User: "operator"}}); err != nil {
+	if err := d.Answer(t.Context(), id, approval.Answer{By: approval.Person{Operator: true,
+		User: "operator"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := reply(question(`{"n":1}`), id, true, aki); !errors.As(err, &refused) || refused.By != "operator" {
@@ -378,7 +403,8 @@ Because of the rule "ask before writing": it writes`
 		t.Errorf("%s", got)
 	}
 	q.Approvers = policy.People{Users: []string{"U\x1b1"}, Groups: []string{"leads"}}
-	if got := q.Text("en"); !strings.HasSuffix(got, want[strings.LastIndex(want, "\n"):]+"\nMay be answered by: U␦1, the group leads") {
+	if got := q.Text("en"); !strings.HasSuffix(got,
+		want[strings.LastIndex(want, "\n"):]+"\nMay be answered by: U␦1, the group leads") {
 		t.Errorf("%s", got)
 	}
 	q.Arguments = json.RawMessage(`{"\u0072m":"\u0072m -rf \u3042 \u003c\u202e\u001b","a":1e2,"a":2}`)
@@ -391,8 +417,8 @@ Because of the rule "ask before writing": it writes`
 	}
 }
 
-// TestAttended: a question waits for operators where another process watches, or where the configuration says that somebody does.
-func TestAttended(t *testing.T) {
+// TestHeartbeat checks that a question waits if an operator watches in another process or Options.Operators is set.
+func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	dir := storetest.Where(t)
 	now := time.Now()
@@ -406,25 +432,25 @@ func TestAttended(t *testing.T) {
 	}
 	attend := func(id string) {
 		t.Helper()
-		if err := console.Attend(t.Context(), id); err != nil {
+		if err := console.Heartbeat(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}
 	expect("nobody watches", approval.ErrUnreachable)
 	attend("a")
 	expect("somebody watches", approval.ErrExpired)
-	now = now.Add(approval.Presence / 2)
+	now = now.Add(approval.HeartbeatTTL / 2)
 	attend("a")
-	now = now.Add(approval.Presence / 2)
+	now = now.Add(approval.HeartbeatTTL / 2)
 	expect("somebody watches still", approval.ErrExpired)
-	now = now.Add(approval.Presence)
+	now = now.Add(approval.HeartbeatTTL)
 	expect("nobody has been there for a while", approval.ErrUnreachable)
 	attend("a")
-	if err := console.Leave(t.Context(), "b"); err != nil {
+	if err := console.RemoveWatcher(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	expect("another one has left", approval.ErrExpired)
-	if err := console.Leave(t.Context(), "a"); err != nil {
+	if err := console.RemoveWatcher(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	expect("all have left", approval.ErrUnreachable)
@@ -483,7 +509,8 @@ func TestOutcome(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ id, want, by string }{
-		{yes, approval.Yes, "aki"}, {no, approval.No, "aki"}, {gone, approval.Withdrawn, ""}, {late, approval.Pending, ""},
+		{yes, approval.Yes, "aki"}, {no, approval.No, "aki"}, {gone, approval.Withdrawn, ""},
+		{late, approval.Pending, ""},
 	} {
 		if got, by, err := d.Outcome(t.Context(), test.id); err != nil || got != test.want || by != test.by {
 			t.Errorf("%q by %q, %v; want %q by %q", got, by, err, test.want, test.by)

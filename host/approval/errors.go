@@ -5,17 +5,17 @@ import (
 	"errors"
 )
 
-// Errors of Ask and Reply.
+// Errors of Ask and Answer.
 var (
-	// ErrUnreachable: there is nobody to ask.
+	// ErrUnreachable means that there is nobody to ask.
 	ErrUnreachable = errors.New("nobody who could agree to it can be reached")
-	// ErrExpired: nobody answered in time.
+	// ErrExpired means that nobody answered in time.
 	ErrExpired = errors.New("nobody agreed to it in time")
-	// ErrUnknown: there is no such question, or it was answered, expired or withdrawn already.
+	// ErrUnknown means that there is no such question, or that it was answered, has expired or was withdrawn.
 	ErrUnknown = errors.New("there is no such question, or it has been answered, has expired or was withdrawn")
-	// ErrMayNot: this person may not answer the question.
+	// ErrMayNot means that this person may not answer the question.
 	ErrMayNot = errors.New("you may not answer this question")
-	// ErrOther: the answer belongs to a question about another call.
+	// ErrOther means that the answer belongs to a question about another call.
 	ErrOther = errors.New("this approval is for another call")
 )
 
@@ -37,20 +37,20 @@ func (e *PendingError) Error() string { return "it waits for an approval" }
 // Outcomes of a question, for records and metrics.
 const (
 	Yes         = "yes"
-	Remembered  = "remembered" // an earlier yes holds
+	Remembered  = "remembered" // an earlier yes is valid
 	No          = "no"
 	Pending     = "pending" // the answer comes with a second call
 	Expired     = "expired"
 	Unreachable = "unreachable"
 	Withdrawn   = "withdrawn" // the call was cancelled
-	Invalid     = "invalid"   // the answer was none: it was replayed, altered, or somebody else's
-	Failed      = "failed"    // the store
+	Invalid     = "invalid"   // the answer was replayed, altered, or not by an approver
+	Failed      = "failed"    // the store failed
 )
 
-// Outcomes lists them all.
+// Outcomes lists all outcomes.
 var Outcomes = []string{Yes, Remembered, No, Pending, Expired, Unreachable, Withdrawn, Invalid, Failed}
 
-// OutcomeOf says what became of a question that Ask returned err for.
+// OutcomeOf returns the outcome of a question for which Ask returned err.
 func OutcomeOf(q *Question, err error) string {
 	var refused *RefusedError
 	var pending *PendingError

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// desks are those of two replicas, and what changes their store.
+// desks returns the desks of two replicas, and a function that changes their store.
 func desks(t *testing.T) (a, b *approval.Desk, tamper func(statement string, args ...any)) {
 	t.Helper()
 	where := postgrestest.Start(t)
@@ -43,7 +43,7 @@ func desks(t *testing.T) (a, b *approval.Desk, tamper func(statement string, arg
 	}
 }
 
-// asks asks about a call, calls waits when the question is in the store, and returns how it ended.
+// asks asks about a call, calls waits when the question is in the store, and returns the error of Ask.
 func asks(t *testing.T, d *approval.Desk, q *approval.Question, waits func(id string)) error {
 	t.Helper()
 	told := make(chan string, 1)
@@ -60,12 +60,13 @@ func asks(t *testing.T, d *approval.Desk, q *approval.Question, waits func(id st
 	return <-ended
 }
 
-// TestHostileStore: rows that were changed, moved or copied turn no yes into a yes for another call, and hide no other question.
+// TestHostileStore checks that changed, moved or copied rows neither turn a yes into one for another call nor hide
+// other questions.
 func TestHostileStore(t *testing.T) {
 	t.Parallel()
 	const harmless = `{"command":"ls"}`
 	operator := approval.Person{User: "op", Operator: true}
-	// Each case makes, of the yes to a harmless question, one to a harmful call that waits.
+	// Each case tries to turn the yes to a harmless question into one to a waiting harmful call.
 	for name, statement := range map[string]string{
 		"the harmless question in the row of the other": `UPDATE approval SET question = (SELECT question FROM approval WHERE id = $2) WHERE id = $1`,
 		"with its binding": `UPDATE approval SET (question, binding) = (SELECT question, binding FROM approval WHERE id = $2) WHERE id = $1`,
@@ -89,8 +90,9 @@ func TestHostileStore(t *testing.T) {
 						statement = strings.NewReplacer("$1", "'"+id+"'", "$2", "'"+other+"'").Replace(statement)
 						tamper(statement)
 					}
-					// Whoever sees a question sees the call's own, or cannot answer.
-					if q, err := a.Question(t.Context(), id); err == nil && strings.Contains(string(q.Arguments), "rm -rf") {
+					// A person sees the call's own question, or cannot answer it.
+					if q, err := a.Question(t.Context(), id); err == nil &&
+						strings.Contains(string(q.Arguments), "rm -rf") {
 						t.Error("the case changes nothing")
 					}
 					if err := a.Answer(t.Context(), id, approval.Answer{Yes: true, By: operator}); err == nil {
@@ -109,7 +111,7 @@ func TestHostileStore(t *testing.T) {
 			}
 		})
 	}
-	// Each case is a row beside a question that people still have to see.
+	// Each case is a row beside a question that people must still see.
 	for name, statement := range map[string]string{
 		"a row that is no JSON":          `INSERT INTO approval VALUES ('x', 'b', 'acme', '{', 'waiting', '', 9223372036854775807, 0)`,
 		"a row of a newer version":       `INSERT INTO approval VALUES ('x', 'b', 'acme', '{"id":"x","caller":7}', 'waiting', '', 9223372036854775807, 0)`,

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// A question outlives an outage of the database: people take longer than that.
+// TestQuestionOutlivesAnOutage checks that a question survives an outage of the database.
 func TestQuestionOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
@@ -27,10 +27,11 @@ func TestQuestionOutlivesAnOutage(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Fatalf("it ends with the database: %v", err)
-	case <-time.After(3 * time.Second): // in which it looks for answers
+	case <-time.After(3 * time.Second): // it polls for answers meanwhile
 	}
 	server.Start(t)
-	if err := d.Answer(t.Context(), id, approval.Answer{Yes: true, By: approval.Person{User: "ops", Operator: true}}); err != nil {
+	if err := d.Answer(t.Context(), id, approval.Answer{Yes: true,
+		By: approval.Person{User: "ops", Operator: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
@@ -38,7 +39,7 @@ func TestQuestionOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-// Nor is an answer lost that comes meanwhile.
+// TestAnswerDuringAnOutage checks that an answer during an outage is not lost.
 func TestAnswerDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
@@ -49,7 +50,7 @@ func TestAnswerDuringAnOutage(t *testing.T) {
 		<-answering
 		server.Stop(t)
 		answering <- struct{}{}
-		time.Sleep(100 * time.Millisecond) // in which the answer cannot be kept
+		time.Sleep(100 * time.Millisecond) // the answer cannot be stored meanwhile
 		server.Start(t)
 	}()
 	way := saying(true)

@@ -6,13 +6,14 @@ import (
 	"errors"
 )
 
-// Outcome returns what became of a question, and who answered it: Pending while it waits, Yes, No, Expired or Withdrawn. It fails with
-// ErrUnknown if there is none, or with the store's error.
+// Outcome returns the outcome of a question, and who answered it: Pending while it waits, Yes, No, Expired or
+// Withdrawn. It fails with ErrUnknown if there is none, or with the store's error.
 func (d *Desk) Outcome(ctx context.Context, id string) (outcome, by string, err error) {
 	var state string
 	var expires int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT state, answered_by, expires FROM approval WHERE id = $1`, id).Scan(&state, &by, &expires)
+		return tx.QueryRowContext(ctx, `SELECT state, answered_by, expires FROM approval WHERE id = $1`,
+			id).Scan(&state, &by, &expires)
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -25,11 +26,12 @@ func (d *Desk) Outcome(ctx context.Context, id string) (outcome, by string, err 
 	return outcomes[state], by, nil
 }
 
-// outcomes are those of the states.
+// outcomes maps states to outcomes.
 var outcomes = map[string]string{
 	stateWaiting: Pending, stateYes: Yes, stateUsed: Yes, stateNo: No, stateExpired: Expired, stateWithdrawn: Withdrawn,
 }
 
-// Withdraw ends a question that waits, because the call that it was about is over. One that does not wait stays as it is. Errors are the
-// store's.
-func (d *Desk) Withdraw(ctx context.Context, id string) error { return d.end(ctx, id, stateWithdrawn) }
+// Withdraw ends a waiting question because its call has ended. Other questions do not change. Errors are the store's.
+func (d *Desk) Withdraw(ctx context.Context, id string) error {
+	return d.endWaiting(ctx, id, stateWithdrawn)
+}

@@ -18,20 +18,20 @@ type Caller struct {
 	Session string `json:"session,omitempty"`
 }
 
-// Question is what people are asked.
+// Question is a question about a call.
 type Question struct {
-	// ID is set by Ask. It is no secret: who may answer is checked.
+	// ID is set by Ask. It is not a secret: answers are authorized.
 	ID     string `json:"id"`
 	Caller Caller `json:"caller"`
-	// Tool is the name at the doors, Plugin who serves it, Title its title in the caller's language.
+	// Tool is the tool's name in the catalog, Plugin its source, Title its title in the caller's language.
 	Tool   string `json:"tool"`
 	Plugin string `json:"plugin"`
 	Title  string `json:"title,omitempty"`
-	// Arguments is the JSON object of the call, as it may be shown.
+	// Arguments is the JSON object of the call, with secrets masked.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Detail is what is asked about within the call, such as a command.
+	// Detail is an operation within the call, such as a command.
 	Detail string `json:"detail,omitempty"`
-	// Hidden is a digest of Arguments and Detail as they were before Hide.
+	// Hidden is a digest of Arguments and Detail before Hide.
 	Hidden string `json:"hidden,omitempty"`
 	// Rule and Reason are the policy's.
 	Rule   string `json:"rule"`
@@ -39,24 +39,24 @@ type Question struct {
 	// Destructive and OpenWorld are the tool's hints.
 	Destructive bool `json:"destructive,omitempty"`
 	OpenWorld   bool `json:"openWorld,omitempty"`
-	// Approvers may answer. Nobody means the caller.
+	// Approvers may answer. If it is zero, the caller may.
 	Approvers policy.People `json:"approvers,omitzero"`
-	// Remember is for how long a yes holds for the same call. Zero means once.
+	// Remember is how long a yes holds for the same call. Zero means once.
 	Remember time.Duration `json:"remember,omitempty"`
 	// Asked and Expires are set by Ask.
 	Asked   time.Time `json:"asked"`
 	Expires time.Time `json:"expires"`
 }
 
-// binding is what a yes holds for: the caller in its session, the tool and its arguments.
+// binding is a digest of everything for which a yes holds: the caller in its session, the tool and its arguments.
 func (q *Question) binding() string {
 	hash := sha256.New()
-	// The parts are plain data, so encoding them cannot fail. A JSON array keeps them apart.
+	// Encoding plain data cannot fail. A JSON array separates the parts.
 	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments), q.Hidden})
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// Hide shows arguments and detail, in which secrets are masked, in the place of those of the call. A yes holds for the call's all the same.
+// Hide replaces arguments and detail by versions with masked secrets. A yes still holds for the original ones.
 func (q *Question) Hide(arguments json.RawMessage, detail string) {
 	if detail == q.Detail && bytes.Equal(arguments, q.Arguments) {
 		return
@@ -65,7 +65,7 @@ func (q *Question) Hide(arguments json.RawMessage, detail string) {
 	q.Arguments, q.Detail = arguments, detail
 }
 
-// canonical makes equal arguments equal, whatever the order of their keys. Numbers stay as they were written.
+// canonical encodes equal arguments equally, whatever the order of their keys. Numbers stay as written.
 func canonical(arguments json.RawMessage) json.RawMessage {
 	var v any
 	decoder := json.NewDecoder(bytes.NewReader(arguments))

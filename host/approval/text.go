@@ -11,25 +11,27 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// maxShown bounds what is shown of the arguments, in bytes. What is longer is cut, and marked, so that nobody agrees to what looks whole.
+// maxShown bounds the displayed arguments, in bytes. Longer ones are cut and marked as cut.
 const maxShown = 2000
 
-// words are the parts of a question, by language.
-var words = map[string]struct {
+// questionWords are the texts of a question by language.
+var questionWords = map[string]struct {
 	ask, who, nobody, arguments, detail, destructive, openWorld, rule, approvers, cut string
 }{
-	"en": {"Allow %s?", "Asked by: %s", "a caller without a name", "Arguments:", "It would run: %s", "It may change or delete things.", "It reaches other systems.",
+	"en": {"Allow %s?", "Asked by: %s", "a caller without a name", "Arguments:", "It would run: %s",
+		"It may change or delete things.", "It reaches other systems.",
 		"Because of the rule %q: %s", "May be answered by: %s", "… (%d bytes in all)"},
 	"ja": {"%s の実行を許可しますか？", "依頼者: %s", "名前のない呼び出し元", "引数:", "実行内容: %s", "データを変更・削除する可能性があります。", "外部のシステムに接続します。",
 		"ルール「%s」: %s", "回答できる人: %s", "…（全 %d バイト）"},
 }
 
-// Text is the question as people read it, in language, a BCP 47 tag: Japanese, else English. It says who asks, for what, why a person is
-// asked, and who may answer if that is not the caller. Control characters are shown as such, so that nothing can hide.
+// Text returns the question for people, in language, a BCP 47 tag: Japanese, or else English. It says who asks for
+// what, why a person is asked, and who may answer if that is not the caller. Control characters are escaped, so that
+// nothing can hide.
 func (q *Question) Text(language string) string {
-	w := words["en"]
+	w := questionWords["en"]
 	if strings.HasPrefix(strings.ToLower(language), "ja") {
-		w = words["ja"]
+		w = questionWords["ja"]
 	}
 	name := q.Tool
 	if q.Title != "" {
@@ -40,7 +42,7 @@ func (q *Question) Text(language string) string {
 		lines = append(lines, fmt.Sprintf(w.detail, visible.Text(q.Detail)))
 	}
 	if len(q.Arguments) > 0 {
-		lines = append(lines, w.arguments+" "+shown(q.Arguments, w.cut))
+		lines = append(lines, w.arguments+" "+readable(q.Arguments, w.cut))
 	}
 	if q.Destructive {
 		lines = append(lines, w.destructive)
@@ -62,12 +64,13 @@ func (q *Question) Text(language string) string {
 	return strings.Join(lines, "\n")
 }
 
-// shown is arguments as people read them: on lines of their own, and without escape sequences, behind which any word could hide.
-func shown(arguments json.RawMessage, cut string) string {
-	readable := jsontext.Value(bytes.Clone(arguments))
-	// What has no such form is shown as it is.
-	_ = readable.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
-	text := visible.Text(string(readable))
+// readable formats arguments on several lines and without escape sequences, which could hide words.
+func readable(arguments json.RawMessage, cut string) string {
+	formatted := jsontext.Value(bytes.Clone(arguments))
+	// Arguments that cannot be formatted are shown unchanged.
+	_ = formatted.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.Multiline(true),
+		jsontext.WithIndent("  "))
+	text := visible.Text(string(formatted))
 	if len(text) <= maxShown {
 		return text
 	}

@@ -1,4 +1,8 @@
-// Package catalog knows everything on offer now: tools, resources, resource templates and prompts, and who serves them.
+// Package catalog holds all tools, resources, resource templates and prompts that are currently offered, and their
+// sources.
+//
+// A Source is a plugin or an upstream server; its Backend serves the requests. Catalog.Put and Catalog.Remove change
+// what is offered, Catalog.View returns an immutable snapshot for lookups, and Catalog.Watch reports changes.
 package catalog
 
 import (
@@ -13,9 +17,10 @@ import (
 
 // ConflictError says that two sources offer the same name.
 type ConflictError struct {
-	// Kind is "tool", "prompt", "resource" or "resource template", or "source" for a plugin and an upstream server with one name.
+	// Kind is "tool", "prompt", "resource" or "resource template", or "source" for a plugin and an upstream server with
+	// one name.
 	Kind, Name string
-	// Source wanted to offer what Holder offers already.
+	// Source tried to offer a name that Holder offers already.
 	Source, Holder string
 }
 
@@ -32,19 +37,19 @@ func (e *ConflictError) Error() string {
 
 // Catalog holds the current View. It is safe for concurrent use; the zero value is an empty catalog.
 type Catalog struct {
-	// view is nil where it has not been asked for since the last change: filling the catalog makes no views.
+	// view is nil if it has not been requested since the last change: filling the catalog builds no views.
 	view atomic.Pointer[View]
 
-	// mu guards what follows and serialises changes.
+	// mu guards the fields below and serializes changes.
 	mu     sync.Mutex
 	offers map[string]*offer
-	// holders are the sources of all entries.
+	// holders maps each entry to the name of its source.
 	holders map[entry]string
-	watches map[int]func()
+	watchers map[int]func()
 	nextID  int
 }
 
-// View returns the catalog as it is now.
+// View returns the current snapshot.
 func (c *Catalog) View() *View {
 	if view := c.view.Load(); view != nil {
 		return view
@@ -59,7 +64,7 @@ func (c *Catalog) View() *View {
 	return view
 }
 
-// offer is what one source has in the catalog.
+// offer is everything that one source offers.
 type offer struct {
 	source    *Source
 	tools     []*Tool
@@ -67,13 +72,13 @@ type offer struct {
 	templates []*Template
 	prompts   []*Prompt
 	retired   map[entry]*retired
-	// entries are all that it takes.
+	// entries are the names and URIs of the offer.
 	entries []entry
 }
 
-// Put offers what m describes, instead of what a source of the same name offered before. It fails with a *ConflictError if
-// another source has one of the names, or if the source before was a plugin and this one is a server, or the other way round; then
-// nothing changes. m must be valid and must not change afterwards.
+// Put replaces the offer of the source by what m describes. It fails with a *ConflictError, and changes nothing, if
+// another source has one of the names, or if one of the old and the new source is a plugin and the other an upstream
+// server. m must be valid and must not change afterwards.
 func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	added, err := newOffer(&source, m)
 	if err != nil {
@@ -89,7 +94,7 @@ func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 			return &ConflictError{e.kind, e.name, source.Name, holder}
 		}
 	}
-	c.take(source.Name)
+	c.removeOffer(source.Name)
 	if c.offers == nil {
 		c.offers, c.holders = map[string]*offer{}, map[entry]string{}
 	}
@@ -97,12 +102,12 @@ func (c *Catalog) Put(source Source, m *manifest.Manifest) error {
 	for _, e := range added.entries {
 		c.holders[e] = source.Name
 	}
-	c.tell()
+	c.notify()
 	return nil
 }
 
-// take removes what the source offers. mu is held.
-func (c *Catalog) take(source string) {
+// removeOffer removes the offer of a source. mu is held.
+func (c *Catalog) removeOffer(source string) {
 	offered, ok := c.offers[source]
 	if !ok {
 		return
@@ -113,57 +118,56 @@ func (c *Catalog) take(source string) {
 	delete(c.offers, source)
 }
 
-// Remove takes everything that the source offers out of the catalog.
+// Remove removes the offer of a source.
 func (c *Catalog) Remove(source string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.offers[source]; ok {
-		c.take(source)
-		c.tell()
+		c.removeOffer(source)
+		c.notify()
 	}
 }
 
-// Watch calls changed after every change, until the returned function is called. changed must be quick and must not change
-// the catalog.
+// Watch calls changed after every change until stop is called. changed must be quick and must not change the catalog.
 func (c *Catalog) Watch(changed func()) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watches == nil {
-		c.watches = map[int]func(){}
+	if c.watchers == nil {
+		c.watchers = map[int]func(){}
 	}
 	id := c.nextID
 	c.nextID++
-	c.watches[id] = changed
+	c.watchers[id] = changed
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.watches, id)
+		delete(c.watchers, id)
 	}
 }
 
-// tell ends the view before the change. Where somebody watches, and so will look, the new one takes its place at once. mu is held.
-func (c *Catalog) tell() {
-	if len(c.watches) == 0 {
+// notify discards the view. If there are watchers, which will read it, the new one is built at once. mu is held.
+func (c *Catalog) notify() {
+	if len(c.watchers) == 0 {
 		c.view.Store(nil)
 		return
 	}
 	c.view.Store(newView(c.offers))
-	for _, changed := range c.watches {
+	for _, changed := range c.watchers {
 		changed()
 	}
 }
 
 func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
 	o := &offer{source: source, retired: map[entry]*retired{}}
-	take := func(kind, text string) { o.entries = append(o.entries, entry{kind, text}) }
+	addEntry := func(kind, text string) { o.entries = append(o.entries, entry{kind, text}) }
 	for i := range m.Tools {
 		spec := &m.Tools[i]
 		o.tools = append(o.tools, &Tool{source, source.Prefix + spec.Name, spec})
-		take("tool", source.Prefix+spec.Name)
+		addEntry("tool", source.Prefix+spec.Name)
 	}
 	for i := range m.Resources {
 		o.resources = append(o.resources, &Resource{source, &m.Resources[i]})
-		take("resource", m.Resources[i].URI)
+		addEntry("resource", m.Resources[i].URI)
 	}
 	for i := range m.ResourceTemplates {
 		spec := &m.ResourceTemplates[i]
@@ -172,19 +176,19 @@ func newOffer(source *Source, m *manifest.Manifest) (*offer, error) {
 			return nil, fmt.Errorf("resource template %s: %w", spec.URITemplate, err)
 		}
 		o.templates = append(o.templates, &Template{source, spec, uri})
-		take("resource template", spec.URITemplate)
+		addEntry("resource template", spec.URITemplate)
 	}
 	for i := range m.Prompts {
 		o.prompts = append(o.prompts, &Prompt{source, source.Prefix + m.Prompts[i].Name, &m.Prompts[i]})
-		take("prompt", source.Prefix+m.Prompts[i].Name)
+		addEntry("prompt", source.Prefix+m.Prompts[i].Name)
 	}
 	for _, r := range m.Retired {
-		o.retired[nameOf(source, r)] = &retired{source, r.Instead}
+		o.retired[retiredEntry(source, r)] = &retired{source, r.Instead}
 	}
 	return o, nil
 }
 
-func nameOf(source *Source, r manifest.Retired) entry {
+func retiredEntry(source *Source, r manifest.Retired) entry {
 	switch {
 	case r.Tool != "":
 		return entry{"tool", source.Prefix + r.Tool}

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// offering is a manifest with one tool, prompt, resource and template, named after what it is given.
+// offering returns a manifest with one tool, prompt, resource and template per name.
 func offering(t testing.TB, plugin string, names ...string) *manifest.Manifest {
 	t.Helper()
 	var b strings.Builder
@@ -78,7 +78,8 @@ func TestPut(t *testing.T) {
 	if _, ok := c.View().Tool("c"); ok {
 		t.Error("a tool answers to its name without the prefix")
 	}
-	if template, variables, ok := c.View().Template("x://b/42"); !ok || template.Spec.Name != "b" || variables["id"] != "42" {
+	if template, variables, ok := c.View().Template("x://b/42"); !ok || template.Spec.Name != "b" ||
+		variables["id"] != "42" {
 		t.Errorf("template = %+v, %v", template, variables)
 	}
 	if _, _, ok := c.View().Template("x://z/42"); ok {
@@ -110,14 +111,16 @@ func TestConflict(t *testing.T) {
 			c := new(catalog.Catalog)
 			var last error
 			for _, plugin := range []string{"first", "second"} {
-				m, err := manifest.Parse([]byte(fmt.Sprintf("name: %s\nversion: 1.0.0\ndescription: d\n%s:\n  - %s\n", plugin, test.head, test.item)))
+				m, err := manifest.Parse([]byte(fmt.Sprintf("name: %s\nversion: 1.0.0\ndescription: d\n%s:\n  - %s\n",
+					plugin, test.head, test.item)))
 				if err != nil {
 					t.Fatal(err)
 				}
 				last = c.Put(catalog.Source{Name: plugin}, m)
 			}
 			var conflict *catalog.ConflictError
-			if !errors.As(last, &conflict) || conflict.Kind != test.kind || conflict.Source != "second" || conflict.Holder != "first" {
+			if !errors.As(last, &conflict) || conflict.Kind != test.kind || conflict.Source != "second" ||
+				conflict.Holder != "first" {
 				t.Fatalf("error = %v", last)
 			}
 			for _, word := range []string{"first", "second", "same", "remove one"} {
@@ -129,16 +132,19 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestRetired holds that a retired name gives way to one on offer, and hides only what its own source's templates would match.
+// TestRetired checks that an offered name takes precedence over a retired one, and that retired URIs hide only
+// templates of their own source.
 func TestRetired(t *testing.T) {
 	t.Parallel()
 	c := new(catalog.Catalog)
 	for _, plugin := range []struct{ name, prefix, more string }{
-		{"a", "a_", "retired: [{tool: old, instead: a's}, {prompt: gone, instead: b's}, {resource: 'x://one/me', instead: c's}, {resource: 'x://two/me', instead: d's}]\n"},
+		{"a", "a_", "retired: [{tool: old, instead: a's}, {prompt: gone, instead: b's}, {resource: 'x://one/me', " +
+			"instead: c's}, {resource: 'x://two/me', instead: d's}]\n"},
 		{"b", "", "retired: [{tool: one, instead: e's}, {resource: 'x://one/me', instead: f's}]\n"},
 	} {
 		text := "name: " + plugin.name + "\nversion: 1.0.0\n" + plugin.more + map[string]string{
-			"a": "tools: [{name: one, description: d, inputSchema: {type: object}}]\nresourceTemplates: [{uriTemplate: 'x://one/{id}', name: n}]\n",
+			"a": "tools: [{name: one, description: d, inputSchema: {type: object}}]\nresourceTemplates: " +
+				"[{uriTemplate: 'x://one/{id}', name: n}]\n",
 			"b": "resourceTemplates: [{uriTemplate: 'x://two/{id}', name: n}]\n",
 		}[plugin.name]
 		m, err := manifest.Parse([]byte(text))
@@ -151,7 +157,8 @@ func TestRetired(t *testing.T) {
 	}
 	view := c.View()
 	for _, test := range []struct{ kind, name, want string }{
-		{"tool", "a_old", "a's"}, {"tool", "old", ""}, {"tool", "one", "e's"}, {"prompt", "a_gone", "b's"}, {"prompt", "a_old", ""},
+		{"tool", "a_old", "a's"}, {"tool", "old", ""}, {"tool", "one", "e's"}, {"prompt", "a_gone", "b's"}, {"prompt",
+			"a_old", ""},
 		{"resource", "x://one/me", "c's"}, {"resource", "x://two/me", "d's"}, {"resource", "x://one/you", ""},
 	} {
 		if text, ok := view.Instead(test.kind, test.name); text.In("en") != test.want || ok != (test.want != "") {
@@ -189,12 +196,13 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// many are sources with a tool, a prompt, a resource and a template each.
+// many returns sources with a tool, a prompt, a resource and a template each.
 func many(t testing.TB, n int) (sources []catalog.Source, manifests []*manifest.Manifest) {
 	t.Helper()
 	for i := range n {
 		plugin := fmt.Sprintf("p%d", i)
-		sources, manifests = append(sources, catalog.Source{Name: plugin}), append(manifests, offering(t, plugin, plugin))
+		sources, manifests = append(sources, catalog.Source{Name: plugin}), append(manifests,
+			offering(t, plugin, plugin))
 	}
 	return sources, manifests
 }
@@ -210,8 +218,8 @@ func fill(t testing.TB, sources []catalog.Source, manifests []*manifest.Manifest
 	return c
 }
 
-// TestPutCostsTheSame holds that one more source costs the same however many there are.
-func TestPutCostsTheSame(t *testing.T) {
+// TestPutIsConstantTime checks that the cost of Put does not depend on the number of sources.
+func TestPutIsConstantTime(t *testing.T) {
 	allocations := func(n int) float64 {
 		sources, manifests := many(t, n)
 		c := fill(t, sources, manifests)
@@ -226,7 +234,8 @@ func TestPutCostsTheSame(t *testing.T) {
 	}
 }
 
-// BenchmarkFill fills a catalog and looks at it once, as a start does: the time for each source is the same for any number of them.
+// BenchmarkFill fills a catalog and requests one view, as a start does. The time per source does not depend on their
+// number.
 func BenchmarkFill(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -241,7 +250,7 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// TestHammer changes and reads the catalog from many goroutines, for the race detector.
+// TestHammer changes and reads the catalog concurrently, for the race detector.
 func TestHammer(t *testing.T) {
 	t.Parallel()
 	c := new(catalog.Catalog)

@@ -9,66 +9,67 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Backend serves what a source offers. *sandbox.Plugin is one.
+// Backend serves the requests for a source. *sandbox.Plugin implements it.
 type Backend interface {
 	// Call serves one request. It neither changes nor keeps the Invocation.
 	Call(ctx context.Context, invocation *Invocation) (*abi.Response, error)
 }
 
-// Teller is a Backend that tells of changes of its resources only where it has been asked to.
-type Teller interface {
-	// Subscribe has updated called whenever the resource changes, until stop is called. uri is the one at the doors. Neither waits for
-	// anything; updated is called from any goroutine, and must be quick and call nothing of the Teller.
+// Subscriber is a Backend that notifies only about changes of subscribed resources.
+type Subscriber interface {
+	// Subscribe calls updated whenever the resource changes, until stop is called. uri is the catalog's. Neither
+	// function blocks. updated is called from any goroutine, must be quick and must not call the Subscriber.
 	Subscribe(uri string, updated func()) (stop func())
 }
 
-// Invocation is one request on its way to a Backend, and on whose behalf.
+// Invocation is one request to a Backend, with its caller.
 type Invocation struct {
-	// Request has the source's own Name.
+	// Request has the source's own Name, without Source.Prefix.
 	Request *abi.Request
-	// Limits override the backend's; what is zero leaves them in force.
+	// Limits override the backend's limits where they are not zero.
 	Limits manifest.Limits
 	// Progress receives reports during the call, one at a time. It may be nil.
 	Progress func(abi.Progress)
-	// Updated receives, after the call and however that ended, the URIs of resources that have changed, each once, as the backend has
-	// them: nothing about them is checked. It may be nil.
+	// Updated receives the URIs of changed resources after the call, also after a failed one, each once. They are the
+	// backend's and not validated. It may be nil.
 	Updated func(uri string)
-	// Ask asks a person to agree to what the backend is about to do, once for each question; an error is a no. It may be nil: then
-	// nobody can be asked.
+	// Ask asks a person to agree to what the backend is about to do, once per question; an error means no. It may be
+	// nil: then nobody can be asked.
 	Ask func(ctx context.Context, q broker.Question) error
-	// Elicit puts a question of the backend's own to whoever made the call, and waits for the answer. An error says why there is none
-	// of a person's, in words for the caller: an *elicitation.RuleError for a question that may not be asked, ctx's when that has ended,
-	// which it must have when the Backend returns. The Answer is good for the backend in any case. It may be nil: then nobody can be asked.
+	// Elicit asks the caller a question of the backend and waits for the answer. An error says why no person answered,
+	// in words for the caller: an *elicitation.RuleError for a question that is not allowed, or the error of ctx, which
+	// must end before the Backend returns. The Answer is valid in any case. It may be nil: then nobody can be asked.
 	Elicit func(ctx context.Context, r *elicitation.Request) (elicitation.Answer, error)
-	// Attended says that there is somebody whom Elicit can ask.
-	Attended bool
-	// Tenant is the caller's; "" is that of callers without one. Nothing of one tenant may reach another.
+	// CanElicit says that Elicit can reach the caller.
+	CanElicit bool
+	// Tenant is the caller's; "" for callers without one. Nothing of one tenant may reach another.
 	Tenant string
-	// User is the caller's; "" where nobody knows. Guests get the processor in fair shares by tenant and user.
+	// User is the caller's; "" if unknown. Guests share the processors fairly by tenant and user.
 	User string
-	// Session tells the caller's session from all others of the tenant. Empty means that there is none.
+	// Session identifies the caller's session within the tenant. Empty means that there is none.
 	Session string
-	// Steps receives, after the call and however that ended, how many steps the guest computed. It may be nil.
+	// Steps receives the steps that the guest computed, also after a failed call. It may be nil.
 	Steps *int64
 }
 
-// Source is who offers something: a plugin, or an upstream server.
+// Source is a plugin or an upstream server that offers something.
 type Source struct {
 	// Name is unique among the sources.
 	Name string
-	// Prefix is put in front of the names of tools and prompts at the doors. It may be empty.
+	// Prefix precedes the names of tools and prompts in the catalog. It may be empty.
 	Prefix string
-	// Config is passed along with every request, as JSON.
+	// Config is passed with every request, as JSON.
 	Config []byte
-	// Tenants hold what is passed instead of Config for callers of a tenant, by tenant.
+	// Tenants maps tenants to their own Config.
 	Tenants map[string][]byte
-	// Credentials are names of which callers need one. Empty means that they need none.
+	// Credentials are the names of credentials that each caller must have. Empty means none.
 	Credentials []string
-	// Asks says that calls may put questions to people while they run.
+	// Asks says that calls may ask people questions while they run.
 	Asks bool
-	// Upstream says that it is a server and no plugin: neither takes the place of the other, whatever its name.
+	// Upstream says that it is a server and not a plugin. A plugin never replaces a server of the same name, nor vice
+	// versa.
 	Upstream bool
-	// Untrusted says that nobody has vouched for what it says of its tools; see Tool.Hints.
+	// Untrusted says that nobody vouches for its tool annotations; see Tool.Hints.
 	Untrusted bool
 	Backend   Backend
 }

@@ -13,13 +13,13 @@ import (
 // Tool is one tool on offer.
 type Tool struct {
 	Source *Source
-	// Name is the one at the doors: the source's prefix and the tool's own name, which is in Spec.
+	// Name is the source's prefix and the tool's own name, which is in Spec.
 	Name string
 	Spec *manifest.Tool
 }
 
-// Hints are the annotations that decisions may go by: none of a source that is untrusted, which may say what it likes (MCP, tools, tool
-// annotations). Clients are shown those in Spec.
+// Hints returns the annotations on which decisions may be based: none for an untrusted source, which may claim anything
+// (MCP, tools, tool annotations). Clients see those in Spec.
 func (t *Tool) Hints() manifest.Annotations {
 	if t.Source.Untrusted {
 		return manifest.Annotations{}
@@ -43,12 +43,12 @@ type Template struct {
 // Prompt is one prompt on offer.
 type Prompt struct {
 	Source *Source
-	// Name is the one at the doors.
+	// Name is the source's prefix and the prompt's own name, which is in Spec.
 	Name string
 	Spec *manifest.Prompt
 }
 
-// View is the catalog at one moment. It does not change; lists are sorted by name or URI.
+// View is an immutable snapshot of the catalog. Lists are sorted by name or URI.
 type View struct {
 	Tools     []*Tool
 	Resources []*Resource
@@ -61,17 +61,17 @@ type View struct {
 	prompts   map[string]*Prompt
 }
 
-// Tool returns the tool with this name at the doors.
+// Tool returns the tool with this name.
 func (v *View) Tool(name string) (*Tool, bool) { return lookup(v.tools, name) }
 
-// Prompt returns the prompt with this name at the doors.
+// Prompt returns the prompt with this name.
 func (v *View) Prompt(name string) (*Prompt, bool) { return lookup(v.prompts, name) }
 
 // Resource returns the resource with this URI.
 func (v *View) Resource(uri string) (*Resource, bool) { return lookup(v.resources, uri) }
 
-// Template returns the first template, by its text, that uri matches, and the values of its variables. A URI that the template's
-// source has retired does not count.
+// Template returns the first template, in the order of their texts, that matches uri, and the values of its variables.
+// A template is skipped if its source has retired the URI.
 func (v *View) Template(uri string) (*Template, map[string]string, bool) {
 	old := v.retired[entry{"resource", uri}]
 	for _, template := range v.Templates {
@@ -88,7 +88,7 @@ func (v *View) Template(uri string) (*Template, map[string]string, bool) {
 	return nil, nil, false
 }
 
-// Serves reports whether the source serves the resource with this URI, by itself or by a template.
+// Serves reports whether the source serves the resource with this URI, directly or by a template.
 func (v *View) Serves(source, uri string) bool {
 	if resource, ok := v.Resource(uri); ok {
 		return resource.Source.Name == source
@@ -97,8 +97,8 @@ func (v *View) Serves(source, uri string) bool {
 	return ok && template.Source.Name == source
 }
 
-// Instead returns what a source says to use instead of a name that it has retired. kind is "tool", "prompt" or "resource". Names on
-// offer come first: ask for those that are not.
+// Instead returns what a source recommends instead of a name that it has retired. kind is "tool", "prompt" or
+// "resource". It does not check whether the name is offered again.
 func (v *View) Instead(kind, name string) (manifest.Text, bool) {
 	old, ok := v.retired[entry{kind, name}]
 	if !ok {
@@ -107,7 +107,7 @@ func (v *View) Instead(kind, name string) (manifest.Text, bool) {
 	return old.instead, true
 }
 
-// entry is a kind as in ConflictError, and a name at the doors or a URI.
+// entry is a kind as in ConflictError and a name or URI in the catalog.
 type entry struct{ kind, name string }
 
 type retired struct {
@@ -121,8 +121,9 @@ func lookup[T any](table map[string]T, name string) (T, bool) {
 }
 
 func newView(offers map[string]*offer) *View {
-	v := &View{retired: map[entry]*retired{}, tools: map[string]*Tool{}, resources: map[string]*Resource{}, prompts: map[string]*Prompt{}}
-	for _, name := range slices.Sorted(maps.Keys(offers)) { // the order decides who answers for a name that several have retired
+	v := &View{retired: map[entry]*retired{}, tools: map[string]*Tool{}, resources: map[string]*Resource{},
+		prompts: map[string]*Prompt{}}
+	for _, name := range slices.Sorted(maps.Keys(offers)) { // sorted, because several sources may retire one name
 		o := offers[name]
 		for _, tool := range o.tools {
 			v.tools[tool.Name] = tool
@@ -143,7 +144,10 @@ func newView(offers map[string]*offer) *View {
 	v.Tools = sorted(v.tools)
 	v.Resources = sorted(v.resources)
 	v.Prompts = sorted(v.prompts)
-	slices.SortFunc(v.Templates, func(a, b *Template) int { return cmp.Compare(a.Spec.URITemplate, b.Spec.URITemplate) })
+	slices.SortFunc(v.Templates, func(a, b *Template) int {
+		return cmp.Compare(a.Spec.URITemplate,
+			b.Spec.URITemplate)
+	})
 	return v
 }
 

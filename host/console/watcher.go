@@ -14,8 +14,8 @@ import (
 // watchEvery is how often the console looks for changes that nobody tells it of, such as questions of other processes, while somebody watches.
 const watchEvery = 2 * time.Second
 
-// attendEvery is how often the desk is told that somebody is there, which counts for approval.Presence.
-const attendEvery = approval.Presence / 2
+// attendEvery is how often the console renews its heartbeat, which is valid for approval.HeartbeatTTL.
+const attendEvery = approval.HeartbeatTTL / 2
 
 // watcher looks for changes, for those who watch.
 type watcher struct {
@@ -58,9 +58,9 @@ func (w *watcher) attend(ctx context.Context, answering bool) {
 		return
 	case answering:
 		w.attended = now
-		err = desk.Attend(ctx, w.id)
+		err = desk.Heartbeat(ctx, w.id)
 	case w.attends:
-		err = desk.Leave(ctx, w.id)
+		err = desk.RemoveWatcher(ctx, w.id)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.console.logger.Warn("say who attends to questions", "err", err)

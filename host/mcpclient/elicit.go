@@ -231,7 +231,7 @@ func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.I
 
 // without is metadata of a call by somebody who cannot be asked: the server shall know before it begins.
 func (s *server) without(meta mcp.Meta, x *session, inv *catalog.Invocation) mcp.Meta {
-	if inv.Attended || s.spec.Elicitation == ElicitationDecline || x.sdk.InitializeResult().ProtocolVersion < sessionless {
+	if inv.CanElicit || s.spec.Elicitation == ElicitationDecline || x.sdk.InitializeResult().ProtocolVersion < sessionless {
 		return meta
 	}
 	if meta == nil {

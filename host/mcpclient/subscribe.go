@@ -20,7 +20,7 @@ const (
 	subscribeTime = 10 * time.Second
 )
 
-var _ catalog.Teller = (*server)(nil)
+var _ catalog.Subscriber = (*server)(nil)
 
 // watches are those who want to know of changes, by the server's own URIs. The zero value is ready.
 type watches struct {

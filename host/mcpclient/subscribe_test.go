@@ -20,7 +20,7 @@ func TestUpdates(t *testing.T) {
 			if !ok {
 				t.Fatal("no resource")
 			}
-			teller := resource.Source.Backend.(catalog.Teller)
+			teller := resource.Source.Backend.(catalog.Subscriber)
 			var one, two atomic.Int32
 			stop := teller.Subscribe("plain+memo://one", func() { one.Add(1) })
 			defer teller.Subscribe("plain+memo://two", func() { two.Add(1) })()

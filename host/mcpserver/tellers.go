@@ -10,7 +10,7 @@ type watch struct {
 	tenant, uri string
 	subscribers int
 	// by is the backend that was asked to send notifications of changes, until stop is called; nil if there is none.
-	by   catalog.Teller
+	by   catalog.Subscriber
 	stop func()
 }
 
@@ -42,7 +42,7 @@ func (t *subscriptions) unsubscribed(topics ...string) {
 }
 
 // ask has another backend send notifications, or none. The caller holds mu.
-func (t *subscriptions) ask(w *watch, by catalog.Teller) {
+func (t *subscriptions) ask(w *watch, by catalog.Subscriber) {
 	if w.by != nil {
 		w.stop()
 		w.by = nil
@@ -55,14 +55,14 @@ func (t *subscriptions) ask(w *watch, by catalog.Teller) {
 }
 
 // teller is the backend of the resource, if it is one that has to be asked.
-func (t *subscriptions) teller(uri string) catalog.Teller {
+func (t *subscriptions) teller(uri string) catalog.Subscriber {
 	view := t.server.catalog.View()
 	if resource, ok := view.Resource(uri); ok {
-		by, _ := resource.Source.Backend.(catalog.Teller)
+		by, _ := resource.Source.Backend.(catalog.Subscriber)
 		return by
 	}
 	if template, _, ok := view.Template(uri); ok {
-		by, _ := template.Source.Backend.(catalog.Teller)
+		by, _ := template.Source.Backend.(catalog.Subscriber)
 		return by
 	}
 	return nil

@@ -67,7 +67,7 @@ func (m *Metrics) governed(r pipeline.Record) {
 			m.govern.approvalWait.WithLabelValues(answer.Outcome).Observe(answer.Waited.Seconds())
 		}
 	}
-	for _, asked := range r.Elicited {
+	for _, asked := range r.Elicitations {
 		m.govern.elicitations.WithLabelValues(asked.Mode, asked.Outcome).Inc()
 	}
 	if r.Quota != "" {

@@ -77,7 +77,7 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.CallEnded(pipeline.Record{
 		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
 		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20, Steps: 5,
-		Action: policy.Ask, Rule: "ask before writing", Answers: []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}}, Elicited: []pipeline.Elicited{{Mode: "form", Outcome: "accept"}}, Quota: "calls of a user",
+		Action: policy.Ask, Rule: "ask before writing", Answers: []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}}, Elicitations: []pipeline.Elicited{{Mode: "form", Outcome: "accept"}}, Quota: "calls of a user",
 	})
 	governed(t, m)
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second, Tries: 3, Bytes: 99})

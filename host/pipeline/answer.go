@@ -30,12 +30,14 @@ type resultError struct {
 }
 
 func (e *resultError) Error() string {
-	return fmt.Sprintf("%s gave a result that does not match its own output schema: %v. Report this to the plugin's author", e.tool, e.err)
+	return fmt.Sprintf("%s gave a result that does not match its own output schema: %v. Report this to the "+
+		"plugin's author",
+		e.tool, e.err)
 }
 
-// finish checks a tool's result and completes it: structured content is repeated as text where the tool gave no blocks
-// (MCP 2026-07-28, tools, structured content), and a replayed result says so.
-func finish(tool *catalog.Tool, response *abi.Response, locale string) error {
+// completeResult validates a tool's result. It repeats structured content as text if there are no content blocks (MCP
+// 2026-07-28, tools, structured content) and marks a replayed result.
+func completeResult(tool *catalog.Tool, response *abi.Response, locale string) error {
 	if schema := tool.Spec.Output(); schema != nil && !response.IsError {
 		if len(response.StructuredContent) == 0 {
 			return &resultError{tool.Name, errors.New("it has no structured content")}
@@ -60,8 +62,8 @@ func replayNote(locale string) string {
 	return "Note: replayed from recordings (MOCK_MODE). This is not live data."
 }
 
-// asToolError makes of an error a result that a model can act on, unless the request itself was at fault. A tool that is no more but has
-// a substitute is something that a model can act on.
+// asToolError converts an error into a tool result on which a model can act. Errors of the request itself stay errors,
+// except for a retired tool with a substitute.
 func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 	var missing *NotFoundError
 	var denied *NotAllowedError
@@ -70,7 +72,8 @@ func asToolError(ctx context.Context, err error) (*abi.Response, error) {
 	if errors.As(err, &pending) {
 		return nil, err
 	}
-	if errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) || ctx.Err() != nil {
+	if errors.As(err, &missing) && missing.Hint == "" || errors.As(err, &denied) || errors.As(err, &invalid) ||
+		ctx.Err() != nil {
 		return nil, err
 	}
 	return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: err.Error()}}}, nil
@@ -133,8 +136,8 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 	return Internal
 }
 
-// size is how large a response is, in bytes, without what JSON adds.
-func size(response *abi.Response) int {
+// responseSize is the size of a response in bytes, without the overhead of JSON.
+func responseSize(response *abi.Response) int {
 	n := len(response.StructuredContent)
 	for _, block := range response.Content {
 		n += len(block.Text) + len(block.Data)

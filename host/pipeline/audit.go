@@ -12,51 +12,58 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Audit records calls. *audit.Log does.
+// Audit records calls. *audit.Log implements it.
 type Audit interface {
-	// Ready returns an error while nothing can be recorded.
+	// Ready returns an error while recording is not possible.
 	Ready() error
 	Append(ctx context.Context, event *audit.Event) error
 	Digest(data []byte) string
 }
 
-// errUnrecorded withholds the answer of a call that could not be recorded.
-var errUnrecorded = errors.New("the call could not be recorded in the audit log, and so its answer is withheld: the host's log says why")
+// errUnrecorded replaces the response of a call that could not be recorded.
+var errUnrecorded = errors.New("the call could not be recorded in the audit log, and so its answer is withheld: " +
+	"the host's log says why")
 
 // errUnrecordable refuses a call before it has any effect.
-var errUnrecordable = errors.New("nothing can be recorded in the audit log at present, and so the call was not made: the host's log says why")
+var errUnrecordable = errors.New("nothing can be recorded in the audit log at present, and so the call was not made: " +
+	"the host's log says why")
 
-// recordable refuses a call that could not be recorded, unless the operator prefers that.
-func (p *Pipeline) recordable(record *Record) error {
+// checkAudit refuses a call that could not be recorded, unless AuditOptional is set.
+func (p *Pipeline) checkAudit(record *Record) error {
 	if p.options.Audit == nil || p.settings.Load().AuditOptional {
 		return nil
 	}
 	if err := p.options.Audit.Ready(); err != nil {
-		p.options.Logger.Error("a call was refused because it could not be recorded", "method", record.Method, "err", err)
+		p.options.Logger.Error("a call was refused because it could not be recorded", "method", record.Method, "err",
+			err)
 		return errUnrecordable
 	}
 	return nil
 }
 
-// account records the call before its answer leaves. Without a record there is no answer, unless the operator prefers that.
-func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, response *abi.Response, failure error) error {
+// recordCall records the call before its response is returned. It fails if that is not possible, unless AuditOptional
+// is set.
+func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, response *abi.Response,
+	failure error) error {
 	if p.options.Audit == nil {
 		return nil
 	}
 	event := &audit.Event{
 		Time: record.Started, Type: audit.Type(record.Method), Outcome: string(record.Outcome),
 		Subject: audit.Subject{
-			Door: record.Caller.Door, Tenant: record.Caller.Tenant, User: record.Caller.User, Session: record.Caller.Session,
-			Address: record.Caller.Address, ClientName: record.Caller.Client, ClientVersion: record.Caller.ClientVersion,
+			Door: record.Caller.Door, Tenant: record.Caller.Tenant, User: record.Caller.User,
+			Session: record.Caller.Session,
+			Address: record.Caller.Address, ClientName: record.Caller.Client,
+			ClientVersion: record.Caller.ClientVersion,
 		},
 		Target:     audit.Target{Plugin: record.Source, Name: record.Name, Digest: record.Digest},
 		DurationMS: float64(record.Duration.Microseconds()) / 1000,
 		InputBytes: record.Input, OutputBytes: record.Output, Findings: findings(record),
 		RequestID: record.Caller.RequestID, TraceID: record.TraceID,
-		Arguments: p.recorded(record, call.Request.Arguments), OutputSummary: p.summary(record, response),
+		Arguments: p.recordedArguments(record, call.Request.Arguments), OutputSummary: p.summary(record, response),
 	}
 	if record.Name == "" {
-		event.Target.Name = clipped(p.masked(requested(&call.Request)))
+		event.Target.Name = clip(p.maskSecrets(requestedName(&call.Request)))
 	}
 	if record.Action != "" {
 		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule}
@@ -64,18 +71,19 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 	if n := len(record.Answers); n > 0 {
 		event.Approval = &audit.Approval{ID: record.Question, By: record.Approver, Answer: record.Answers[n-1].Outcome}
 	}
-	for _, e := range record.Elicited {
+	for _, e := range record.Elicitations {
 		event.Elicited = append(event.Elicited, audit.Elicited{Mode: e.Mode, Outcome: e.Outcome})
 	}
 	if response != nil && len(response.StructuredContent) > 0 {
-		event.Result = digested(p.options.Audit.Digest(response.StructuredContent))
+		event.Result = digestJSON(p.options.Audit.Digest(response.StructuredContent))
 	}
 	if failure != nil {
-		event.Error = clipped(string(record.Outcome))
+		event.Error = clip(string(record.Outcome))
 	}
-	// The record is written however the call ended, also when the caller has gone.
+	// The call is recorded however it ended, also if the caller has disconnected.
 	if err := p.options.Audit.Append(context.WithoutCancel(ctx), event); err != nil {
-		p.options.Logger.Error("a call could not be recorded in the audit log", "method", record.Method, "name", record.Name, "err", err)
+		p.options.Logger.Error("a call could not be recorded in the audit log", "method", record.Method, "name",
+			record.Name, "err", err)
 		if !p.settings.Load().AuditOptional {
 			return errUnrecorded
 		}
@@ -83,9 +91,9 @@ func (p *Pipeline) account(ctx context.Context, call *Call, record *Record, resp
 	return nil
 }
 
-// requested is the name that a request asks for, as the client wrote it. Before secrets in it are masked it may be twice as long as what is
-// recorded, so that none is cut in two.
-func requested(r *abi.Request) string {
+// requestedName is the requested name as the client wrote it. It may be twice as long as the recorded one, so that
+// secrets can be masked before it is cut.
+func requestedName(r *abi.Request) string {
 	name := r.Name + r.URI
 	if r.Ref != nil {
 		name += r.Ref.Name + r.Ref.URI
@@ -100,24 +108,24 @@ func findings(record *Record) (list []audit.Finding) {
 	return list
 }
 
-// recorded is what the log says of the arguments: a digest, and the fields that the operator wants to see.
-func (p *Pipeline) recorded(record *Record, arguments json.RawMessage) json.RawMessage {
+// recordedArguments is the recorded form of the arguments: a digest, and the fields in AuditFields.
+func (p *Pipeline) recordedArguments(record *Record, arguments json.RawMessage) json.RawMessage {
 	if len(arguments) == 0 {
 		return nil
 	}
 	digest := p.options.Audit.Digest(arguments)
 	fields := p.settings.Load().AuditFields[record.Name]
 	if len(fields) == 0 {
-		return digested(digest)
+		return digestJSON(digest)
 	}
 	var given, shown map[string]json.RawMessage
 	if s := p.scanner(); s != nil {
 		arguments = s.MaskedJSON(arguments)
 	}
 	if json.Unmarshal(arguments, &given) != nil {
-		return digested(digest)
+		return digestJSON(digest)
 	}
-	shown = map[string]json.RawMessage{"digest": digested(digest)}
+	shown = map[string]json.RawMessage{"digest": digestJSON(digest)}
 	for name, value := range given {
 		if slices.Contains(fields, name) && len(value) <= maxRecorded {
 			shown[name] = value
@@ -125,18 +133,18 @@ func (p *Pipeline) recorded(record *Record, arguments json.RawMessage) json.RawM
 	}
 	encoded, err := json.Marshal(shown)
 	if err != nil {
-		return digested(digest)
+		return digestJSON(digest)
 	}
 	return encoded
 }
 
-// maxRecorded bounds one field of the arguments in the log, and what a client sent in the place of a name, in bytes.
+// maxRecorded bounds a recorded field of the arguments, and a recorded unknown name, in bytes.
 const maxRecorded = 4 << 10
 
-func digested(digest string) json.RawMessage {
+func digestJSON(digest string) json.RawMessage {
 	return json.RawMessage(`"` + digest + `"`) // hexadecimal digits
 }
 
-func clipped(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxRecorded)], "") }
+func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxRecorded)], "") }
 
 var _ Approvals = (*approval.Desk)(nil)

@@ -1,4 +1,9 @@
-// Package pipeline is the one way that every call takes, whichever door it comes through.
+// Package pipeline takes every call from a frontend to the plugin or upstream server that serves it.
+//
+// Frontends make a Call and pass it to Pipeline.Call. The pipeline resolves the name in the catalog, validates the
+// arguments, applies policy, approvals and quotas, calls the backend, and validates and scans the result. Every call,
+// also a refused one, has one audit record, one span and one Record for the Observer. The parts between call and tool
+// are set in Governance.
 package pipeline
 
 import (
@@ -15,7 +20,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Doors, in Caller.
+// Frontends, in Caller.Door.
 const (
 	DoorStdio    = "mcp-stdio"
 	DoorHTTP     = "mcp-http"
@@ -25,29 +30,30 @@ const (
 	DoorConsole  = "console"
 )
 
-// Caller is who asks.
+// Caller is who makes a call.
 type Caller struct {
-	// Door is where the call came in, one of the constants above.
+	// Door is the frontend of the call, one of the constants above.
 	Door string
-	// Tenant and User are empty where the door knows none. Session is the door's own name for the caller's session: it tells
-	// sessions apart, and does not let who reads it in a log use one.
+	// Tenant and User are empty if the frontend does not know them. Session identifies the caller's session among those
+	// of the frontend; it is not a secret.
 	Tenant, User, Session string
-	// Token names the credential that the caller came with, Groups those that the door knows the user to be in.
+	// Token is the name of the token with which the caller authenticated, Groups are the user's groups that the
+	// frontend knows.
 	Token  string
 	Groups []string
-	// Operator says that the caller is somebody who operates the host, at its own terminal.
+	// Operator says that the caller operates the host, at its own terminal.
 	Operator bool
-	// Client and ClientVersion are what the client calls itself, Address where it is, RequestID and TraceID how it refers to the call.
-	// They are for records alone.
+	// Client and ClientVersion are the client's own claims, Address is its address, RequestID and TraceID are its
+	// identifiers of the call. They are only recorded.
 	Client, ClientVersion, Address, RequestID, TraceID string
-	// Trace is the span of the caller's that the call belongs to. What the caller says of it is checked where it is used.
+	// Trace is the caller's span to which the call belongs. It is not trusted.
 	Trace trace.Remote
 	// Locale is the caller's language, a BCP 47 tag; empty means the host's.
 	Locale string
 }
 
-// sessionID is the session among those of all callers of the tenant, or empty if the door knows none. A process has one caller at its standard input
-// and one at its terminal.
+// sessionID identifies the session among those of all callers of the tenant. It is empty if the frontend knows none.
+// Standard input and the terminal have one caller per process.
 func (c Caller) sessionID() string {
 	if c.Session == "" && c.Door == DoorHTTP {
 		return ""
@@ -55,103 +61,105 @@ func (c Caller) sessionID() string {
 	return identity.Key(c.Door, c.User, c.Session)
 }
 
-// Call is one request on its way.
+// Call is one request of a frontend.
 type Call struct {
 	Caller Caller
-	// Request says what is asked: Method with Name, Arguments, URI, Ref or Argument. Name is the one at the doors.
+	// Request has Method and, depending on it, Name, Arguments, URI, Ref or Argument. Names are the catalog's.
 	Request abi.Request
 	// Progress receives reports during the call, one at a time. It may be nil.
 	Progress func(abi.Progress)
-	// Way is how people at the door can be asked about the call. Its By is the Caller.
+	// Way says how people can be asked about the call. Its By is set from Caller.
 	Way approval.Way
-	// Permitted, if not nil, is called once policy and people have let the call through, right before it is counted and runs: up to
-	// then it has no effect. It may wait until ctx ends. Its error ends the call.
+	// Permitted, if not nil, is called when policy and approvals have permitted the call, before it is counted and has
+	// any effect. It may wait until ctx ends. Its error ends the call.
 	Permitted func(ctx context.Context) error
 }
 
-// Outcome sorts results for metrics and logs. The set is fixed.
+// Outcome classifies results for metrics and logs. The set is fixed.
 type Outcome string
 
 // Outcomes.
 const (
 	OK               Outcome = "ok"
-	ToolError        Outcome = "tool_error"        // the tool says it failed
-	InvalidArguments Outcome = "invalid_arguments" // they do not match the input schema
-	InvalidResult    Outcome = "invalid_result"    // it does not match the output schema, or is no response at all
+	ToolError        Outcome = "tool_error"        // the tool reported an error
+	InvalidArguments Outcome = "invalid_arguments" // arguments do not match the input schema
+	InvalidResult    Outcome = "invalid_result"    // the result does not match the output schema
 	NotFound         Outcome = "not_found"         // no such tool, resource or prompt
-	NotAllowed       Outcome = "not_allowed"       // it exists, but the caller may not use it, or a person said no
-	Asked            Outcome = "asked"             // it waits for an approval that comes with a second call
+	NotAllowed       Outcome = "not_allowed"       // policy or a person denied it
+	Asked            Outcome = "asked"             // it waits for an approval in a second call
 	Timeout          Outcome = "timeout"           // the time limit
-	CPU              Outcome = "cpu"               // the limit of computing
+	CPU              Outcome = "cpu"               // the CPU limit
 	Memory           Outcome = "memory"            // the memory limit
 	Size             Outcome = "size"              // the input or output limit
 	Busy             Outcome = "busy"              // the queue, the rate or the host's memory budget
-	Trap             Outcome = "trap"              // the guest broke
-	Canceled         Outcome = "canceled"          // the caller went away
+	Trap             Outcome = "trap"              // the guest broke its contract
+	Canceled         Outcome = "canceled"          // the caller canceled it
 	Internal         Outcome = "internal"          // the host failed
 )
 
-// Outcomes lists them all.
+// Outcomes lists all outcomes.
 var Outcomes = []Outcome{
-	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Asked, Timeout, CPU, Memory, Size, Busy, Trap, Canceled, Internal,
+	OK, ToolError, InvalidArguments, InvalidResult, NotFound, NotAllowed, Asked, Timeout, CPU, Memory, Size, Busy, Trap,
+	Canceled, Internal,
 }
 
-// Result is the answer to a Call.
+// Result is the result of a Call.
 type Result struct {
 	Response *abi.Response
 	Outcome  Outcome
 }
 
-// Record is what is known of a call when it has ended.
+// Record describes a call that has ended.
 type Record struct {
 	Caller Caller
-	// Method is MCP's ("tools/call"). Name and Source are the catalog's, empty if the name is not in it.
+	// Method is MCP's ("tools/call"). Name and Source are from the catalog, empty if it does not have the name.
 	Method, Name, Source string
 	Outcome              Outcome
 	Started              time.Time
 	Duration             time.Duration
 	// Input and Output are the sizes of arguments and result, in bytes.
 	Input, Output int
-	// Steps is what the guest computed.
+	// Steps is the number of steps that the guest computed.
 	Steps int64
-	// Action and Rule are the policy's decision, empty if none was made. Question is the approval that it wanted, Approver who gave or refused it.
+	// Action and Rule are the policy's decision, empty if none was made. Question is the ID of the approval question,
+	// Approver who answered it.
 	Action             policy.Action
 	Rule               string
 	Question, Approver string
-	// Answers are what became of each question that the call asked.
+	// Answers are the outcomes of the call's approval questions.
 	Answers []Answer
-	// Elicited are what became of each question that a server asked during the call.
-	Elicited []Elicited
-	// Quota is the one that was used up; empty if none was.
+	// Elicitations are the outcomes of the questions that the backend asked during the call.
+	Elicitations []Elicited
+	// Quota is the name of the exhausted quota; empty if none was.
 	Quota string
-	// Digest is that of the plugin. Findings are the secrets that were found, each rule once for each place.
+	// Digest is the plugin's. Findings are the secrets found, each rule once per place.
 	Digest   string
 	Findings []secretscan.Finding
-	// TraceID is the trace that the call belongs to: the host's, or else the one that the caller named. It may be empty.
+	// TraceID is the host's trace of the call, or else the one that the caller named. It may be empty.
 	TraceID string
 }
 
-// Answer is what became of a question to people.
+// Answer is the outcome of an approval question.
 type Answer struct {
 	// Outcome is one of approval.Outcomes.
 	Outcome string
-	// Waited is how long the question waited for it. It is zero if nobody was asked, or if the answer is still to come.
+	// Waited is how long the question waited. It is zero if nobody was asked or if the answer comes in a second call.
 	Waited time.Duration
 }
 
-// Observer sees every call, refused ones included. Its methods are called concurrently and must be quick.
+// Observer is notified of every call, also of refused ones. Its methods are called concurrently and must be quick.
 type Observer interface {
 	CallStarted(method string)
 	CallEnded(Record)
 }
 
-// NotFoundError says that nothing in the catalog has the name. It is a fault of the request, not of a tool.
+// NotFoundError says that the catalog does not have the name. The request is wrong, not a tool.
 type NotFoundError struct {
 	// Kind is "tool", "prompt" or "resource".
 	Kind, Name string
-	// Hint says what to use instead of a name that a plugin has retired, or what else to do; it may be empty.
+	// Hint names a substitute for a retired name, or says what else to do; it may be empty.
 	Hint string
-	// Near are names on offer to the caller that Name may stand for, the nearest first.
+	// Near has names for which Name may stand, best first; the caller can use them.
 	Near []string
 }
 
@@ -165,20 +173,21 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
 }
 
-// NotAllowedError says that the caller may not use what it asked for, and how that can change.
+// NotAllowedError says that the caller may not use what it requested, and how that can change.
 type NotAllowedError struct {
 	Name, Reason string
-	// Rule is the policy's that stands against the call. It is empty where the plugin is not allowed to anybody.
+	// Rule is the policy's rule against the call. It is empty if the plugin is not available to anybody.
 	Rule string
-	// answered is what became of the question to a person; empty if none was asked.
-	answered string
+	// approvalOutcome is the outcome of the approval question; empty if none was asked.
+	approvalOutcome string
 }
 
 func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("%s is not allowed: %s", e.Name, e.Reason)
 }
 
-// InvalidError says that a request breaks a rule before any tool is involved, for example a prompt without a required argument.
+// InvalidError says that a request is invalid before any tool is involved, such as a prompt without a required
+// argument.
 type InvalidError struct{ Reason string }
 
 func (e *InvalidError) Error() string { return e.Reason }

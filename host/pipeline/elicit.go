@@ -15,86 +15,89 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// This file is the room through which the questions go that a server asks in the middle of a call, whatever the door: what it asks is
-// checked, put to whoever made the call and to nobody else, and the answer is checked before it leaves.
+// Elicitation: questions that a backend asks during a call. They are validated, asked of the caller and nobody else,
+// and the answer is validated before the backend gets it.
 
-// maxQuestions is how many questions one call may ask.
+// maxQuestions bounds the questions of one call.
 const maxQuestions = 10
 
-// defaultPatience is how long the questions of a call wait where the desk for approvals does not say.
-const defaultPatience = 5 * time.Minute
+// defaultElicitTimeout bounds the total wait for answers of a call if Approvals has no Timeout.
+const defaultElicitTimeout = 5 * time.Minute
 
-// Elicited is what became of a question that a server asked during a call.
+// Elicited is the outcome of a question that a backend asked during a call.
 type Elicited struct {
 	// Mode is elicitation.ModeForm or ModeURL, empty if it was neither.
 	Mode string
 	// Outcome is one of ElicitedOutcomes.
 	Outcome string
-	// Waited is how long it waited for its answer.
+	// Waited is how long the question waited for its answer.
 	Waited time.Duration
 }
 
-// What becomes of questions, besides the actions of a person: accept, decline, cancel.
+// Outcomes of questions, besides the actions of a person: accept, decline, cancel.
 const (
-	elicitedRefused   = "refused"   // it breaks a rule, and was put to nobody
-	elicitedNobody    = "nobody"    // nobody could be asked
-	elicitedExpired   = "expired"   // nobody answered in time
-	elicitedWithdrawn = "withdrawn" // the call ended first
-	elicitedInvalid   = "invalid"   // the answer did not fit, or held a secret, and was not passed on
+	elicitedRefused     = "refused"   // it breaks a rule and was not asked
+	elicitedUnreachable = "nobody"    // the caller could not be asked
+	elicitedExpired     = "expired"   // no answer in time
+	elicitedWithdrawn   = "withdrawn" // the call ended first
+	elicitedInvalid     = "invalid"   // the answer was invalid or contained a secret
 )
 
 // ElicitedOutcomes lists all outcomes of questions.
 var ElicitedOutcomes = []string{
 	elicitation.Accept, elicitation.Decline, elicitation.Cancel,
-	elicitedRefused, elicitedNobody, elicitedExpired, elicitedWithdrawn, elicitedInvalid,
+	elicitedRefused, elicitedUnreachable, elicitedExpired, elicitedWithdrawn, elicitedInvalid,
 }
 
-// errSecretAnswer says that the rules for secrets stand against an answer.
+// errSecretAnswer says that an answer was rejected because of the rules for secrets.
 var errSecretAnswer = errors.New("the answer holds what looks like a secret, and was not passed on")
 
-// elicitor puts the questions of one call.
+// elicitor asks the questions of one call.
 type elicitor struct {
 	pipeline *Pipeline
 	call     *Call
 	subject  *subject
 	record   *Record
 
-	// one is held by the question that is put. It guards left, which is how long questions may still wait, record and refused.
-	one  sync.Mutex
-	left time.Duration
+	// asking is held while a question is asked. It guards timeLeft, which is the remaining time for answers, record and
+	// refused.
+	asking   sync.Mutex
+	timeLeft time.Duration
 
-	// refused are the questions that were declined or left: one that comes again is not put again.
+	// refused has the questions that were declined or canceled: they are not asked again.
 	refused map[string]elicitation.Answer
 
 	mu    sync.Mutex // guards asked
-	asked int
+	count int
 }
 
-func (p *Pipeline) elicitor(call *Call, s *subject, record *Record) *elicitor {
+func (p *Pipeline) newElicitor(call *Call, s *subject, record *Record) *elicitor {
 	return &elicitor{pipeline: p, call: call, subject: s, record: record}
 }
 
-// begin is what most calls never come to.
-func (e *elicitor) begin() {
-	e.refused, e.left = map[string]elicitation.Answer{}, defaultPatience
+// initialize is deferred to the first question: most calls have none.
+func (e *elicitor) initialize() {
+	e.refused, e.timeLeft = map[string]elicitation.Answer{}, defaultElicitTimeout
 	if desk, ok := e.pipeline.options.Approvals.(interface{ Timeout() time.Duration }); ok {
-		e.left = desk.Timeout()
+		e.timeLeft = desk.Timeout()
 	}
 }
 
-// elicit puts a question, one at a time. Its error says in words for the caller why there is no answer of a person.
+// elicit asks a question; questions are asked one at a time. The error says in words for the caller why no person
+// answered.
 func (e *elicitor) elicit(ctx context.Context, r *elicitation.Request) (elicitation.Answer, error) {
 	e.mu.Lock()
-	e.asked++
-	over := e.asked > maxQuestions
+	e.count++
+	over := e.count > maxQuestions
 	e.mu.Unlock()
 	if over {
-		return elicitation.Answer{Action: elicitation.Cancel}, &elicitation.RuleError{Rule: fmt.Sprintf("it has asked more than %d questions in one call", maxQuestions)}
+		rule := fmt.Sprintf("it has asked more than %d questions in one call", maxQuestions)
+		return elicitation.Answer{Action: elicitation.Cancel}, &elicitation.RuleError{Rule: rule}
 	}
-	e.one.Lock()
-	defer e.one.Unlock()
+	e.asking.Lock()
+	defer e.asking.Unlock()
 	if e.refused == nil {
-		e.begin()
+		e.initialize()
 	}
 	_, span := trace.Start(ctx, "elicitation", trace.Internal)
 	defer span.End()
@@ -103,34 +106,35 @@ func (e *elicitor) elicit(ctx context.Context, r *elicitation.Request) (elicitat
 	if answer, ok := e.refused[key]; ok {
 		return answer, nil
 	}
-	mode, answer, outcome, err := e.put(ctx, r)
+	mode, answer, outcome, err := e.askChecked(ctx, r)
 	if outcome == elicitation.Decline || outcome == elicitation.Cancel {
 		e.refused[key] = answer
 	}
-	e.record.Elicited = append(e.record.Elicited, Elicited{mode, outcome, time.Since(began)})
+	e.record.Elicitations = append(e.record.Elicitations, Elicited{mode, outcome, time.Since(began)})
 	span.Text(trace.Outcome, outcome)
 	return answer, err
 }
 
-// put checks the question, asks and checks the answer.
-func (e *elicitor) put(ctx context.Context, r *elicitation.Request) (mode string, _ elicitation.Answer, outcome string, _ error) {
+// askChecked validates the question, asks it and validates the answer.
+func (e *elicitor) askChecked(ctx context.Context, r *elicitation.Request) (mode string, _ elicitation.Answer,
+	outcome string, _ error) {
 	none := elicitation.Answer{Action: elicitation.Cancel}
 	q, err := elicitation.Parse(r)
 	if err != nil {
 		return "", none, elicitedRefused, err
 	}
 	if e.call.Way.Fill == nil {
-		return q.Mode(), elicitation.Answer{Action: elicitation.Decline}, elicitedNobody, elicitation.ErrNobody
+		return q.Mode(), elicitation.Answer{Action: elicitation.Decline}, elicitedUnreachable, elicitation.ErrNobody
 	}
 	q.Server, q.Tool = e.subject.source.Name, e.subject.name
 	if s := e.pipeline.scanner(); s != nil {
 		q.Message, _ = s.Text(secretscan.Results, q.Message)
 	}
-	asking, stop := context.WithTimeout(ctx, e.left)
+	asking, stop := context.WithTimeout(ctx, e.timeLeft)
 	defer stop()
 	began := time.Now()
 	answer, err := e.call.Way.Fill(asking, q)
-	e.left -= time.Since(began)
+	e.timeLeft -= time.Since(began)
 	switch {
 	case ctx.Err() != nil:
 		return q.Mode(), none, elicitedWithdrawn, ctx.Err()
@@ -139,13 +143,14 @@ func (e *elicitor) put(ctx context.Context, r *elicitation.Request) (mode string
 	case errors.Is(err, elicitation.ErrMisfit):
 		return q.Mode(), none, elicitedInvalid, err
 	case err != nil:
-		return q.Mode(), elicitation.Answer{Action: elicitation.Decline}, elicitedNobody, elicitation.ErrNobody
+		return q.Mode(), elicitation.Answer{Action: elicitation.Decline}, elicitedUnreachable, elicitation.ErrNobody
 	}
-	return e.passOn(q, answer)
+	return e.checkAnswer(q, answer)
 }
 
-// passOn returns what may leave of an answer.
-func (e *elicitor) passOn(q *elicitation.Question, answer elicitation.Answer) (mode string, _ elicitation.Answer, outcome string, err error) {
+// checkAnswer validates and scans an answer.
+func (e *elicitor) checkAnswer(q *elicitation.Question, answer elicitation.Answer) (mode string, _ elicitation.Answer,
+	outcome string, err error) {
 	none := elicitation.Answer{Action: elicitation.Cancel}
 	switch {
 	case answer.Action == elicitation.Decline:
@@ -160,7 +165,7 @@ func (e *elicitor) passOn(q *elicitation.Question, answer elicitation.Answer) (m
 		return q.Mode(), none, elicitedInvalid, fmt.Errorf("%w: %w", elicitation.ErrMisfit, err)
 	}
 	if content, err = e.scan(content); err == nil {
-		content, err = q.Form.Check(content) // a secret that was masked may not fit any more
+		content, err = q.Form.Check(content) // masking may have made it invalid
 	}
 	if err != nil {
 		return q.Mode(), none, elicitedInvalid, errSecretAnswer
@@ -168,7 +173,7 @@ func (e *elicitor) passOn(q *elicitation.Question, answer elicitation.Answer) (m
 	return q.Mode(), elicitation.Answer{Action: elicitation.Accept, Content: content}, elicitation.Accept, nil
 }
 
-// scan looks for secrets in what a person wrote: it goes the way of arguments.
+// scan applies the rules for secrets in arguments to an answer.
 func (e *elicitor) scan(content map[string]any) (map[string]any, error) {
 	encoded, err := json.Marshal(content)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// curious is a backend that asks.
-type curious func(ctx context.Context, ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string
+// elicitingBackend is a backend that asks questions.
+type elicitingBackend func(ctx context.Context,
+	ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string
 
-func (c curious) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
+func (c elicitingBackend) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: c(ctx, invocation.Elicit)}}}, ctx.Err()
 }
 
-// ledger keeps what is recorded.
 type ledger struct{ events []*audit.Event }
 
 func (l *ledger) Ready() error { return nil }
@@ -36,14 +36,17 @@ func (l *ledger) Append(_ context.Context, event *audit.Event) error {
 }
 func (l *ledger) Digest([]byte) string { return "digest" }
 
-// asked makes a call of a backend that asks, and returns its text, and what was recorded.
-func asked(t *testing.T, backend curious, fill func(context.Context, *elicitation.Question) (elicitation.Answer, error)) (string, *audit.Event, error) {
+// askedCall calls a backend that asks, and returns the text of the result and the audit event.
+func askedCall(t *testing.T, backend elicitingBackend,
+	fill func(context.Context, *elicitation.Question) (elicitation.Answer, error)) (string, *audit.Event, error) {
 	t.Helper()
 	c, log := new(catalog.Catalog), new(ledger)
-	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "x"}, Tools: []manifest.Tool{{
-		Name: "find", Description: manifest.Text{"en": "x"}, InputSchema: json.RawMessage(`{"type":"object"}`),
-	}}}
-	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: "crm", Upstream: true, Backend: backend}, m)); err != nil {
+	m := &manifest.Manifest{Name: "crm", Version: "1.0.0", Description: manifest.Text{"en": "x"},
+		Tools: []manifest.Tool{{
+			Name: "find", Description: manifest.Text{"en": "x"}, InputSchema: json.RawMessage(`{"type":"object"}`),
+		}}}
+	if err := errors.Join(m.Validate(), c.Put(catalog.Source{Name: "crm", Upstream: true, Backend: backend},
+		m)); err != nil {
 		t.Fatal(err)
 	}
 	scanner, err := secretscan.New(&secretscan.Rules{Arguments: secretscan.Refuse})
@@ -51,7 +54,8 @@ func asked(t *testing.T, backend curious, fill func(context.Context, *elicitatio
 		t.Fatal(err)
 	}
 	p := New(c, &Options{Governance: Governance{Audit: log, Scanner: func() *secretscan.Scanner { return scanner }}})
-	result, err := p.Call(t.Context(), &Call{Request: abi.Request{Method: abi.CallTool, Name: "find"}, Way: approval.Way{Fill: fill}})
+	result, err := p.Call(t.Context(), &Call{Request: abi.Request{Method: abi.CallTool, Name: "find"},
+		Way: approval.Way{Fill: fill}})
 	if err != nil {
 		return "", log.events[0], err
 	}
@@ -59,7 +63,8 @@ func asked(t *testing.T, backend curious, fill func(context.Context, *elicitatio
 }
 
 func nameForm(message string) *elicitation.Request {
-	return &elicitation.Request{Message: message, Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)}
+	return &elicitation.Request{Message: message,
+		Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)}
 }
 
 func outcomes(e *audit.Event) (list []string) {
@@ -69,41 +74,50 @@ func outcomes(e *audit.Event) (list []string) {
 	return list
 }
 
-// TestElicit: what becomes of questions, what the server learns, and what is recorded: never what was asked or answered.
 func TestElicit(t *testing.T) {
 	t.Parallel()
-	answer := func(action string, content map[string]any, err error) func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
+	answer := func(action string, content map[string]any, err error) func(context.Context,
+		*elicitation.Question) (elicitation.Answer, error) {
 		return func(context.Context, *elicitation.Question) (elicitation.Answer, error) {
 			return elicitation.Answer{Action: action, Content: content}, err
 		}
 	}
-	once := func(r *elicitation.Request) curious {
-		return func(ctx context.Context, ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string {
+	once := func(r *elicitation.Request) elicitingBackend {
+		return func(ctx context.Context, ask func(context.Context, *elicitation.Request) (elicitation.Answer,
+			error)) string {
 			a, err := ask(ctx, r)
 			return fmt.Sprintf("%s%v%v", a.Action, a.Content, err)
 		}
 	}
-	key := "ghp" + "_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5" // made up, in parts so that no scanner takes this file for a leak
+	// Made up, in parts so that no scanner takes this file for a leak.
+	key := "ghp" + "_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
 	for name, test := range map[string]struct {
 		request *elicitation.Request
 		fill    func(context.Context, *elicitation.Question) (elicitation.Answer, error)
 		want    string
 		outcome string
 	}{
-		"accepted":         {nameForm("who?"), answer("accept", map[string]any{"name": "Aki"}, nil), "acceptmap[name:Aki]<nil>", "form accept"},
-		"declined":         {nameForm("who?"), answer("decline", map[string]any{"name": "Aki"}, nil), "declinemap[]<nil>", "form decline"},
-		"cancelled":        {nameForm("who?"), answer("cancel", nil, nil), "cancelmap[]<nil>", "form cancel"},
-		"something else":   {nameForm("who?"), answer("", nil, nil), "cancelmap[]<nil>", "form cancel"},
-		"a page":           {&elicitation.Request{URL: "https://example.com/"}, answer("accept", map[string]any{"x": 1}, nil), "acceptmap[]<nil>", "url accept"},
-		"does not fit":     {nameForm("who?"), answer("accept", map[string]any{"name": 1.0}, nil), "cancelmap[]the answer does not fit", "form invalid"},
-		"a secret in it":   {nameForm("who?"), answer("accept", map[string]any{"name": key}, nil), "cancelmap[]the answer holds what looks like a secret", "form invalid"},
-		"cannot be shown":  {nameForm("who?"), answer("", nil, errors.New("x")), "declinemap[]there is nobody", "form nobody"},
-		"nobody there":     {nameForm("who?"), nil, "declinemap[]there is nobody", "form nobody"},
-		"breaks the rules": {&elicitation.Request{URL: "ftp://example.com"}, answer("accept", nil, nil), "cancelmap[]its url must begin", " refused"},
+		"accepted": {nameForm("who?"), answer("accept", map[string]any{"name": "Aki"}, nil),
+			"acceptmap[name:Aki]<nil>", "form accept"},
+		"declined": {nameForm("who?"), answer("decline", map[string]any{"name": "Aki"}, nil),
+			"declinemap[]<nil>", "form decline"},
+		"cancelled":      {nameForm("who?"), answer("cancel", nil, nil), "cancelmap[]<nil>", "form cancel"},
+		"something else": {nameForm("who?"), answer("", nil, nil), "cancelmap[]<nil>", "form cancel"},
+		"a page": {&elicitation.Request{URL: "https://example.com/"},
+			answer("accept", map[string]any{"x": 1}, nil), "acceptmap[]<nil>", "url accept"},
+		"does not fit": {nameForm("who?"), answer("accept", map[string]any{"name": 1.0}, nil),
+			"cancelmap[]the answer does not fit", "form invalid"},
+		"a secret in it": {nameForm("who?"), answer("accept", map[string]any{"name": key}, nil),
+			"cancelmap[]the answer holds what looks like a secret", "form invalid"},
+		"cannot be shown": {nameForm("who?"), answer("", nil, errors.New("x")), "declinemap[]there is nobody",
+			"form nobody"},
+		"nobody there": {nameForm("who?"), nil, "declinemap[]there is nobody", "form nobody"},
+		"breaks the rules": {&elicitation.Request{URL: "ftp://example.com"}, answer("accept", nil, nil),
+			"cancelmap[]its url must begin", " refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, event, err := asked(t, once(test.request), test.fill)
+			text, event, err := askedCall(t, once(test.request), test.fill)
 			if err != nil || !strings.HasPrefix(text, test.want) || strings.Contains(text, key) {
 				t.Errorf("%q, %v", text, err)
 			}
@@ -111,18 +125,20 @@ func TestElicit(t *testing.T) {
 				t.Errorf("recorded %q", got)
 			}
 			recorded, err := json.Marshal(event)
-			if err != nil || strings.Contains(string(recorded), "who?") || strings.Contains(string(recorded), "Aki") || strings.Contains(string(recorded), key) {
+			if err != nil || strings.Contains(string(recorded), "who?") || strings.Contains(string(recorded), "Aki") ||
+				strings.Contains(string(recorded), key) {
 				t.Errorf("recorded: %s", recorded)
 			}
 		})
 	}
 }
 
-// TestElicitMuch: of a call ten questions are put, and one that was declined is not put again.
-func TestElicitMuch(t *testing.T) {
+// TestElicitLimit checks that a call may ask ten questions and that a declined question is not asked again.
+func TestElicitLimit(t *testing.T) {
 	t.Parallel()
 	shown := 0
-	text, event, err := asked(t, func(ctx context.Context, ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string {
+	text, event, err := askedCall(t, func(ctx context.Context,
+		ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string {
 		last := ""
 		for i := range 20 {
 			a, err := ask(ctx, nameForm(fmt.Sprint("question ", i/2)))
@@ -133,17 +149,20 @@ func TestElicitMuch(t *testing.T) {
 		shown++
 		return elicitation.Answer{Action: elicitation.Decline}, nil
 	})
-	if err != nil || shown != 5 || len(event.Elicited) != 5 || text != "cancelit has asked more than 10 questions in one call" {
+	if err != nil || shown != 5 || len(event.Elicited) != 5 ||
+		text != "cancelit has asked more than 10 questions in one call" {
 		t.Errorf("%q, %d shown, %v, %v", text, shown, outcomes(event), err)
 	}
 }
 
-// TestElicitPatience: all questions of a call together wait no longer than an approval, and one that nobody answers is cancelled.
-func TestElicitPatience(t *testing.T) {
+// TestElicitTimeout checks that all questions of a call together wait no longer than an approval, and that an
+// unanswered one is canceled.
+func TestElicitTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		text, event, err := asked(t, func(ctx context.Context, ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string {
+		text, event, err := askedCall(t, func(ctx context.Context,
+			ask func(context.Context, *elicitation.Request) (elicitation.Answer, error)) string {
 			said := ""
 			for i := range 3 {
 				a, err := ask(ctx, nameForm(fmt.Sprint(i)))
@@ -159,7 +178,8 @@ func TestElicitPatience(t *testing.T) {
 			return elicitation.Answer{}, ctx.Err()
 		})
 		want := "accept <nil>; cancel nobody answered in time; cancel nobody answered in time; "
-		if waited := time.Since(began); err != nil || text != want || waited != defaultPatience || strings.Join(outcomes(event), ",") != "form accept,form expired,form expired" {
+		if waited := time.Since(began); err != nil || text != want || waited != defaultElicitTimeout ||
+			strings.Join(outcomes(event), ",") != "form accept,form expired,form expired" {
 			t.Errorf("%q, %v, %v, %v", text, waited, outcomes(event), err)
 		}
 	})

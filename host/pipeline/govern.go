@@ -16,20 +16,20 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// Approvals asks people. *approval.Desk does.
+// Approvals asks people to approve calls. *approval.Desk implements it.
 type Approvals interface {
 	Ask(ctx context.Context, q *approval.Question, way approval.Way) (by string, err error)
 }
 
-// Quotas limits what callers use. *quota.Limiter does.
+// Quotas limits what callers use. *quota.Limiter implements it.
 type Quotas interface {
-	Enter(c quota.Call) (leave func(steps int64), err error)
+	Acquire(c quota.Call) (release func(steps int64), err error)
 }
 
-// subject is what a call is for, as the policy sees it.
+// subject is the target of a call, as the policy sees it.
 type subject struct {
 	source *catalog.Source
-	// name is the tool's at the doors; for what is no tool, MCP's method.
+	// name is the tool's in the catalog, or MCP's method for other requests.
 	name        string
 	title       manifest.Text
 	annotations manifest.Annotations
@@ -38,34 +38,35 @@ type subject struct {
 	input json.RawMessage
 }
 
-func ofTool(tool *catalog.Tool) *subject {
+func toolSubject(tool *catalog.Tool) *subject {
 	return &subject{tool.Source, tool.Name, tool.Spec.Title, tool.Hints(), tool.Spec.Limits, tool.Spec.InputSchema}
 }
 
-// readOnly are the annotations of what is no tool: resources, prompts and completions change nothing and stay inside.
+// readOnly are the annotations of resources, prompts and completions: they change nothing and do not reach other
+// systems.
 var readOnly = manifest.Annotations{ReadOnlyHint: &yes, OpenWorldHint: &no}
 
 var yes, no = true, false
 
-func ofMethod(source *catalog.Source, method string) *subject {
+func methodSubject(source *catalog.Source, method string) *subject {
 	return &subject{source: source, name: method, annotations: readOnly}
 }
 
-// Visible reports whether the caller may ever call the tool, or ask to. Doors list no others.
+// Visible reports whether the caller may ever call the tool or ask to. Frontends list only visible tools.
 func (p *Pipeline) Visible(caller Caller, tool *catalog.Tool) bool {
 	if p.options.Policy == nil {
 		return true
 	}
-	return p.options.Policy().Visible(policyCall(caller, ofTool(tool), nil))
+	return p.options.Policy().Visible(policyCall(caller, toolSubject(tool), nil))
 }
 
-// MayAsk reports whether a call of the tool by the caller may put a question to people, whatever its arguments: the policy's, or the tool's
-// own. A door that reaches its callers in one of several ways takes that one then.
+// MayAsk reports whether a call of the tool by the caller may ask people something, whatever its arguments: for the
+// policy or for the tool. Frontends then choose a way of responding that allows questions.
 func (p *Pipeline) MayAsk(caller Caller, tool *catalog.Tool) bool {
 	if tool.Source.Asks || p.options.Policy == nil {
 		return tool.Source.Asks
 	}
-	return p.options.Policy().MayAsk(policyCall(caller, ofTool(tool), nil))
+	return p.options.Policy().MayAsk(policyCall(caller, toolSubject(tool), nil))
 }
 
 func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {
@@ -75,12 +76,13 @@ func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Ca
 	}
 }
 
-// permit lets a call go on if the policy allows it, or a person does.
-func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments json.RawMessage, record *Record) error {
+// permit returns nil if the policy or a person permits the call.
+func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments json.RawMessage,
+	record *Record) error {
 	if p.options.Policy == nil {
 		return nil
 	}
-	decision := p.decide(ctx, policyCall(call.Caller, s, arguments))
+	decision := p.decidePolicy(ctx, policyCall(call.Caller, s, arguments))
 	record.Action, record.Rule = decision.Action, decision.Rule
 	switch decision.Action {
 	case policy.Allow:
@@ -89,14 +91,14 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		q := p.question(call, s, arguments)
 		q.Rule, q.Reason = decision.Rule, decision.Reason.In(p.locale(call))
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
-		defer p.reportWaiting(call)()
+		defer p.startWaitingReports(call)()
 		return p.ask(ctx, call, q, call.Way, record)
 	}
-	return &NotAllowedError{Name: s.name, Rule: decision.Rule, Reason: because(decision.Rule, decision.Reason.In(p.locale(call)))}
+	return &NotAllowedError{Name: s.name, Rule: decision.Rule,
+		Reason: denialReason(decision.Rule, decision.Reason.In(p.locale(call)))}
 }
 
-// decide asks the policy.
-func (p *Pipeline) decide(ctx context.Context, c *policy.Call) policy.Decision {
+func (p *Pipeline) decidePolicy(ctx context.Context, c *policy.Call) policy.Decision {
 	_, span := trace.Start(ctx, "policy", trace.Internal)
 	defer span.End()
 	decision := p.options.Policy().Decide(c)
@@ -105,8 +107,8 @@ func (p *Pipeline) decide(ctx context.Context, c *policy.Call) policy.Decision {
 	return decision
 }
 
-// because is why a rule stands against a call.
-func because(rule, reason string) string {
+// denialReason explains why a rule denies a call.
+func denialReason(rule, reason string) string {
 	if rule == policy.RuleDefault {
 		return "no rule of the policy allows it"
 	}
@@ -116,24 +118,26 @@ func because(rule, reason string) string {
 	return fmt.Sprintf("the policy's rule %q denies it: %s", rule, reason)
 }
 
-// question is what people are asked about the call, without the rule that wants it.
+// question returns the approval question for a call, without the rule.
 func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *approval.Question {
 	a := s.annotations
 	reads := a.ReadOnlyHint != nil && *a.ReadOnlyHint
 	return &approval.Question{
-		Caller: approval.Caller{Door: call.Caller.Door, Tenant: call.Caller.Tenant, User: call.Caller.User, Session: call.Caller.Session},
-		Tool:   s.name, Plugin: s.source.Name, Title: s.title.In(p.locale(call)), Arguments: arguments,
+		Caller: approval.Caller{Door: call.Caller.Door, Tenant: call.Caller.Tenant, User: call.Caller.User,
+			Session: call.Caller.Session},
+		Tool: s.name, Plugin: s.source.Name, Title: s.title.In(p.locale(call)), Arguments: arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
 	}
 }
 
-// ask puts a question to people.
+// ask asks people to approve a call.
 func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, way approval.Way, record *Record) error {
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
-	p.hide(q)
-	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups, Operator: call.Caller.Operator}
+	p.hideSecrets(q)
+	way.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups,
+		Operator: call.Caller.Operator}
 	err := error(approval.ErrUnreachable)
 	if p.options.Approvals != nil {
 		record.Approver, err = p.options.Approvals.Ask(ctx, q, way)
@@ -158,15 +162,19 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 	}
 	answered := err.Error()
 	if errors.Is(err, approval.ErrUnreachable) {
-		answered += ": call it through a client that can ask (MCP elicitation), or have somebody answer with hako approvals"
+		answered += ": call it through a client that can ask (MCP elicitation), or have somebody answer with hako " +
+			"approvals"
 	}
 	return &NotAllowedError{
-		Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %s", q.Rule, answered), answered: answered,
+		Name: q.Tool, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q wants a person to agree, and %s", q.Rule,
+			answered), approvalOutcome: answered,
 	}
 }
 
-// asker lets a broker put questions about what the call is doing. The answer cannot come with a second call: by then this one is over.
-func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, record *Record) func(context.Context, broker.Question) error {
+// asker returns a function with which a broker asks about what the call is doing. A second call cannot bring the
+// answer, because this one would have ended.
+func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, record *Record) func(context.Context,
+	broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
 		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason
@@ -175,23 +183,24 @@ func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, reco
 		err := p.ask(ctx, call, q, way, record)
 		var refused *NotAllowedError
 		if errors.As(err, &refused) {
-			return errors.New(refused.answered) // the broker says what was asked, and by which rule
+			return errors.New(refused.approvalOutcome) // the broker adds question and rule
 		}
 		return err
 	}
 }
 
-// enter counts the call against the quotas.
-func (p *Pipeline) enter(call *Call, s *subject, record *Record) (leave func(steps int64), err error) {
+// acquireQuota counts the call against the quotas.
+func (p *Pipeline) acquireQuota(call *Call, s *subject, record *Record) (release func(steps int64), err error) {
 	if p.options.Quotas == nil {
 		return func(int64) {}, nil
 	}
-	leave, err = p.options.Quotas.Enter(quota.Call{
-		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name, Tool: s.name,
+	release, err = p.options.Quotas.Acquire(quota.Call{
+		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name,
+		Tool: s.name,
 	})
 	var used *quota.Error
 	if errors.As(err, &used) {
 		record.Quota = used.Rule
 	}
-	return leave, err
+	return release, err
 }

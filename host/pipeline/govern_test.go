@@ -26,7 +26,7 @@ rules:
   - {name: no prompts for trials, action: deny, tools: [test/prompts/get], tenants: [trial]}
 `
 
-// people answers approvals.
+// people is an Approvals with a fixed answer.
 type people struct {
 	err   error
 	asked []*approval.Question
@@ -42,7 +42,7 @@ func (p *people) Ask(_ context.Context, q *approval.Question, way approval.Way) 
 	return "boss", nil
 }
 
-// ledger records events, or fails.
+// ledger is an Audit that records events or fails.
 type ledger struct {
 	err, unready error
 	events       []*audit.Event
@@ -62,7 +62,7 @@ func (l *ledger) Digest(data []byte) string { return fmt.Sprintf("digest of %d",
 
 func (l *ledger) last() *audit.Event { return l.events[len(l.events)-1] }
 
-// governed is a fixture with everything in the call's way.
+// governed is a fixture with all parts of Governance.
 type governed struct {
 	*fixture
 	people people
@@ -92,7 +92,8 @@ func newGoverned(t *testing.T, change func(*pipeline.Options)) *governed {
 func (g *governed) tool(t *testing.T, name, arguments string) (*pipeline.Result, error) {
 	t.Helper()
 	return g.Call(t.Context(), &pipeline.Call{
-		Caller:  pipeline.Caller{Door: "terminal", User: "aki", Groups: []string{"dev"}, Client: "test", RequestID: "7", Locale: "ja"},
+		Caller: pipeline.Caller{Door: "terminal", User: "aki", Groups: []string{"dev"}, Client: "test", RequestID: "7",
+			Locale: "ja"},
 		Request: abi.Request{Method: abi.CallTool, Name: name, Arguments: json.RawMessage(arguments)},
 	})
 }
@@ -101,16 +102,19 @@ func TestPolicy(t *testing.T) {
 	t.Parallel()
 	g := newGoverned(t, nil)
 	var denied *pipeline.NotAllowedError
-	if _, err := g.tool(t, "p_strict", `{}`); !errors.As(err, &denied) || !strings.Contains(err.Error(), "no strict") || !strings.Contains(err.Error(), "厳しすぎます") {
+	if _, err := g.tool(t, "p_strict", `{}`); !errors.As(err, &denied) || !strings.Contains(err.Error(), "no strict") ||
+		!strings.Contains(err.Error(), "厳しすぎます") {
 		t.Errorf("denied: %v", err)
 	}
-	if g.observer.last.Outcome != pipeline.NotAllowed || g.observer.last.Rule != "no strict" || len(g.people.asked) != 0 {
+	if g.observer.last.Outcome != pipeline.NotAllowed || g.observer.last.Rule != "no strict" ||
+		len(g.people.asked) != 0 {
 		t.Errorf("denied: %+v", g.observer.last)
 	}
 	if result, err := g.tool(t, "p_free", `{"n":1}`); err != nil || result.Outcome != pipeline.OK {
 		t.Errorf("allowed: %v", err)
 	}
-	_, err := g.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Tenant: "trial"}, Request: abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x"}`)}})
+	_, err := g.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Tenant: "trial"},
+		Request: abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x"}`)}})
 	if !errors.As(err, &denied) {
 		t.Errorf("a prompt: %v", err)
 	}
@@ -130,10 +134,12 @@ func TestApproval(t *testing.T) {
 		t.Fatalf("agreed to: %v", err)
 	}
 	q, way := g.people.asked[0], g.people.ways[0]
-	if q.Tool != "p_free" || q.Plugin != "test" || string(q.Arguments) != `{"n":11}` || q.Rule != "ask about big" || !q.Destructive || q.Remember != time.Minute || way.By.User != "aki" || way.By.Groups[0] != "dev" {
+	if q.Tool != "p_free" || q.Plugin != "test" || string(q.Arguments) != `{"n":11}` || q.Rule != "ask about big" ||
+		!q.Destructive || q.Remember != time.Minute || way.By.User != "aki" || way.By.Groups[0] != "dev" {
 		t.Errorf("asked %+v by %+v", q, way.By)
 	}
-	if event := g.ledger.last(); event.Approval == nil || event.Approval.By != "boss" || event.Approval.Answer != "yes" || event.Decision.Rule != "ask about big" {
+	if event := g.ledger.last(); event.Approval == nil || event.Approval.By != "boss" ||
+		event.Approval.Answer != "yes" || event.Decision.Rule != "ask about big" {
 		t.Errorf("recorded %+v", event)
 	}
 	for _, test := range []struct {
@@ -151,7 +157,8 @@ func TestApproval(t *testing.T) {
 		g.people.err = test.err
 		g.backend.last = abi.Request{}
 		_, err := g.tool(t, "p_free", `{"n":11}`)
-		if err == nil || !strings.Contains(err.Error(), test.want) || g.observer.last.Outcome != test.outcome || g.ledger.last().Approval.Answer != test.answer {
+		if err == nil || !strings.Contains(err.Error(), test.want) || g.observer.last.Outcome != test.outcome ||
+			g.ledger.last().Approval.Answer != test.answer {
 			t.Errorf("%s: %v, %+v", test.name, err, g.observer.last)
 		}
 		if g.backend.last.Name != "" {
@@ -163,15 +170,17 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestAskFromWithin: a broker asks about what a call is doing, and the answer cannot come later.
+// TestAskFromWithin checks that a broker can ask during a call and that a second call cannot bring the answer.
 func TestAskFromWithin(t *testing.T) {
 	t.Parallel()
 	g := newGoverned(t, nil)
 	g.backend.answer = func() (*abi.Response, error) {
-		err := g.backend.invocation.Ask(context.Background(), broker.Question{Text: "rm -r x", Rule: "recursive rm", Reason: "deletes"})
+		err := g.backend.invocation.Ask(context.Background(),
+			broker.Question{Text: "rm -r x", Rule: "recursive rm", Reason: "deletes"})
 		return text(fmt.Sprint(err)), nil
 	}
-	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":1}`)}, Way: approval.Way{Later: true}}
+	call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free",
+		Arguments: json.RawMessage(`{"n":1}`)}, Way: approval.Way{Later: true}}
 	if result, err := g.Call(t.Context(), call); err != nil || result.Response.Content[0].Text != "<nil>" {
 		t.Errorf("%v, %v", result, err)
 	}
@@ -191,11 +200,13 @@ func TestQuota(t *testing.T) {
 		*g.backend.invocation.Steps = quota.StepsPerSecond
 		return text("fine"), nil
 	}
-	if result, err := g.tool(t, "p_free", `{"n":1}`); err != nil || result.Outcome != pipeline.OK || g.observer.last.Steps != quota.StepsPerSecond {
+	if result, err := g.tool(t, "p_free", `{"n":1}`); err != nil || result.Outcome != pipeline.OK ||
+		g.observer.last.Steps != quota.StepsPerSecond {
 		t.Fatalf("%v, %+v", err, g.observer.last)
 	}
 	result, err := g.tool(t, "p_free", `{"n":1}`)
-	if err != nil || result.Outcome != pipeline.Busy || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, "try again in") {
+	if err != nil || result.Outcome != pipeline.Busy || !result.Response.IsError ||
+		!strings.Contains(result.Response.Content[0].Text, "try again in") {
 		t.Errorf("%v, %+v", err, result)
 	}
 }
@@ -210,18 +221,22 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := g.ledger.last()
-	if event.Type != audit.TypeCall || event.Outcome != "ok" || event.Subject.User != "aki" || event.Subject.ClientName != "test" || event.RequestID != "7" ||
-		event.Target.Name != "p_free" || event.Target.Plugin != "test" || string(event.Result) != `"digest of 11"` || event.OutputBytes == 0 {
+	if event.Type != audit.TypeCall || event.Outcome != "ok" || event.Subject.User != "aki" ||
+		event.Subject.ClientName != "test" || event.RequestID != "7" ||
+		event.Target.Name != "p_free" || event.Target.Plugin != "test" || string(event.Result) != `"digest of 11"` ||
+		event.OutputBytes == 0 {
 		t.Errorf("%+v", event)
 	}
-	if got := event.OutputSummary; got == nil || got.Kind != "object" || got.Bytes != event.OutputBytes || got.Text != "" {
+	if got := event.OutputSummary; got == nil || got.Kind != "object" || got.Bytes != event.OutputBytes ||
+		got.Text != "" {
 		t.Errorf("summary %+v", got)
 	}
 	if string(event.Arguments) != `{"digest":"digest of 7","n":1}` {
 		t.Errorf("arguments %s", event.Arguments)
 	}
-	// Refusals are recorded too, and names that nobody knows.
-	for name, want := range map[string]string{"p_strict": "not_allowed", "nothing": "not_found", "p_free": "invalid_arguments"} {
+	// Refused calls and unknown names are recorded too.
+	for name, want := range map[string]string{"p_strict": "not_allowed", "nothing": "not_found",
+		"p_free": "invalid_arguments"} {
 		_, _ = g.tool(t, name, `{"secret":"s3cret"}`)
 		event := g.ledger.last()
 		if event.Outcome != want || event.Target.Name != name {
@@ -238,14 +253,17 @@ func TestUnrecorded(t *testing.T) {
 	g := newGoverned(t, nil)
 	g.ledger.err = errors.New("disk full")
 	result, err := g.tool(t, "p_free", `{"n":1}`)
-	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, "could not be recorded") || strings.Contains(result.Response.Content[0].Text, "fine") {
+	if err != nil || !result.Response.IsError ||
+		!strings.Contains(result.Response.Content[0].Text, "could not be recorded") ||
+		strings.Contains(result.Response.Content[0].Text, "fine") {
 		t.Errorf("%v, %+v", err, result)
 	}
-	// While that lasts, calls have no effects that nobody would know of.
+	// Meanwhile calls must not have unrecorded effects.
 	g.ledger.unready = g.ledger.err
 	g.backend.last = abi.Request{}
 	result, err = g.tool(t, "p_free", `{"n":1}`)
-	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, "was not made") || g.backend.last.Name != "" {
+	if err != nil || !result.Response.IsError || !strings.Contains(result.Response.Content[0].Text, "was not made") ||
+		g.backend.last.Name != "" {
 		t.Errorf("%v, %+v", err, result)
 	}
 	g = newGoverned(t, func(o *pipeline.Options) { o.AuditOptional = true })

@@ -22,46 +22,47 @@ import (
 
 // Options configures a Pipeline. A nil *Options means all defaults.
 type Options struct {
-	// Missing explains a name that is not in the catalog: a *NotAllowedError for one that waits for consent, or nil. It may be nil.
+	// Missing returns a *NotAllowedError for a name that waits for consent, or nil. It may be nil.
 	Missing func(kind, name string) error
-	// Usable reports whether callers of the tenant can use what the source offers; other tools are not suggested to them. It may be nil.
+	// Usable reports whether callers of the tenant can use the source; other tools are not suggested to them. It may be
+	// nil.
 	Usable func(tenant string, source *catalog.Source) bool
 	// Locale is used for callers without one. Empty means "en".
 	Locale string
 	Governance
-	// Tracer makes a span of every call. Nil makes none.
+	// Tracer creates a span for every call. Nil creates none.
 	Tracer *trace.Tracer
-	// Observer sees every call. It may be nil.
+	// Observer is notified of every call. It may be nil.
 	Observer Observer
-	// Logger receives faults of the host. Nil discards them.
+	// Logger receives internal errors. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Governance is what stands between a call and its tool, and records it. Each part may be left out.
+// Governance has the parts that decide about calls and record them. Each may be omitted.
 type Governance struct {
-	// Policy returns the policy in force. Nil allows every call.
+	// Policy returns the current policy. Nil allows every call.
 	Policy func() *policy.Policy
-	// Approvals asks people where the policy wants it. Nil means that nobody can be asked.
+	// Approvals asks people if the policy requires it. Nil means that nobody can be asked.
 	Approvals Approvals
-	// Quotas may be nil.
+	// Quotas limits calls. It may be nil.
 	Quotas Quotas
-	// Audit records every call before its answer leaves. Nil records nothing. A call that cannot be recorded gets no answer, unless
-	// AuditOptional is set.
+	// Audit records every call before its response is returned. Nil records nothing. A call that cannot be recorded
+	// fails unless AuditOptional is set.
 	Audit         Audit
 	AuditOptional bool
-	// Scanner returns what looks for secrets in arguments and results. Nil looks for none.
+	// Scanner returns the scanner for secrets in arguments and results. Nil disables scanning.
 	Scanner func() *secretscan.Scanner
-	// AuditFields are the arguments that are recorded as they are, by the tool's name at the doors. Others are in the digest alone.
+	// AuditFields are the arguments to record in full, by tool name. Others are only part of the digest.
 	AuditFields map[string][]string
 }
 
-// Pipeline takes calls from the doors to the backends and back. It is safe for concurrent use.
+// Pipeline takes calls from frontends to backends. It is safe for concurrent use.
 type Pipeline struct {
 	catalog *catalog.Catalog
 	options Options
-	// settings take the place of those among options.
-	settings atomic.Pointer[Settings]
-	updates  updates
+	// settings replaces the corresponding options.
+	settings       atomic.Pointer[Settings]
+	updateWatchers updateWatchers
 }
 
 // New returns a Pipeline on the catalog.
@@ -77,17 +78,19 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 	return p
 }
 
-// Call takes one call the whole way.
+// Call makes one call.
 //
-// What goes wrong with a tool, its arguments and its limits included, is a Result with IsError and a text that a model can act
-// on. An error says that there was no tool to ask, or that the request is none: *NotFoundError, *NotAllowedError, *InvalidError,
-// *abi.Error from a resource or prompt, or ctx's error when the caller has gone. What failed inside the host is in its log alone.
+// Errors that concern a tool, including its arguments and limits, are a Result with IsError and a text on which a model
+// can act. An error is returned if there was no tool to call or the request is invalid: *NotFoundError,
+// *NotAllowedError, *InvalidError, *abi.Error of a resource or prompt, or the error of ctx. Details of internal errors
+// are only logged.
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
-	ctx, span, traceID := p.begin(ctx, call)
+	ctx, span, traceID := p.startSpan(ctx, call)
 	record := Record{
-		Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
+		Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method, Started: time.Now(), Input: len(
+			call.Request.Arguments), TraceID: traceID,
 	}
-	defer func() { describe(span, &record) }()
+	defer func() { endSpan(span, &record) }()
 	if observer := p.options.Observer; observer != nil {
 		observer.CallStarted(record.Method)
 		defer func() {
@@ -96,20 +99,22 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 		}()
 	}
 	var response *abi.Response
-	err := p.recordable(&record)
+	err := p.checkAudit(&record)
 	if err == nil {
-		response, err = p.guarded(ctx, call, &record)
+		response, err = p.callRecovered(ctx, call, &record)
 	}
 	record.Outcome = outcomeOf(response, err)
 	if record.Outcome == Internal && !errors.Is(err, errInternal) && !errors.Is(err, errUnrecordable) {
-		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method, "name", record.Name, "err", err)
+		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method, "name",
+			record.Name, "err", err)
 		err = errInternal
 	}
 	if err == nil {
-		record.Output = size(response)
+		record.Output = responseSize(response)
 	}
 	record.Duration = time.Since(record.Started)
-	if unrecorded := p.account(ctx, call, &record, response, err); unrecorded != nil && !errors.Is(err, errUnrecordable) {
+	if unrecorded := p.recordCall(ctx, call, &record, response, err); unrecorded != nil &&
+		!errors.Is(err, errUnrecordable) {
 		record.Outcome, response, err = Internal, nil, unrecorded
 	}
 	if err != nil && record.Method == abi.CallTool {
@@ -121,16 +126,17 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	return &Result{response, record.Outcome}, nil
 }
 
-// guarded turns a panic of the host into an error, so that it costs one call and not the process.
-func (p *Pipeline) guarded(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
+// callRecovered converts a panic of the host into an error, so that it fails one call and not the process.
+func (p *Pipeline) callRecovered(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method, "name", record.Name,
+			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method, "name",
+				record.Name,
 				"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 			response, err = nil, errInternal
 		}
 	}()
-	if response, err = p.pass(ctx, call, record); err == nil {
+	if response, err = p.dispatch(ctx, call, record); err == nil {
 		err = p.scanResult(record.Name, response, record)
 	}
 	if err != nil {
@@ -139,8 +145,7 @@ func (p *Pipeline) guarded(ctx context.Context, call *Call, record *Record) (res
 	return response, nil
 }
 
-// pass passes a call on by its method.
-func (p *Pipeline) pass(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	switch call.Request.Method {
 	case abi.CallTool:
 		return p.callTool(ctx, call, record)
@@ -159,7 +164,7 @@ var errInternal = errors.New("the host failed inside: its log has the details")
 func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	tool, ok := p.catalog.View().Tool(call.Request.Name)
 	if !ok {
-		return nil, p.missing(call, "tool", call.Request.Name)
+		return nil, p.notFound(call, "tool", call.Request.Name)
 	}
 	record.Name, record.Source = tool.Name, tool.Source.Name
 	request := call.Request
@@ -174,11 +179,11 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 	if err := tool.Spec.Input().Validate(request.Arguments); err != nil {
 		return nil, &argumentsError{tool.Name, err}
 	}
-	response, err := p.run(ctx, ofTool(tool), call, &request, record)
+	response, err := p.run(ctx, toolSubject(tool), call, &request, record)
 	if err != nil {
 		return nil, err
 	}
-	return response, finish(tool, response, p.locale(call))
+	return response, completeResult(tool, response, p.locale(call))
 }
 
 func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
@@ -191,16 +196,16 @@ func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record)
 		source, record.Name = template.Source, template.Spec.URITemplate
 		request.Template, request.Variables = template.Spec.URITemplate, variables
 	} else {
-		return nil, p.missing(call, "resource", request.URI)
+		return nil, p.notFound(call, "resource", request.URI)
 	}
 	record.Source = source.Name
-	return p.run(ctx, ofMethod(source, record.Method), call, &request, record)
+	return p.run(ctx, methodSubject(source, record.Method), call, &request, record)
 }
 
 func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
 	prompt, ok := p.catalog.View().Prompt(call.Request.Name)
 	if !ok {
-		return nil, p.missing(call, "prompt", call.Request.Name)
+		return nil, p.notFound(call, "prompt", call.Request.Name)
 	}
 	record.Name, record.Source = prompt.Name, prompt.Source.Name
 	request := call.Request
@@ -212,7 +217,7 @@ func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*
 	if err := checkPrompt(prompt.Spec, request.Arguments); err != nil {
 		return nil, err
 	}
-	return p.run(ctx, ofMethod(prompt.Source, record.Method), call, &request, record)
+	return p.run(ctx, methodSubject(prompt.Source, record.Method), call, &request, record)
 }
 
 func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
@@ -239,27 +244,28 @@ func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*a
 	if request.Ref == nil || request.Argument == nil {
 		return nil, &InvalidError{"a completion needs a ref and an argument"}
 	}
-	source, name, ref, err := p.referred(call)
+	source, name, ref, err := p.resolveReference(call)
 	if err != nil {
 		return nil, err
 	}
 	record.Name, record.Source = name, source.Name
 	request.Ref = &ref
-	response, err := p.run(ctx, ofMethod(source, record.Method), call, &request, record)
+	response, err := p.run(ctx, methodSubject(source, record.Method), call, &request, record)
 	if err == nil && response.Completion == nil {
 		response.Completion = &abi.Completion{Values: []string{}}
 	}
 	return response, err
 }
 
-// referred finds what a completion is for: its name in the catalog, and the reference with the source's own name.
-func (p *Pipeline) referred(call *Call) (*catalog.Source, string, abi.Ref, error) {
+// resolveReference resolves the reference of a completion: its source, its name in the catalog, and the reference with
+// the source's own name.
+func (p *Pipeline) resolveReference(call *Call) (*catalog.Source, string, abi.Ref, error) {
 	view, ref := p.catalog.View(), *call.Request.Ref
 	switch ref.Type {
 	case "ref/prompt":
 		prompt, ok := view.Prompt(ref.Name)
 		if !ok {
-			return nil, "", ref, p.missing(call, "prompt", ref.Name)
+			return nil, "", ref, p.notFound(call, "prompt", ref.Name)
 		}
 		return prompt.Source, prompt.Name, abi.Ref{Type: ref.Type, Name: prompt.Spec.Name}, nil
 	case "ref/resource":
@@ -268,13 +274,14 @@ func (p *Pipeline) referred(call *Call) (*catalog.Source, string, abi.Ref, error
 				return template.Source, ref.URI, abi.Ref{Type: ref.Type, URI: ref.URI}, nil
 			}
 		}
-		return nil, "", ref, p.missing(call, "resource", ref.URI)
+		return nil, "", ref, p.notFound(call, "resource", ref.URI)
 	}
 	return nil, "", ref, &InvalidError{fmt.Sprintf("a completion is for ref/prompt or ref/resource, not %q", ref.Type)}
 }
 
-// run passes the request on to who serves it, if the policy, people and quotas let it.
-func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi.Request, record *Record) (*abi.Response, error) {
+// run calls the backend if policy, people and quotas permit it.
+func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi.Request,
+	record *Record) (*abi.Response, error) {
 	if err := p.permit(ctx, call, s, request.Arguments, record); err != nil {
 		return nil, err
 	}
@@ -283,25 +290,28 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 			return nil, err
 		}
 	}
-	leave, err := p.enter(call, s, record)
+	release, err := p.acquireQuota(call, s, record)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { leave(record.Steps) }()
+	defer func() { release(record.Steps) }()
 	tenant := call.Caller.Tenant
 	request.Locale = p.locale(call)
 	invocation := &catalog.Invocation{
-		Request: request, Limits: s.limits, Progress: p.scanProgress(call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
-		Updated: func(uri string) { p.updated(s.source.Name, tenant, uri) },
+		Request: request, Limits: s.limits, Progress: p.scanProgress(
+			call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
+		Updated: func(uri string) { p.notifyUpdated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
-		Elicit:  p.elicitor(call, s, record).elicit, Attended: call.Way.Fill != nil,
+		Elicit:  p.newElicitor(call, s, record).elicit, CanElicit: call.Way.Fill != nil,
 		Steps: &record.Steps,
 	}
 	response, err := serve(ctx, s.source, invocation)
 	for errors.Is(err, sandbox.ErrClosed) {
 		next := p.successor(s, request)
 		if next == nil {
-			return nil, &abi.Error{Code: abi.CodeNotFound, Message: s.name + " was replaced or removed while the call was on its way, and nothing was called: look again at what there is"}
+			return nil, &abi.Error{Code: abi.CodeNotFound, Message: s.name +
+				" was replaced or removed while the call was on its way, and nothing was called: look again at what " +
+				"there is"}
 		}
 		s.source = next
 		response, err = serve(ctx, next, invocation)
@@ -315,7 +325,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	return response, nil
 }
 
-// serve passes the request on to the source as it is now.
+// serve calls the source with its current configuration for the tenant.
 func serve(ctx context.Context, s *catalog.Source, invocation *catalog.Invocation) (*abi.Response, error) {
 	invocation.Request.Config = s.ConfigFor(invocation.Tenant)
 	return s.Backend.Call(ctx, invocation)
@@ -328,8 +338,8 @@ func (p *Pipeline) locale(call *Call) string {
 	return p.settings.Load().Locale
 }
 
-// missing says what is known of a name that is not on offer.
-func (p *Pipeline) missing(call *Call, kind, name string) error {
+// notFound returns the error for a name that is not offered.
+func (p *Pipeline) notFound(call *Call, kind, name string) error {
 	if p.options.Missing != nil {
 		if err := p.options.Missing(kind, name); err != nil {
 			return err
@@ -341,7 +351,7 @@ func (p *Pipeline) missing(call *Call, kind, name string) error {
 	return &NotFoundError{Kind: kind, Name: name, Near: p.near(call.Caller, kind, name)}
 }
 
-// near returns the names on offer to the caller that are near one that is not.
+// near returns names that are similar to an unknown one and that the caller can use.
 func (p *Pipeline) near(caller Caller, kind, name string) []string {
 	var known []string
 	view := p.catalog.View()

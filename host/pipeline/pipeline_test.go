@@ -44,7 +44,7 @@ retired:
   - {resource: "test://me/x", instead: "Read test://fixed instead."}
 `
 
-// backend answers with a function and keeps the last invocation and its request.
+// backend responds with a function and stores the last invocation and its request.
 type backend struct {
 	answer     func() (*abi.Response, error)
 	invocation catalog.Invocation
@@ -56,7 +56,7 @@ func (b *backend) Call(_ context.Context, invocation *catalog.Invocation) (*abi.
 	return b.answer()
 }
 
-// observer keeps the last record.
+// observer stores the last record.
 type observer struct {
 	started int
 	last    pipeline.Record
@@ -80,7 +80,8 @@ func newFixture(t *testing.T) *fixture {
 	}
 	c := new(catalog.Catalog)
 	f := &fixture{catalog: c}
-	if err := c.Put(catalog.Source{Name: "test", Prefix: "p_", Config: []byte(`{"k":1}`), Tenants: map[string][]byte{"acme": []byte(`{"k":2}`)}, Backend: &f.backend}, m); err != nil {
+	if err := c.Put(catalog.Source{Name: "test", Prefix: "p_", Config: []byte(`{"k":1}`),
+		Tenants: map[string][]byte{"acme": []byte(`{"k":2}`)}, Backend: &f.backend}, m); err != nil {
 		t.Fatal(err)
 	}
 	f.Pipeline = pipeline.New(c, &pipeline.Options{Observer: &f.observer, Missing: func(_, name string) error {
@@ -109,22 +110,30 @@ func TestCallTool(t *testing.T) {
 		want                  string // in the result's text
 	}{
 		{"good", "p_free", `{"n":1}`, text("fine"), nil, pipeline.OK, "fine"},
-		{"tool says no", "p_free", `{"n":1}`, &abi.Response{IsError: true, Content: text("no").Content}, nil, pipeline.ToolError, "no"},
-		{"wrong type", "p_free", `{"n":"x"}`, nil, nil, pipeline.InvalidArguments, "the arguments of p_free are not valid"},
+		{"tool says no", "p_free", `{"n":1}`, &abi.Response{IsError: true, Content: text("no").Content}, nil,
+			pipeline.ToolError, "no"},
+		{"wrong type", "p_free", `{"n":"x"}`, nil, nil, pipeline.InvalidArguments,
+			"the arguments of p_free are not valid"},
 		{"missing", "p_free", ``, nil, nil, pipeline.InvalidArguments, "n"},
 		{"unknown property", "p_free", `{"n":1,"m":2}`, nil, nil, pipeline.InvalidArguments, "m"},
 		{"no JSON", "p_free", `{"n":`, nil, nil, pipeline.InvalidArguments, "the arguments of p_free are not valid"},
-		{"structured", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":true}`)}, nil, pipeline.OK, `{"ok":true}`},
+		{"structured", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":true}`)}, nil,
+			pipeline.OK, `{"ok":true}`},
 		{"structured missing", "p_strict", `{}`, text("x"), nil, pipeline.InvalidResult, "no structured content"},
-		{"structured wrong", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":1}`)}, nil, pipeline.InvalidResult, "does not match its own output schema"},
-		{"error needs none", "p_strict", `{}`, &abi.Response{IsError: true, Content: text("broken").Content}, nil, pipeline.ToolError, "broken"},
+		{"structured wrong", "p_strict", `{}`, &abi.Response{StructuredContent: json.RawMessage(`{"ok":1}`)}, nil,
+			pipeline.InvalidResult, "does not match its own output schema"},
+		{"error needs none", "p_strict", `{}`, &abi.Response{IsError: true, Content: text("broken").Content}, nil,
+			pipeline.ToolError, "broken"},
 		{"timeout", "p_strict", `{}`, nil, limit(sandbox.LimitTime), pipeline.Timeout, "passed its time limit"},
 		{"memory", "p_strict", `{}`, nil, limit(sandbox.LimitMemory), pipeline.Memory, "passed its memory limit"},
 		{"queue", "p_strict", `{}`, nil, limit(sandbox.LimitQueue), pipeline.Busy, "wait"},
 		{"output", "p_strict", `{}`, nil, limit(sandbox.LimitOutput), pipeline.Size, "passed its output limit"},
-		{"trap", "p_strict", `{}`, nil, &sandbox.GuestError{Plugin: "test", Reason: "stopped"}, pipeline.Trap, "plugin test stopped"},
-		{"no handler", "p_strict", `{}`, &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound, Message: "no handler"}}, nil, pipeline.NotFound, "no handler"},
-		{"host fault", "p_strict", `{}`, nil, errors.New("open /secret: disk"), pipeline.Internal, "the host failed inside"},
+		{"trap", "p_strict", `{}`, nil, &sandbox.GuestError{Plugin: "test", Reason: "stopped"}, pipeline.Trap,
+			"plugin test stopped"},
+		{"no handler", "p_strict", `{}`, &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound,
+			Message: "no handler"}}, nil, pipeline.NotFound, "no handler"},
+		{"host fault", "p_strict", `{}`, nil, errors.New("open /secret: disk"), pipeline.Internal,
+			"the host failed inside"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +151,8 @@ func TestCallTool(t *testing.T) {
 			if failed := test.outcome != pipeline.OK; result.Response.IsError != failed {
 				t.Errorf("IsError = %v", result.Response.IsError)
 			}
-			if r := f.observer.last; f.observer.started != 1 || r.Outcome != test.outcome || r.Name != test.tool || r.Source != "test" {
+			if r := f.observer.last; f.observer.started != 1 || r.Outcome != test.outcome || r.Name != test.tool ||
+				r.Source != "test" {
 				t.Errorf("record = %+v", r)
 			}
 		})
@@ -157,21 +167,32 @@ func TestRequestAtFault(t *testing.T) {
 		outcome pipeline.Outcome
 		want    string
 	}{
-		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound, `unknown tool "free": did you mean p_free?`},
-		{"waiting tool", abi.Request{Method: abi.CallTool, Name: "waiting"}, pipeline.NotAllowed, "waiting is not allowed: it waits"},
-		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "x://"}, pipeline.NotFound, `unknown resource "x://"`},
-		{"retired resource", abi.Request{Method: abi.ReadResource, URI: "test://me/x"}, pipeline.NotFound, `unknown resource "test://me/x": Read test://fixed instead.`},
-		{"retired prompt", abi.Request{Method: abi.GetPrompt, Name: "p_older"}, pipeline.NotFound, `unknown prompt "p_older": Use ask instead.`},
-		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "ask"}, pipeline.NotFound, `unknown prompt "ask": did you mean p_ask?`},
-		{"prompt without its argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask"}, pipeline.InvalidArguments, "needs the argument topic"},
-		{"prompt with another argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x","top":"y"}`)},
+		{"unknown tool", abi.Request{Method: abi.CallTool, Name: "free"}, pipeline.NotFound,
+			`unknown tool "free": did you mean p_free?`},
+		{"waiting tool", abi.Request{Method: abi.CallTool, Name: "waiting"}, pipeline.NotAllowed,
+			"waiting is not allowed: it waits"},
+		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "x://"}, pipeline.NotFound,
+			`unknown resource "x://"`},
+		{"retired resource", abi.Request{Method: abi.ReadResource, URI: "test://me/x"}, pipeline.NotFound,
+			`unknown resource "test://me/x": Read test://fixed instead.`},
+		{"retired prompt", abi.Request{Method: abi.GetPrompt, Name: "p_older"}, pipeline.NotFound,
+			`unknown prompt "p_older": Use ask instead.`},
+		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "ask"}, pipeline.NotFound,
+			`unknown prompt "ask": did you mean p_ask?`},
+		{"prompt without its argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask"}, pipeline.InvalidArguments,
+			"needs the argument topic"},
+		{"prompt with another argument", abi.Request{Method: abi.GetPrompt, Name: "p_ask",
+			Arguments: json.RawMessage(`{"topic":"x","top":"y"}`)},
 			pipeline.InvalidArguments, "no argument top"},
-		{"prompt with a number", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":1}`)},
+		{"prompt with a number", abi.Request{Method: abi.GetPrompt, Name: "p_ask",
+			Arguments: json.RawMessage(`{"topic":1}`)},
 			pipeline.InvalidArguments, "an object of strings"},
 		{"completion of nothing", abi.Request{Method: abi.Complete}, pipeline.InvalidArguments, "needs a ref"},
-		{"completion of something else", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/tool"}, Argument: &abi.Argument{}},
+		{"completion of something else", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/tool"},
+			Argument: &abi.Argument{}},
 			pipeline.InvalidArguments, "ref/prompt or ref/resource"},
-		{"completion of an unknown prompt", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "x"}, Argument: &abi.Argument{}},
+		{"completion of an unknown prompt", abi.Request{Method: abi.Complete,
+			Ref: &abi.Ref{Type: "ref/prompt", Name: "x"}, Argument: &abi.Argument{}},
 			pipeline.NotFound, `unknown prompt "x"`},
 		{"unknown method", abi.Request{Method: "tools/burn"}, pipeline.InvalidArguments, "tools/burn"},
 	} {
@@ -189,7 +210,7 @@ func TestRequestAtFault(t *testing.T) {
 	}
 }
 
-// TestBackendRequest holds what a backend is told against what the door asked.
+// TestBackendRequest compares the request of the backend with that of the frontend.
 func TestBackendRequest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -205,14 +226,16 @@ func TestBackendRequest(t *testing.T) {
 			`{"method":"resources/read","uri":"test://7/x","template":"test://{id}/x","variables":{"id":"7"},"config":{"k":1},"locale":"ja"}`},
 		{"prompt", abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x"}`)},
 			`{"method":"prompts/get","name":"ask","arguments":{"topic":"x"},"config":{"k":1},"locale":"ja"}`},
-		{"completion", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "p_ask"}, Argument: &abi.Argument{Name: "topic"}},
+		{"completion", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "p_ask"},
+			Argument: &abi.Argument{Name: "topic"}},
 			`{"method":"completion/complete","ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"topic","value":""},"config":{"k":1},"locale":"ja"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.backend.answer = func() (*abi.Response, error) { return text("x"), nil }
-			if _, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: "ja"}, Request: test.request}); err != nil {
+			if _, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: "ja"},
+				Request: test.request}); err != nil {
 				t.Fatal(err)
 			}
 			if got, _ := json.Marshal(f.backend.last); string(got) != test.want {
@@ -222,11 +245,12 @@ func TestBackendRequest(t *testing.T) {
 	}
 }
 
-// TestUpdates passes on what has changed: resources that the source itself offers, with the tenant on whose behalf it was called.
+// TestUpdates checks that only changes of resources of the source are announced, with the tenant of the call.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	other, err := manifest.Parse([]byte("name: other\nversion: 1.0.0\nresources: [{uri: 'other://fixed', name: fixed}]\nresourceTemplates: [{uriTemplate: 'other://{id}/x', name: x}]\n"))
+	other, err := manifest.Parse([]byte("name: other\nversion: 1.0.0\nresources: [{uri: 'other://fixed', name: " +
+		"fixed}]\nresourceTemplates: [{uriTemplate: 'other://{id}/x', name: x}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +258,8 @@ func TestUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.backend.answer = func() (*abi.Response, error) {
-		for _, uri := range []string{"test://fixed", "test://7/x", "test://7/y", "other://fixed", "other://7/x", "", "\x00"} {
+		for _, uri := range []string{"test://fixed", "test://7/x", "test://7/y", "other://fixed", "other://7/x", "",
+			"\x00"} {
 			f.backend.invocation.Updated(uri)
 		}
 		return nil, errors.New("it broke after that")
@@ -242,7 +267,8 @@ func TestUpdates(t *testing.T) {
 	var got []string
 	stop := f.WatchUpdates(func(tenant, uri string) { got = append(got, tenant+" "+uri) })
 	call := &pipeline.Call{
-		Caller: pipeline.Caller{Tenant: "acme"}, Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":1}`)},
+		Caller: pipeline.Caller{Tenant: "acme"}, Request: abi.Request{Method: abi.CallTool, Name: "p_free",
+			Arguments: json.RawMessage(`{"n":1}`)},
 	}
 	for range 2 {
 		_, _ = f.Call(t.Context(), call)
@@ -253,7 +279,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestTenant passes the tenant on, with its configuration, and keeps sessions of tenants apart.
+// TestTenant checks that the backend gets the tenant and its configuration, and that sessions of tenants differ.
 func TestTenant(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -266,29 +292,33 @@ func TestTenant(t *testing.T) {
 		{pipeline.Caller{Door: pipeline.DoorHTTP, Tenant: "zeta"}, `{"k":1}`},
 		{pipeline.Caller{Door: pipeline.DoorTerminal}, `{"k":1}`},
 	} {
-		if _, err := f.Call(t.Context(), &pipeline.Call{Caller: test.caller, Request: abi.Request{Method: abi.ReadResource, URI: "test://fixed"}}); err != nil {
+		if _, err := f.Call(t.Context(), &pipeline.Call{Caller: test.caller,
+			Request: abi.Request{Method: abi.ReadResource, URI: "test://fixed"}}); err != nil {
 			t.Fatal(err)
 		}
 		got := f.backend.invocation
 		if got.Tenant != test.caller.Tenant || string(f.backend.last.Config) != test.config {
 			t.Errorf("%+v: tenant %q, configuration %s", test.caller, got.Tenant, f.backend.last.Config)
 		}
-		if hasSession := got.Session != ""; hasSession != (test.caller.Session != "" || test.caller.Door != pipeline.DoorHTTP) {
+		if hasSession := got.Session != ""; hasSession != (test.caller.Session != "" ||
+			test.caller.Door != pipeline.DoorHTTP) {
 			t.Errorf("%+v: session %q", test.caller, got.Session)
 		}
 	}
 }
 
-// TestRetiredTool holds that who calls a tool that is no more reads what to call, as a result and not as a protocol error.
+// TestRetiredTool checks that a call of a retired tool with a substitute is a tool error and not a protocol error.
 func TestRetiredTool(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for locale, want := range map[string]string{"": "Call free instead.", "ja": "free を使ってください。"} {
-		result, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: locale}, Request: abi.Request{Method: abi.CallTool, Name: "p_old"}})
+		result, err := f.Call(t.Context(), &pipeline.Call{Caller: pipeline.Caller{Locale: locale},
+			Request: abi.Request{Method: abi.CallTool, Name: "p_old"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := result.Response; !got.IsError || got.Content[0].Text != `unknown tool "p_old": `+want || result.Outcome != pipeline.NotFound {
+		if got := result.Response; !got.IsError || got.Content[0].Text != `unknown tool "p_old": `+want ||
+			result.Outcome != pipeline.NotFound {
 			t.Errorf("%q: %s, %+v", locale, result.Outcome, got)
 		}
 	}
@@ -299,7 +329,8 @@ func TestPanicCostsOneCall(t *testing.T) {
 	f := newFixture(t)
 	f.backend.answer = func() (*abi.Response, error) { panic("a fault of the host") }
 	result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_strict"}})
-	if err != nil || result.Outcome != pipeline.Internal || strings.Contains(fmt.Sprint(result.Response), "a fault of") {
+	if err != nil || result.Outcome != pipeline.Internal ||
+		strings.Contains(fmt.Sprint(result.Response), "a fault of") {
 		t.Errorf("result = %+v, %v", result, err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// secretError says that something is not passed on because it holds a secret. It is the tool's failure to a model, which can act on it.
+// secretError says that arguments or a result are withheld because they contain a secret. To a model it is the tool's
+// error.
 type secretError struct {
 	name  string
 	place secretscan.Place
@@ -22,12 +23,13 @@ type secretError struct {
 func (e *secretError) Error() string {
 	rules := strings.Join(e.rules, ", ")
 	if e.place == secretscan.Arguments {
-		return fmt.Sprintf("the arguments of %s hold what looks like a secret (%s), and so it was not called. Do not pass secrets to tools: the host holds credentials and applies them itself", e.name, rules)
+		return fmt.Sprintf("the arguments of %s hold what looks like a secret (%s), and so it was not called. "+
+			"Do not pass secrets to tools: the host holds credentials and applies them itself", e.name, rules)
 	}
 	return fmt.Sprintf("the answer of %s holds what looks like a secret (%s), and so it is withheld", e.name, rules)
 }
 
-// scanner is the one in force, or nil.
+// scanner returns the current scanner, or nil.
 func (p *Pipeline) scanner() *secretscan.Scanner {
 	if p.options.Scanner == nil {
 		return nil
@@ -35,48 +37,49 @@ func (p *Pipeline) scanner() *secretscan.Scanner {
 	return p.options.Scanner()
 }
 
-// masked is what a client wrote, for records: without the secrets in it.
-func (p *Pipeline) masked(text string) string {
-	const shortest = 10 // of secrets that a rule finds
+// maskSecrets masks secrets in text of a client, for records.
+func (p *Pipeline) maskSecrets(text string) string {
+	const shortest = 10 // length of a secret that a rule finds
 	if s := p.scanner(); s != nil && len(text) >= shortest {
 		return s.Masked(text)
 	}
 	return text
 }
 
-// recordedCaller is the caller for records. What clients say of themselves and of a request may hold a secret.
+// recordedCaller returns the caller for records, with secrets masked in what the client claims.
 func (p *Pipeline) recordedCaller(c *Caller) Caller {
 	recorded := *c
-	recorded.Client, recorded.ClientVersion, recorded.RequestID = p.masked(c.Client), p.masked(c.ClientVersion), p.masked(c.RequestID)
+	recorded.Client, recorded.ClientVersion, recorded.RequestID = p.maskSecrets(c.Client), p.maskSecrets(
+		c.ClientVersion), p.maskSecrets(c.RequestID)
 	return recorded
 }
 
-// scanArguments looks for secrets in what a caller passes on.
+// scanArguments masks secrets in arguments, or refuses them.
 func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record *Record) (json.RawMessage, error) {
 	s := p.scanner()
 	if s == nil {
 		return arguments, nil
 	}
 	masked, found := s.JSON(secretscan.Arguments, arguments)
-	return masked, record.found(name, secretscan.Arguments, found)
+	return masked, record.addFindings(name, secretscan.Arguments, found)
 }
 
-// scanResult looks for secrets in an answer.
+// scanResult masks secrets in a response, or refuses it.
 func (p *Pipeline) scanResult(name string, response *abi.Response, record *Record) error {
 	s := p.scanner()
 	if s == nil || response == nil {
 		return nil
 	}
-	found := s.Texts(secretscan.Results, texts(response))
+	found := s.Texts(secretscan.Results, modelTexts(response))
 	if len(response.StructuredContent) > 0 {
 		masked, more := s.JSON(secretscan.Results, response.StructuredContent)
 		response.StructuredContent, found = masked, append(found, more...)
 	}
-	return record.found(name, secretscan.Results, found)
+	return record.addFindings(name, secretscan.Results, found)
 }
 
-// texts are the texts of an answer that a model reads, those of one list after another.
-func texts(r *abi.Response) (list []*string) {
+// modelTexts returns the texts of a response that a model reads, list by list.
+func modelTexts(r *abi.Response) (list []*string) {
 	add := func(c *abi.Content) {
 		if c.Type == abi.Text {
 			list = append(list, &c.Text)
@@ -97,14 +100,14 @@ func texts(r *abi.Response) (list []*string) {
 	return list
 }
 
-// scanFailure masks secrets in the text of an error that the caller gets to see.
+// scanFailure masks secrets in the text of an error for the caller.
 func (p *Pipeline) scanFailure(err error, record *Record) error {
 	s := p.scanner()
 	if s == nil || err == nil {
 		return err
 	}
 	masked, found := s.Text(secretscan.Results, err.Error())
-	_ = record.found("", secretscan.Results, found)
+	_ = record.addFindings("", secretscan.Results, found)
 	if masked == err.Error() {
 		return err
 	}
@@ -137,8 +140,8 @@ func (e *maskedError) Error() string { return e.text }
 
 func (e *maskedError) Unwrap() error { return e.err }
 
-// found notes what was found, and is an error if it is not to be passed on.
-func (r *Record) found(name string, place secretscan.Place, found []secretscan.Finding) error {
+// addFindings records findings and returns an error if one of them is to be refused.
+func (r *Record) addFindings(name string, place secretscan.Place, found []secretscan.Finding) error {
 	var refused []string
 	for _, f := range found {
 		if !slices.Contains(r.Findings, f) {
@@ -154,8 +157,8 @@ func (r *Record) found(name string, place secretscan.Place, found []secretscan.F
 	return &secretError{name, place, refused}
 }
 
-// hide keeps secrets from people who are asked about a call: what they have to judge is what it does with them.
-func (p *Pipeline) hide(q *approval.Question) {
+// hideSecrets masks secrets in a question: people can judge a call without them.
+func (p *Pipeline) hideSecrets(q *approval.Question) {
 	if s := p.scanner(); s != nil {
 		q.Hide(s.MaskedJSON(q.Arguments), s.Masked(q.Detail))
 	}

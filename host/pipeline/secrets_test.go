@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// token is a made-up secret, in parts so that no scanner takes this file for a leak.
+// token is a made-up secret, split so that no scanner reports this file.
 var token = "ghp" + "_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
 
 const mark = "[masked: github-pat]"
@@ -35,8 +35,10 @@ func TestSecretsInResults(t *testing.T) {
 	g.backend.answer = func() (*abi.Response, error) {
 		return &abi.Response{
 			Content: []abi.Content{
-				{Type: abi.Text, Text: "use " + token}, {Type: abi.Text, Text: "or " + token[:half]}, {Type: abi.Text, Text: token[half:] + " now"},
-				{Type: abi.Image, MIMEType: "image/png", Data: []byte(token)}, {Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x:y", Text: token}},
+				{Type: abi.Text, Text: "use " + token}, {Type: abi.Text, Text: "or " + token[:half]}, {Type: abi.Text,
+					Text: token[half:] + " now"},
+				{Type: abi.Image, MIMEType: "image/png", Data: []byte(token)}, {Type: abi.Embedded,
+					Resource: &abi.ResourceContents{URI: "x:y", Text: token}},
 			},
 			StructuredContent: json.RawMessage(`{"n":1.50,"deep":[{"token":"` + token + `"}]}`),
 		}, nil
@@ -60,7 +62,7 @@ func TestSecretsInResults(t *testing.T) {
 	if f := g.findings(); len(f) != 1 || f[0] != (audit.Finding{Rule: "github-pat", Place: "results", Action: "mask"}) {
 		t.Errorf("recorded %v", f)
 	}
-	// A failing tool's text, and the error of a backend, reach the model too.
+	// The text of a tool error and the error of a backend reach the model too.
 	g.backend.answer = func() (*abi.Response, error) {
 		return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "bad token " + token}}}, nil
 	}
@@ -70,10 +72,12 @@ func TestSecretsInResults(t *testing.T) {
 	g.backend.answer = func() (*abi.Response, error) {
 		return &abi.Response{Error: &abi.Error{Code: abi.CodeNetwork, Message: "GET https://x/?t=" + token}}, nil
 	}
-	if result, err := g.tool(t, "p_loose", `{}`); err != nil || !strings.Contains(result.Response.Content[0].Text, mark) || g.observer.last.Outcome != pipeline.ToolError {
+	if result, err := g.tool(t, "p_loose", `{}`); err != nil ||
+		!strings.Contains(result.Response.Content[0].Text, mark) || g.observer.last.Outcome != pipeline.ToolError {
 		t.Errorf("a backend's error: %v, %+v", err, result)
 	}
-	_, err = g.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.GetPrompt, Name: "p_ask", Arguments: json.RawMessage(`{"topic":"x"}`)}})
+	_, err = g.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.GetPrompt, Name: "p_ask",
+		Arguments: json.RawMessage(`{"topic":"x"}`)}})
 	var wire *abi.Error
 	if !errors.As(err, &wire) || strings.Contains(wire.Message+err.Error(), token) {
 		t.Errorf("a prompt's error: %v", err)
@@ -85,7 +89,7 @@ func TestSecretsInArguments(t *testing.T) {
 	for _, test := range []struct {
 		action  secretscan.Action
 		outcome pipeline.Outcome
-		passed  string // what the tool got
+		passed  string // the arguments of the tool
 		text    string
 	}{
 		{"", pipeline.OK, token, "fine"},
@@ -95,10 +99,12 @@ func TestSecretsInArguments(t *testing.T) {
 	} {
 		g := newScanned(t, secretscan.Rules{Arguments: test.action})
 		result, err := g.tool(t, "p_loose", `{"n":1,"text":"`+token+`"}`)
-		if err != nil || result.Outcome != test.outcome || !strings.Contains(result.Response.Content[0].Text, test.text) {
+		if err != nil || result.Outcome != test.outcome ||
+			!strings.Contains(result.Response.Content[0].Text, test.text) {
 			t.Errorf("%q: %v, %+v", test.action, err, result)
 		}
-		if !strings.Contains(string(g.backend.last.Arguments), test.passed) || test.passed == "" && g.backend.last.Name != "" {
+		if !strings.Contains(string(g.backend.last.Arguments), test.passed) || test.passed == "" &&
+			g.backend.last.Name != "" {
 			t.Errorf("%q: passed %s", test.action, g.backend.last.Arguments)
 		}
 		if got := len(g.findings()); got != 1 && test.action != secretscan.Ignore {
@@ -107,13 +113,15 @@ func TestSecretsInArguments(t *testing.T) {
 	}
 }
 
-// TestWithheld: an answer with a secret can be refused as a whole.
+// TestWithheld checks that a result with a secret can be refused as a whole.
 func TestWithheld(t *testing.T) {
 	t.Parallel()
 	g := newScanned(t, secretscan.Rules{Results: secretscan.Refuse})
 	g.backend.answer = func() (*abi.Response, error) { return text("use " + token), nil }
 	result, err := g.tool(t, "p_loose", `{}`)
-	if err != nil || result.Outcome != pipeline.NotAllowed || !strings.Contains(result.Response.Content[0].Text, "(github-pat), and so it is withheld") || strings.Contains(result.Response.Content[0].Text, token) {
+	if err != nil || result.Outcome != pipeline.NotAllowed ||
+		!strings.Contains(result.Response.Content[0].Text, "(github-pat), and so it is withheld") ||
+		strings.Contains(result.Response.Content[0].Text, token) {
 		t.Errorf("%v, %+v", err, result)
 	}
 	if f := g.findings(); len(f) != 1 || f[0].Action != "refuse" {
@@ -121,8 +129,8 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// TestSecretsOutOfSight: whoever is asked, and whoever reads the log, sees no secret, also where the tool gets it.
-func TestSecretsOutOfSight(t *testing.T) {
+// TestSecretsAreHidden checks that neither approvers nor the audit log see a secret, also if the tool gets it.
+func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	g := newGoverned(t, func(o *pipeline.Options) {
 		o.Scanner = secretscan.Default
@@ -131,7 +139,8 @@ func TestSecretsOutOfSight(t *testing.T) {
 	if _, err := g.tool(t, "p_loose", `{"n":11,"text":"`+token+`"}`); err != nil {
 		t.Fatal(err)
 	}
-	if q := g.people.asked[0]; string(q.Arguments) != `{"n":11,"text":"`+mark+`"}` || strings.Contains(q.Text("en"), token) || q.Hidden == "" {
+	if q := g.people.asked[0]; string(q.Arguments) != `{"n":11,"text":"`+mark+`"}` ||
+		strings.Contains(q.Text("en"), token) || q.Hidden == "" {
 		t.Errorf("asked %+v", q)
 	}
 	if got := string(g.ledger.last().Arguments); strings.Contains(got, token) || !strings.Contains(got, mark) {

@@ -1,6 +1,6 @@
 package pipeline
 
-// Settings are those of the Options that can change while calls are made.
+// Settings are the options that can change while the Pipeline is in use.
 type Settings struct {
 	// Locale is as in Options, AuditOptional and AuditFields are as in Governance.
 	Locale        string
@@ -8,7 +8,7 @@ type Settings struct {
 	AuditFields   map[string][]string
 }
 
-// Set puts other settings in force, for what happens from now on.
+// Set changes the settings for later calls.
 func (p *Pipeline) Set(s Settings) {
 	if s.Locale == "" {
 		s.Locale = "en"

@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestSuccessor: a call whose plugin has been replaced since its tool was looked up goes to the one that took its place, if the tool is the
-// same there.
+// TestSuccessor checks that a call whose plugin was replaced after the lookup goes to the new one if the tool is
+// unchanged.
 func TestSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -25,7 +25,8 @@ func TestSuccessor(t *testing.T) {
 		"another tool": {func(s string) string {
 			return strings.Replace(s, "properties: {n: {type: integer}}", "properties: {n: {type: number}}", 1)
 		}, pipeline.NotFound, "nothing was called"},
-		"no such tool": {func(s string) string { return strings.Replace(s, "name: free", "name: freed", 1) }, pipeline.NotFound, "nothing was called"},
+		"no such tool": {func(s string) string { return strings.Replace(s, "name: free", "name: freed", 1) },
+			pipeline.NotFound, "nothing was called"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,15 +35,19 @@ func TestSuccessor(t *testing.T) {
 			f.backend.answer = func() (*abi.Response, error) {
 				m, err := manifest.Parse([]byte(test.change(offered)))
 				if err == nil {
-					err = f.catalog.Put(catalog.Source{Name: "test", Prefix: "q_", Config: []byte(`{"k":3}`), Backend: next}, m)
+					err = f.catalog.Put(catalog.Source{Name: "test", Prefix: "q_", Config: []byte(`{"k":3}`),
+						Backend: next}, m)
 				}
 				if err != nil {
 					t.Error(err)
 				}
 				return nil, fmt.Errorf("plugin test: %w", sandbox.ErrClosed)
 			}
-			result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: []byte(`{"n":1}`)}})
-			if err != nil || result.Outcome != test.outcome || !strings.Contains(result.Response.Content[0].Text, test.want) {
+			result, err := f.Call(t.Context(),
+				&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free",
+					Arguments: []byte(`{"n":1}`)}})
+			if err != nil || result.Outcome != test.outcome ||
+				!strings.Contains(result.Response.Content[0].Text, test.want) {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			if config := string(next.last.Config); test.outcome == pipeline.OK && config != `{"k":3}` {
@@ -52,7 +57,8 @@ func TestSuccessor(t *testing.T) {
 	}
 	f := newFixture(t)
 	f.backend.answer = func() (*abi.Response, error) { f.catalog.Remove("test"); return nil, sandbox.ErrClosed }
-	if result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.ReadResource, URI: "test://fixed"}}); err == nil || result != nil {
+	if result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.ReadResource,
+		URI: "test://fixed"}}); err == nil || result != nil {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// maxSuggestions is how many names are offered for one that is not there.
+// maxSuggestions bounds the suggested names.
 const maxSuggestions = 3
 
-// nearest returns those of known that name may stand for, the nearest first: misspellings of it, and names with the same words, whatever their
-// order and whatever a client has put in front of them.
+// nearest returns the names among known that name may stand for, best first: those with a similar spelling, and those
+// with the same words in any order or with a prefix added by a client.
 func nearest(name string, known []string) []string {
 	if len(name) > 128 {
 		return nil
@@ -29,7 +29,10 @@ func nearest(name string, known []string) []string {
 			found = append(found, candidate{k, score})
 		}
 	}
-	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score),
+			cmp.Compare(a.name, b.name))
+	})
 	var names []string
 	for _, c := range found[:min(len(found), maxSuggestions)] {
 		names = append(names, c.name)
@@ -37,22 +40,26 @@ func nearest(name string, known []string) []string {
 	return names
 }
 
-// camelHump is where a word begins within camelCase.
+// camelHump matches the start of a word in camelCase.
 var camelHump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// words are those of an identifier, in lower case and each once.
+// words returns the distinct words of an identifier in lower case.
 func words(name string) []string {
 	name = camelHump.ReplaceAllString(name, "${1}_${2}")
-	list := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	list := strings.FieldsFunc(strings.ToLower(name),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// shared is the part of the words of two names that is in both, from 0 to 1. Plurals count as their singular.
+// shared returns the fraction of the words of two names that both have, from 0 to 1. Plurals count as their singular.
 func shared(a, b []string) float64 {
 	both := 0
 	for _, word := range a {
-		if slices.ContainsFunc(b, func(other string) bool { return strings.TrimSuffix(word, "s") == strings.TrimSuffix(other, "s") }) {
+		if slices.ContainsFunc(b, func(other string) bool {
+			return strings.TrimSuffix(word,
+				"s") == strings.TrimSuffix(other, "s")
+		}) {
 			both++
 		}
 	}

@@ -8,7 +8,8 @@ import (
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"calculate_overtime", "create_task", "file_read", "file_write", "get_task", "get_task_context", "get_weather", "list_employees", "list_tasks", "send_slack_dm"}
+	known := []string{"calculate_overtime", "create_task", "file_read", "file_write", "get_task", "get_task_context",
+		"get_weather", "list_employees", "list_tasks", "send_slack_dm"}
 	for name, want := range map[string]string{
 		"get_wether":                      "get_weather",
 		"weather":                         "get_weather",

@@ -9,10 +9,10 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// summaryField in the list of recorded fields of a tool has the text of its results recorded.
+// summaryField, among the recorded fields of a tool, enables recording the text of its results.
 const summaryField = "output_summary"
 
-// summary describes an answer for the log.
+// summary describes a response for the audit log.
 func (p *Pipeline) summary(record *Record, r *abi.Response) *audit.OutputSummary {
 	if r == nil {
 		return nil
@@ -49,7 +49,7 @@ func (p *Pipeline) summary(record *Record, r *abi.Response) *audit.OutputSummary
 	return s
 }
 
-// contentKind is a type of content blocks: one of MCP's, for others are the guest's words.
+// contentKind returns a content type of MCP, or "other": guests may send any text as type.
 func contentKind(kind string) string {
 	switch kind {
 	case abi.Text, abi.Image, abi.Audio, abi.ResourceLink, abi.Embedded:
@@ -58,7 +58,7 @@ func contentKind(kind string) string {
 	return "other"
 }
 
-// recordedText is the beginning of the text of an answer, with secrets masked. Before that it is longer, so that no secret is cut in two.
+// recordedText returns the beginning of the text of a response, with secrets masked before it is cut.
 func (p *Pipeline) recordedText(r *abi.Response) string {
 	var text strings.Builder
 	for _, c := range r.Content {
@@ -66,13 +66,13 @@ func (p *Pipeline) recordedText(r *abi.Response) string {
 			text.WriteString(c.Text[:min(len(c.Text), 2*maxRecorded)])
 		}
 	}
-	return clipped(p.masked(text.String()))
+	return clip(p.maskSecrets(text.String()))
 }
 
-// countItems counts the elements of the lists that are members of a JSON object. The text is known to be well formed.
+// countItems counts the elements of lists that are members of a JSON object. The JSON must be valid.
 func countItems(text []byte) int {
 	depth, items := 0, 0
-	list, empty := false, false // inside of a list at depth 2, which has no element so far
+	list, empty := false, false // list: inside a list at depth 2; empty: before its first element
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch c {
@@ -101,7 +101,7 @@ func countItems(text []byte) int {
 	return items
 }
 
-// endOfString is where a JSON string ends that begins before from.
+// endOfString returns the index of the quote that ends the JSON string that contains from.
 func endOfString(text []byte, from int) int {
 	for {
 		n := bytes.IndexByte(text[from:], '"')
@@ -110,7 +110,7 @@ func endOfString(text []byte, from int) int {
 		}
 		end := from + n
 		backslashes := 0
-		for text[end-1-backslashes] == '\\' { // the quote that begins the string ends this
+		for text[end-1-backslashes] == '\\' { // stops at the opening quote
 			backslashes++
 		}
 		if backslashes%2 == 0 {

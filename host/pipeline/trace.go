@@ -7,8 +7,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// begin begins the call's span and its record.
-func (p *Pipeline) begin(ctx context.Context, call *Call) (context.Context, *trace.Span, string) {
+// startSpan starts the span of a call and returns the ID of its trace.
+func (p *Pipeline) startSpan(ctx context.Context, call *Call) (context.Context, *trace.Span, string) {
 	kind := trace.Internal
 	if transports[call.Caller.Door] != "" {
 		kind = trace.Server
@@ -20,11 +20,11 @@ func (p *Pipeline) begin(ctx context.Context, call *Call) (context.Context, *tra
 	return ctx, span, call.Caller.TraceID
 }
 
-// transports are what network.transport is at the doors of MCP.
+// transports are the values of network.transport for the frontends of MCP.
 var transports = map[string]string{DoorStdio: "pipe", DoorHTTP: "tcp"}
 
-// describe says of a call's span what is known when it has ended, as the semantic conventions for MCP have it.
-func describe(span *trace.Span, r *Record) {
+// endSpan sets the attributes of a call's span according to the semantic conventions for MCP, and ends it.
+func endSpan(span *trace.Span, r *Record) {
 	if span == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func describe(span *trace.Span, r *Record) {
 	}
 }
 
-// spanName is "{method} {target}". The target is the catalog's, never what a client made up.
+// spanName is "{method} {target}". The target is a name in the catalog, never text of a client.
 func spanName(r *Record) string {
 	if r.Name == "" {
 		return r.Method

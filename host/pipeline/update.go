@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// updates are those who want to know of changed resources. The zero value is ready.
-type updates struct {
+// updateWatchers are the watchers of changed resources. The zero value is ready.
+type updateWatchers struct {
 	mu      sync.Mutex
 	watches map[int]func(tenant, uri string)
 	nextID  int
 }
 
-// WatchUpdates calls updated for every resource of a tenant's that a call has changed, until the returned function is called. The
-// resource is on offer, by its URI or a template. updated is called concurrently, before the answer to the call has left, and must be
-// quick.
+// WatchUpdates calls updated for every resource that a call has changed, with the tenant of the call, until stop is
+// called. The catalog has the resource, by its URI or a template. updated is called concurrently, before the response
+// is returned, and must be quick.
 func (p *Pipeline) WatchUpdates(updated func(tenant, uri string)) (stop func()) {
-	u := &p.updates
+	u := &p.updateWatchers
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.watches == nil {
@@ -33,15 +33,15 @@ func (p *Pipeline) WatchUpdates(updated func(tenant, uri string)) (stop func()) 
 	}
 }
 
-// updated passes on that a resource has changed, if it is one of the source's own.
-func (p *Pipeline) updated(source, tenant, uri string) {
+// notifyUpdated notifies the watchers of a changed resource, if the source offers it.
+func (p *Pipeline) notifyUpdated(source, tenant, uri string) {
 	if !p.catalog.View().Serves(source, uri) {
-		p.options.Logger.Debug("a resource changed that the plugin does not offer", "plugin", source)
+		p.options.Logger.Debug("the plugin announced a change of a resource that it does not offer", "plugin", source)
 		return
 	}
-	p.updates.mu.Lock()
-	watches := slices.Collect(maps.Values(p.updates.watches))
-	p.updates.mu.Unlock()
+	p.updateWatchers.mu.Lock()
+	watches := slices.Collect(maps.Values(p.updateWatchers.watches))
+	p.updateWatchers.mu.Unlock()
 	for _, updated := range watches {
 		updated(tenant, uri)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// slow people answer after a while.
+// slow is an Approvals that answers after a while.
 type slow time.Duration
 
 func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Way) (string, error) {
@@ -25,7 +25,7 @@ func (s slow) Ask(ctx context.Context, _ *approval.Question, _ approval.Way) (st
 	}
 }
 
-// TestWaitingIsReported: clients hear of a call that waits, and of nothing once it runs.
+// TestWaitingIsReported checks that clients get progress reports while a call waits and none while it runs.
 func TestWaitingIsReported(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -33,9 +33,10 @@ func TestWaitingIsReported(t *testing.T) {
 		door   string
 		want   []time.Duration
 	}{
-		"at once":       {100 * time.Millisecond, pipeline.DoorHTTP, nil},
-		"soon":          {time.Second, pipeline.DoorHTTP, []time.Duration{200 * time.Millisecond}},
-		"later":         {25 * time.Second, pipeline.DoorStdio, []time.Duration{200 * time.Millisecond, 10_200 * time.Millisecond, 20_200 * time.Millisecond}},
+		"at once": {100 * time.Millisecond, pipeline.DoorHTTP, nil},
+		"soon":    {time.Second, pipeline.DoorHTTP, []time.Duration{200 * time.Millisecond}},
+		"later": {25 * time.Second, pipeline.DoorStdio,
+			[]time.Duration{200 * time.Millisecond, 10_200 * time.Millisecond, 20_200 * time.Millisecond}},
 		"at a terminal": {25 * time.Second, pipeline.DoorTerminal, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,16 +11,21 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// maxFile is the largest policy file, in bytes.
+// maxFile bounds the policy file, in bytes.
 const maxFile = 16 << 20
 
-// Parse reads a policy. docs/policy.md describes the format. The error names each place that is wrong.
+// Parse reads a policy. docs/policy.md describes the format. The error names each wrong place.
 func Parse(data []byte) (*Policy, error) {
 	var f file
 	if err := strictyaml.Read(data, maxFile, f.read, f.check); err != nil {
 		return nil, err
 	}
-	p := &Policy{defaults: f.defaults, rules: f.rules, index: newIndex(f.rules), Commands: f.commands, Quotas: f.quotas, Secrets: f.scanner, groups: map[string][]string{}, employees: f.employees, relevant: map[identity][]*Rule{}}
+	p := &Policy{
+		defaults: f.defaults, rules: f.rules, index: newIndex(f.rules), groups: map[string][]string{},
+		employees: f.employees,
+		cache:     map[relevantKey][]*Rule{},
+		Commands:  f.commands, Quotas: f.quotas, Secrets: f.scanner,
+	}
 	for name, users := range f.groups {
 		for _, user := range users {
 			p.groups[user] = append(p.groups[user], name)
@@ -29,18 +34,18 @@ func Parse(data []byte) (*Policy, error) {
 	return p, nil
 }
 
-// file is a policy as it stands in a file.
+// file is the content of a policy file.
 type file struct {
 	version  int
 	defaults Action
 	groups   map[string][]string
-	// employees are the ids of users in the HR tools.
+	// employees maps users to their IDs in the HR tools.
 	employees map[string]string
 	rules     []*Rule
 	commands  []judge.Rule
 	quotas    []quota.Rule
 	secrets   secretscan.Rules
-	scanner   *secretscan.Scanner // made of secrets
+	scanner   *secretscan.Scanner // compiled from secrets
 }
 
 func (f *file) read(v strictyaml.Value) {
@@ -67,7 +72,10 @@ func (f *file) read(v strictyaml.Value) {
 			})
 		},
 		"rules": func(v strictyaml.Value) {
-			v.List(func(i int, v strictyaml.Value) { f.rules = append(f.rules, readRule(v, strictyaml.Index("rules", i))) })
+			v.List(func(i int, v strictyaml.Value) {
+				f.rules = append(f.rules,
+					readRule(v, strictyaml.Index("rules", i)))
+			})
 		},
 		"tool_permissions": func(v strictyaml.Value) { table = readTable(v) },
 		"commands":         strictyaml.List(&f.commands, readCommand),
@@ -80,7 +88,7 @@ func (f *file) read(v strictyaml.Value) {
 	}
 }
 
-// check is for rules across values.
+// check validates across fields.
 func (f *file) check() error {
 	var e strictyaml.Error
 	if f.version != 1 {
@@ -198,10 +206,10 @@ func readAction(dst *Action) func(strictyaml.Value) {
 	}
 }
 
-// permissions are the words of the table of tools.
+// permissions are the values of tool_permissions.
 var permissions = map[string]Action{"allow": Allow, "deny": Deny, "requires_confirmation": Ask}
 
-// readTable reads a table of tools as rules, each for one tool.
+// readTable reads tool_permissions as rules, each for one tool.
 func readTable(v strictyaml.Value) []*Rule {
 	var rules []*Rule
 	v.Map(func(tool string, v strictyaml.Value) {
@@ -211,7 +219,8 @@ func readTable(v strictyaml.Value) []*Rule {
 			v.Problem("must be allow, deny or requires_confirmation")
 		}
 		rules = append(rules, &Rule{
-			Name: "tool_permissions: " + tool, Action: action, Tools: []string{tool}, Line: v.Line(), path: strictyaml.Key("tool_permissions", tool),
+			Name: "tool_permissions: " + tool, Action: action, Tools: []string{tool}, Line: v.Line(),
+			path: strictyaml.Key("tool_permissions", tool),
 		})
 	})
 	return rules
@@ -236,10 +245,10 @@ func readCommand(v strictyaml.Value, r *judge.Rule) {
 	r.Action = map[Action]judge.Action{Allow: judge.Allow, Ask: judge.Ask, Deny: judge.Deny}[action]
 }
 
-// Rules lists the rules in their order, those of the table of tools last.
+// Rules returns the rules in their order, those of tool_permissions last.
 func (p *Policy) Rules() []*Rule { return slices.Clone(p.rules) }
 
-// Groups lists the groups with their users.
+// Groups returns the groups with their users.
 func (p *Policy) Groups() map[string][]string {
 	groups := map[string][]string{}
 	for user, names := range p.groups {

@@ -8,20 +8,20 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Site is what there is for a policy to be about.
+// Site has the names to which a policy can refer.
 type Site struct {
-	// Tools are those on offer, of which Name and Plugin count.
+	// Tools are the tools on offer.
 	Tools []ToolName
-	// Doors, Tenants and Tokens are the names that callers can have. Nil means that any may occur.
+	// Doors, Tenants and Tokens are the names that callers can have. Nil means any.
 	Doors, Tenants, Tokens []string
 }
 
-// ToolName is a tool's name at the doors and the plugin that serves it.
+// ToolName is the name of a tool in the catalog and its plugin.
 type ToolName struct{ Name, Plugin string }
 
-// Lint looks in a valid policy for what is probably a mistake: rules that can never decide, because an earlier one decides about all of their
-// calls, and names of what the site does not have. The error lists them with their places. It is nil if there are none, or if the policy is
-// not valid, which Parse reports.
+// Lint reports probable mistakes in a valid policy: rules that can never decide, because an earlier one decides about
+// all of their calls, and names that the site does not have. The error lists them with their places. It is nil if there
+// are none or if the policy is not valid, which Parse reports.
 func Lint(data []byte, site *Site) error {
 	if _, err := Parse(data); err != nil {
 		return nil
@@ -50,7 +50,8 @@ func (l *linter) rules() {
 	for i, rule := range l.file.rules {
 		if j := slices.IndexFunc(l.file.rules[:i], func(before *Rule) bool { return before.covers(rule) }); j >= 0 {
 			before := l.file.rules[j]
-			l.warnings.Add(rule.path, "can never decide, because %q in line %d decides about all of its calls: move it up, or remove it", before.Name, before.Line)
+			l.warnings.Add(rule.path, "can never decide, because %q in line %d decides about all of its calls: move "+
+				"it up, or remove it", before.Name, before.Line)
 		}
 		l.tools(rule)
 		l.names(rule.path+".doors", "door", rule.Doors, l.site.Doors)
@@ -61,7 +62,7 @@ func (l *linter) rules() {
 	}
 }
 
-// names warns of names that nothing has.
+// names warns of unknown names.
 func (l *linter) names(path, kind string, names, known []string) {
 	for i, name := range names {
 		if known != nil && !slices.Contains(known, name) {
@@ -70,21 +71,24 @@ func (l *linter) names(path, kind string, names, known []string) {
 	}
 }
 
-// approvers warns of a user that is called like a group, and of what looks like a misspelt group: the doors know of groups of their own.
+// approvers warns of a user that has the name of a group, and of a probably misspelt group. Other unknown groups may
+// come from a frontend.
 func (l *linter) approvers(rule *Rule, groups []string) {
 	for i, name := range rule.Approvers.Users {
 		if slices.Contains(groups, name) {
-			l.warnings.Add(strictyaml.Index(rule.path+".approvers.users", i), "%q is the name of a group: write it under groups if its members are meant", name)
+			l.warnings.Add(strictyaml.Index(rule.path+".approvers.users", i),
+				"%q is the name of a group: write it under groups if its members are meant", name)
 		}
 	}
 	for i, name := range rule.Approvers.Groups {
 		if near := strictyaml.Nearest(name, groups); near != "" && near != name {
-			l.warnings.Add(strictyaml.Index(rule.path+".approvers.groups", i), "the policy has no group %q: did you mean %q?", name, near)
+			l.warnings.Add(strictyaml.Index(rule.path+".approvers.groups", i),
+				"the policy has no group %q: did you mean %q?", name, near)
 		}
 	}
 }
 
-// tools warns of patterns that fit no tool.
+// tools warns of patterns that match no tool.
 func (l *linter) tools(rule *Rule) {
 	for i, pattern := range rule.Tools {
 		path := strictyaml.Index(rule.path+".tools", i)
@@ -95,14 +99,14 @@ func (l *linter) tools(rule *Rule) {
 	}
 }
 
-// methods stand for what is no tool, in rules.
+// methods are the names of requests other than tools/call in rules.
 var methods = []string{"resources/read", "prompts/get", "completion/complete"}
 
 func (l *linter) pattern(path, pattern string) {
 	plugin, inPlugin, ofPlugin := strings.Cut(pattern, "/")
 	known := slices.Clone(methods)
 	for _, tool := range l.site.Tools {
-		if fits(pattern, tool.Plugin, tool.Name) {
+		if matchesTool(pattern, tool.Plugin, tool.Name) {
 			return
 		}
 		known = append(known, tool.Name)
@@ -141,8 +145,12 @@ func (l *linter) hasPlugin(pattern string) bool {
 func (l *linter) commands() {
 	rules := l.file.commands
 	for i := range rules {
-		if j := slices.IndexFunc(rules[:i], func(before judge.Rule) bool { return coversCommands(&before, &rules[i]) }); j >= 0 {
-			l.warnings.Add(strictyaml.Index("commands", i), "can never decide, because %q above it decides about all of its commands", rules[j].Name)
+		if j := slices.IndexFunc(rules[:i], func(before judge.Rule) bool {
+			return coversCommands(&before,
+				&rules[i])
+		}); j >= 0 {
+			l.warnings.Add(strictyaml.Index("commands", i),
+				"can never decide, because %q above it decides about all of its commands", rules[j].Name)
 		}
 	}
 }
@@ -161,37 +169,41 @@ func (l *linter) quotas() {
 	}
 }
 
-// covers reports whether r, which comes before other, decides about every call that other could decide about. It may miss some.
+// covers reports whether r, which comes before other, decides about every call that other could decide about. It may
+// return false though it does.
 func (r *Rule) covers(other *Rule) bool {
-	// The same condition is not the same where it cannot be worked out: then a rule that allows does not match, and one that denies does.
+	// A condition that cannot be evaluated makes a rule that allows not match, but one that denies match.
 	same := r.When == other.When && (r.Action != Allow || other.Action == Allow)
 	return (r.When == "" || same) && coversPatterns(r.Tools, other.Tools) && coversNames(r.Doors, other.Doors) &&
-		coversNames(r.Tenants, other.Tenants) && coversNames(r.Users, other.Users) && coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens)
+		coversNames(r.Tenants, other.Tenants) && coversNames(r.Users, other.Users) &&
+		coversNames(r.Groups, other.Groups) && coversNames(r.Tokens, other.Tokens)
 }
 
-// coversNames reports whether a call that is among some of the names is among all. None means any.
+// coversNames reports whether a call with one of the names some also has one of all. An empty list means any name.
 func coversNames(all, some []string) bool {
-	return len(all) == 0 || len(some) > 0 && !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+	return len(all) == 0 || len(some) > 0 && !slices.ContainsFunc(some,
+		func(name string) bool { return !slices.Contains(all, name) })
 }
 
-// coversPatterns does the same for patterns.
+// coversPatterns is coversNames for patterns.
 func coversPatterns(all, some []string) bool {
 	return len(all) == 0 || len(some) > 0 && !slices.ContainsFunc(some, func(narrow string) bool {
 		return !slices.ContainsFunc(all, func(wide string) bool { return coversPattern(wide, narrow) })
 	})
 }
 
-// coversPattern reports whether all that fits narrow fits wide. A pattern that, stars included, is a text that fits wide does; and for one
-// tool of a plugin its name alone may do.
+// coversPattern reports whether everything that matches narrow matches wide. It does if narrow, taken as a text,
+// matches wide. For one tool of a plugin, the name of the tool alone may match.
 func coversPattern(wide, narrow string) bool {
 	plugin, name, ok := strings.Cut(narrow, "/")
-	if ok && !strings.ContainsAny(plugin, "*") && !strings.Contains(name, "/") && !slices.ContainsFunc(methods, func(m string) bool { return matches(narrow, m) }) && matches(wide, name) {
+	if ok && !strings.ContainsAny(plugin, "*") && !strings.Contains(name, "/") &&
+		!slices.ContainsFunc(methods, func(m string) bool { return matches(narrow, m) }) && matches(wide, name) {
 		return true
 	}
 	return matches(wide, narrow)
 }
 
-// coversCommands is for rules of programs alone: what else they name is not always known when they are applied.
+// coversCommands is covers for command rules without flags and arguments; others are not compared.
 func coversCommands(before, rule *judge.Rule) bool {
 	return len(before.Flags)+len(before.Args) == 0 && coversPatterns(before.Programs, rule.Programs)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 var site = &policy.Site{
-	Tools: []policy.ToolName{{Name: "file_read", Plugin: "files"}, {Name: "file_write", Plugin: "files"}, {Name: "delete_row", Plugin: "db"}, {Name: "shell_exec", Plugin: "shell"}},
+	Tools: []policy.ToolName{{Name: "file_read", Plugin: "files"}, {Name: "file_write", Plugin: "files"},
+		{Name: "delete_row", Plugin: "db"}, {Name: "shell_exec", Plugin: "shell"}},
 	Doors: []string{"mcp-http", "terminal", "slack"}, Tenants: []string{"acme"},
 }
 
@@ -22,29 +23,46 @@ func TestLint(t *testing.T) {
   - {name: b, action: ask, tools: [delete_row], approvers: {groups: [admins, others], users: [yuki]}}`, ""},
 		{"a rule for everything", "  - {name: a, action: deny}\n  - {name: b, action: allow, tools: [file_read]}",
 			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
-		{"a pattern within a pattern", "  - {name: a, action: deny, tools: [\"file_*\"]}\n  - {name: b, action: allow, tools: [files/file_read], users: [aki]}",
+		{"a pattern within a pattern", "  - {name: a, action: deny, tools: [\"file_*\"]}\n  - {name: b, action: " +
+			"allow, tools: [files/file_read], users: [aki]}",
 			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
-		{"the table below a rule", "  - {name: a, action: deny, tools: [file_read]}\ntool_permissions: {file_read: allow}",
+		{"the table below a rule", "  - {name: a, action: deny, tools: [file_read]}\ntool_permissions: " +
+			"{file_read: allow}",
 			`5:31: tool_permissions.file_read: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
-		{"a name for a pattern", "  - {name: a, action: deny, tools: [file_read]}\n  - {name: b, action: allow, tools: [\"file_*\"]}", ""},
-		{"other callers", "  - {name: a, action: deny, users: [aki], doors: [slack]}\n  - {name: b, action: allow, users: [aki]}", ""},
+		{"a name for a pattern", "  - {name: a, action: deny, tools: [file_read]}\n  - {name: b, action: allow, " +
+			"tools: [\"file_*\"]}", ""},
+		{"other callers", "  - {name: a, action: deny, users: [aki], doors: [slack]}\n  - {name: b, action: allow, " +
+			"users: [aki]}", ""},
 		{"a condition", "  - {name: a, action: deny, when: readOnly}\n  - {name: b, action: allow}", ""},
-		{"the same condition, denied first", "  - {name: a, action: deny, when: arguments.n > 1}\n  - {name: b, action: allow, when: arguments.n > 1}",
+		{"the same condition, denied first", "  - {name: a, action: deny, when: arguments.n > 1}\n  - {name: b, " +
+			"action: allow, when: arguments.n > 1}",
 			`5:5: rules[1]: can never decide, because "a" in line 4 decides about all of its calls: move it up, or remove it`},
-		{"the same condition, allowed first: it denies where it cannot be worked out", "  - {name: a, action: allow, when: arguments.n > 1}\n  - {name: b, action: deny, when: arguments.n > 1}", ""},
-		{"a misspelt tool", "  - {name: a, action: deny, tools: [file_raed]}", `4:37: rules[0].tools[0]: there is no tool "file_raed": did you mean "file_read"?`},
-		{"a misspelt plugin", "  - {name: a, action: deny, tools: [\"shel/*\"]}", `4:37: rules[0].tools[0]: unknown plugin "shel": did you mean "shell"?`},
-		{"a pattern that nothing fits", "  - {name: a, action: deny, tools: [\"drop_*\"]}", `4:37: rules[0].tools[0]: no tool is called "drop_*" now`},
-		{"the table", "  []\ntool_permissions: {file_raed: deny}", `5:31: tool_permissions.file_raed: there is no tool "file_raed": did you mean "file_read"?`},
-		{"a misspelt door", "  - {name: a, action: deny, doors: [slak]}", `4:37: rules[0].doors[0]: unknown door "slak": did you mean "slack"?`},
-		{"an unknown tenant", "  - {name: a, action: deny, tenants: [zzz]}", `4:39: rules[0].tenants[0]: unknown tenant "zzz": known are acme`},
-		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: {groups: [admin], users: [yuki, admins]}}", `4:37: rules[0].groups[0]: unknown group "admin": did you mean "admins"?
+		{"the same condition, allowed first: it denies where it cannot be evaluated",
+			"  - {name: a, action: allow, when: arguments.n > 1}\n  - {name: b, action: deny, when: arguments.n > 1}",
+			""},
+		{"a misspelt tool", "  - {name: a, action: deny, tools: [file_raed]}",
+			`4:37: rules[0].tools[0]: there is no tool "file_raed": did you mean "file_read"?`},
+		{"a misspelt plugin", "  - {name: a, action: deny, tools: [\"shel/*\"]}",
+			`4:37: rules[0].tools[0]: unknown plugin "shel": did you mean "shell"?`},
+		{"a pattern that nothing fits", "  - {name: a, action: deny, tools: [\"drop_*\"]}",
+			`4:37: rules[0].tools[0]: no tool is called "drop_*" now`},
+		{"the table", "  []\ntool_permissions: {file_raed: deny}",
+			`5:31: tool_permissions.file_raed: there is no tool "file_raed": did you mean "file_read"?`},
+		{"a misspelt door", "  - {name: a, action: deny, doors: [slak]}",
+			`4:37: rules[0].doors[0]: unknown door "slak": did you mean "slack"?`},
+		{"an unknown tenant", "  - {name: a, action: deny, tenants: [zzz]}",
+			`4:39: rules[0].tenants[0]: unknown tenant "zzz": known are acme`},
+		{"a misspelt group", "  - {name: a, action: ask, groups: [admin], approvers: {groups: [admin], users: [yuki, " +
+			"admins]}}", `4:37: rules[0].groups[0]: unknown group "admin": did you mean "admins"?
 4:66: rules[0].approvers.groups[0]: the policy has no group "admin": did you mean "admins"?
 4:88: rules[0].approvers.users[1]: "admins" is the name of a group: write it under groups if its members are meant`},
-		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, programs: [git], args: [status]}]",
+		{"commands", "  []\ncommands: [{name: a, action: deny, programs: [\"g*\"]}, {name: b, action: allow, " +
+			"programs: [git], args: [status]}]",
 			`5:55: commands[1]: can never decide, because "a" above it decides about all of its commands`},
-		{"commands with arguments", "  []\ncommands: [{name: a, action: deny, programs: [git], args: [push]}, {name: b, action: allow, programs: [git]}]", ""},
-		{"quotas", "  []\nquotas: [{name: a, rate: 5, plugins: [file], tools: [shell_exe]}]", `5:39: quotas[0].plugins[0]: unknown plugin "file": did you mean "files"?
+		{"commands with arguments", "  []\ncommands: [{name: a, action: deny, programs: [git], args: [push]}, {name: " +
+			"b, action: allow, programs: [git]}]", ""},
+		{"quotas", "  []\nquotas: [{name: a, rate: 5, plugins: [file], tools: [shell_exe]}]",
+			`5:39: quotas[0].plugins[0]: unknown plugin "file": did you mean "files"?
 5:54: quotas[0].tools[0]: unknown tool "shell_exe": did you mean "shell_exec"?`},
 		{"a policy that is none", "  - {name: a}", ""},
 	} {
@@ -76,10 +94,12 @@ rules:
 		call policy.Call
 		want []string
 	}{
-		{policy.Call{Tool: "file_write", Plugin: "files", User: "aki"}, []string{"allow drafts", "deny not ken", "ask default"}},
+		{policy.Call{Tool: "file_write", Plugin: "files", User: "aki"},
+			[]string{"allow drafts", "deny not ken", "ask default"}},
 		{policy.Call{Tool: "file_read", Plugin: "files", User: "ken"}, []string{"deny not ken"}},
 		{policy.Call{Tool: "grouped", Plugin: "x", User: "aki"}, []string{"deny not ken", "deny no first group"}},
-		{policy.Call{Tool: "file_read", Plugin: "files", Door: "slack", Annotations: reads}, []string{"deny not ken", "deny only slack", "ask default"}},
+		{policy.Call{Tool: "file_read", Plugin: "files", Door: "slack", Annotations: reads},
+			[]string{"deny not ken", "deny only slack", "ask default"}},
 	} {
 		var got []string
 		visible, asks := false, false
@@ -99,35 +119,39 @@ rules:
 	}
 }
 
-// TestGroupsAreKeptApart: what is remembered for one caller is not used for another, whatever the groups are called.
-func TestGroupsAreKeptApart(t *testing.T) {
+// TestCacheSeparatesGroups checks that the cached rules of one caller are not used for another, whatever the names of
+// groups.
+func TestCacheSeparatesGroups(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "version: 1\nrules: [{name: a, action: deny, groups: [dev]}]")
 	for _, test := range []struct {
 		groups []string
 		want   policy.Action
-	}{{[]string{"dev ops"}, policy.Allow}, {[]string{"dev", "ops"}, policy.Deny}, {[]string{"dev\" \"ops"}, policy.Allow}} {
+	}{{[]string{"dev ops"}, policy.Allow}, {[]string{"dev", "ops"}, policy.Deny},
+		{[]string{"dev\" \"ops"}, policy.Allow}} {
 		if d := p.Decide(&policy.Call{Tool: "x", Groups: test.groups, Annotations: reads}); d.Action != test.want {
 			t.Errorf("%q: %s", test.groups, d.Action)
 		}
 	}
 }
 
-// TestPatterns: a pattern without a slash is for names of tools alone.
+// TestPatterns checks that a pattern without a slash matches only names of tools.
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		pattern string
 		want    bool
-	}{{"file*", true}, {"files", false}, {"files*", false}, {"files/*", true}, {"*/file_read", true}, {"*", true}, {"*read", true}, {"file_read/", false}} {
+	}{{"file*", true}, {"files", false}, {"files*", false}, {"files/*", true}, {"*/file_read", true}, {"*", true},
+		{"*read", true}, {"file_read/", false}} {
 		p := parse(t, "version: 1\nrules: [{name: a, action: deny, tools: ['"+test.pattern+"']}]")
-		if got := p.Decide(&policy.Call{Tool: "file_read", Plugin: "files", Annotations: reads}).Action == policy.Deny; got != test.want {
+		if got := p.Decide(&policy.Call{Tool: "file_read", Plugin: "files", Annotations: reads}).
+			Action == policy.Deny; got != test.want {
 			t.Errorf("%s: %t", test.pattern, got)
 		}
 	}
 }
 
-// TestIndex: rules are found whatever name they are found by, in their order.
+// TestIndex checks that rules are found by every kind of name, in their order.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `
@@ -145,9 +169,11 @@ rules:
   - {name: any, action: deny, when: "arguments.n == 9"}
   - {name: two ways, action: deny, tools: [file_read, "file_*", "*"], when: "arguments.n == 10"}
 `)
-	for i, want := range []string{"tenant", "token", "group", "user", "plugin", "exact", "exact of a plugin", "open", "any", "two ways", "default"} {
+	for i, want := range []string{"tenant", "token", "group", "user", "plugin", "exact", "exact of a plugin", "open",
+		"any", "two ways", "default"} {
 		c := policy.Call{
-			Tool: "file_read", Plugin: "files", Tenant: "acme", Token: "ci", User: "aki", Annotations: reads, Arguments: fmt.Appendf(nil, `{"n":%d}`, i+1),
+			Tool: "file_read", Plugin: "files", Tenant: "acme", Token: "ci", User: "aki", Annotations: reads,
+			Arguments: fmt.Appendf(nil, `{"n":%d}`, i+1),
 		}
 		if d := p.Decide(&c); d.Rule != want {
 			t.Errorf("%d: %s, want %s", i+1, d.Rule, want)

@@ -11,46 +11,45 @@ import (
 	"github.com/hako-run/hako/host/secretscan"
 )
 
-// Live is a policy file that may change. It is safe for concurrent use.
+// Live is a policy file that is reloaded when it changes. It is safe for concurrent use.
 type Live struct {
 	path   string
 	policy atomic.Pointer[Policy]
 
-	// mu serialises Reload and guards what follows.
-	mu      sync.Mutex
-	text    []byte
-	err     error
-	watches map[int]func()
-	next    int
+	// mu serializes Reload and guards the fields below.
+	mu       sync.Mutex
+	text     []byte
+	err      error
+	watchers map[int]func()
+	next     int
 }
 
-// OpenLive reads the policy at path. A file that is missing is a policy that allows everything, until it appears. One that is wrong is an
-// error: nothing starts under rules that nobody wrote.
+// OpenLive reads the policy at path. Until a missing file appears, everything is allowed. An invalid file is an error.
 func OpenLive(path string) (*Live, error) {
 	l := &Live{path: path}
-	l.policy.Store(empty())
+	l.policy.Store(allowAll())
 	if _, err := l.Reload(); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-func empty() *Policy {
-	return &Policy{defaults: Allow, Secrets: secretscan.Default(), relevant: map[identity][]*Rule{}}
+func allowAll() *Policy {
+	return &Policy{defaults: Allow, Secrets: secretscan.Default(), cache: map[relevantKey][]*Rule{}}
 }
 
-// Policy is the policy in force.
+// Policy returns the current policy.
 func (l *Live) Policy() *Policy { return l.policy.Load() }
 
-// Err says what is wrong with the file, if it is not the one in force.
+// Err returns the error of the file, if its content is not the current policy.
 func (l *Live) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Reload reads the file again. If it is wrong, the policy in force stays, and so it does when the file is gone: taking away the rules
-// takes an empty policy. It reports whether another policy is in force now.
+// Reload reads the file again. If it is invalid or missing, the current policy stays; an empty policy removes all
+// rules. Reload reports whether the policy has changed.
 func (l *Live) Reload() (changed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,25 +66,26 @@ func (l *Live) Reload() (changed bool, err error) {
 	}
 	l.text = text
 	l.policy.Store(p)
-	for _, changed := range l.watches {
+	for _, changed := range l.watchers {
 		changed()
 	}
 	return true, nil
 }
 
-// Watch calls changed whenever another policy is in force, until stop is called. changed must be quick and must not call Reload or Watch.
+// Watch calls changed after every change of the policy until stop is called. changed must be quick and must not call
+// Reload or Watch.
 func (l *Live) Watch(changed func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.watches == nil {
-		l.watches = map[int]func(){}
+	if l.watchers == nil {
+		l.watchers = map[int]func(){}
 	}
 	id := l.next
 	l.next++
-	l.watches[id] = changed
+	l.watchers[id] = changed
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.watches, id)
+		delete(l.watchers, id)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// pattern is a text in which "*" is any text.
+// pattern is a text in which "*" matches any text.
 type pattern struct {
 	first, last string
-	// middle are the parts between the stars. A pattern without a star has none, and its text in first.
+	// middle are the parts between the stars. A pattern without a star has its whole text in first.
 	middle []string
 	star   bool
 	slash  bool
@@ -38,26 +38,29 @@ func (p *pattern) matches(text string) bool {
 	return strings.HasSuffix(rest, p.last)
 }
 
-// fits holds a tool against the pattern; full is PLUGIN/TOOL. A pattern with a slash is for that, or for a name that has one itself.
-func (p *pattern) fits(tool, full string) bool { return p.matches(tool) || p.slash && p.matches(full) }
+// matchesTool reports whether the pattern matches a tool; full is PLUGIN/TOOL. Only a pattern with a slash is compared
+// with full.
+func (p *pattern) matchesTool(tool, full string) bool {
+	return p.matches(tool) || p.slash && p.matches(full)
+}
 
-// matches holds text against a pattern.
+// matches reports whether the pattern text matches against.
 func matches(text, against string) bool {
 	p := compilePattern(text)
 	return p.matches(against)
 }
 
-// fits holds a tool against a pattern.
-func fits(text, plugin, tool string) bool {
+// matchesTool reports whether the pattern text matches a tool.
+func matchesTool(text, plugin, tool string) bool {
 	p := compilePattern(text)
-	return p.fits(tool, plugin+"/"+tool)
+	return p.matchesTool(tool, plugin+"/"+tool)
 }
 
-// index finds the rules that may concern a call without looking at each: by a name that the call must have, or by how the name of its tool
-// begins, for rules that say so. Values are positions of rules.
+// index finds the rules that may match a call without evaluating all. A rule is indexed by a name that the call must
+// have, or by a prefix of the tool's name. Values are positions of rules.
 type index struct {
 	users, tools, tenants, tokens, groups map[string][]int
-	// rest are the rules without such a name.
+	// rest are rules without such a name.
 	rest []int
 }
 
@@ -69,12 +72,13 @@ func newIndex(rules []*Rule) *index {
 	return x
 }
 
-// add puts a rule under the names of one kind, the one that tells calls apart best.
+// add indexes a rule by the most selective kind of its names.
 func (x *index) add(rule *Rule, i int) {
 	for _, by := range []struct {
 		names []string
 		rules map[string][]int
-	}{{rule.Users, x.users}, {rule.beginnings(), x.tools}, {rule.Tokens, x.tokens}, {rule.Groups, x.groups}, {rule.Tenants, x.tenants}} {
+	}{{rule.Users, x.users}, {rule.prefixes(), x.tools}, {rule.Tokens, x.tokens}, {rule.Groups, x.groups},
+		{rule.Tenants, x.tenants}} {
 		for _, name := range by.names {
 			by.rules[name] = append(by.rules[name], i)
 		}
@@ -85,8 +89,9 @@ func (x *index) add(rule *Rule, i int) {
 	x.rest = append(x.rest, i)
 }
 
-// beginnings are what TOOL or PLUGIN/TOOL begins with where it fits one of the rule's patterns; none if there is one that begins with a star.
-func (r *Rule) beginnings() (list []string) {
+// prefixes returns the prefixes of TOOL or PLUGIN/TOOL for the patterns of the rule; none if one pattern begins with a
+// star.
+func (r *Rule) prefixes() (list []string) {
 	for i := range r.patterns {
 		if r.patterns[i].first == "" {
 			return nil
@@ -96,7 +101,7 @@ func (r *Rule) beginnings() (list []string) {
 	return list
 }
 
-// find lists the rules that may concern the call, in their order. A nil index has none.
+// find returns the rules that may match the call, in their order. A nil index has none.
 func (x *index) find(c *Call, full string, groups []string) []int {
 	if x == nil {
 		return nil

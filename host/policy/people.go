@@ -7,22 +7,22 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// People are users and groups. They are two lists, because users and groups have their names from different places: a group that somebody
-// names after a user is not that user, and a user whose name is that of a group is not in it.
+// People are users and groups. They are separate lists, because their names come from different sources: a group with
+// the name of a user is not that user.
 type People struct {
 	Users  []string `json:"users,omitempty"`
 	Groups []string `json:"groups,omitempty"`
 }
 
-// IsZero reports whether nobody is named.
+// IsZero reports whether both lists are empty.
 func (p People) IsZero() bool { return len(p.Users) == 0 && len(p.Groups) == 0 }
 
-// Has reports whether the user is among them, by name or by one of its groups.
+// Has reports whether the user is included, by name or by a group.
 func (p People) Has(user string, groups []string) bool {
 	return user != "" && slices.Contains(p.Users, user) || intersects(p.Groups, groups)
 }
 
-// In names them in a language, a BCP 47 tag: Japanese, else English.
+// In returns the names as text in a language, a BCP 47 tag: Japanese, or else English.
 func (p People) In(language string) string {
 	group := "the group "
 	if strings.HasPrefix(strings.ToLower(language), "ja") {
@@ -38,7 +38,8 @@ func (p People) In(language string) string {
 // ReadPeople reads the two lists.
 func ReadPeople(v strictyaml.Value, p *People) {
 	if v.IsList() {
-		v.Problem("must say which names are users and which are groups: write {users: [mori@example.com], groups: [hr-admins]}")
+		v.Problem("must say which names are users and which are groups: write {users: [mori@example.com], groups: " +
+			"[hr-admins]}")
 		return
 	}
 	v.Object(strictyaml.Fields{"users": strictyaml.Strings(&p.Users), "groups": strictyaml.Strings(&p.Groups)})

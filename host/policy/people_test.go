@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// TestHostileIdentities: nobody becomes an approver by a group or a name that they chose.
+// TestHostileIdentities checks that nobody becomes an approver by a chosen group or name.
 func TestHostileIdentities(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `
@@ -62,14 +62,15 @@ rules:
 		t.Run("written as "+name, func(t *testing.T) {
 			t.Parallel()
 			_, err := policy.Parse([]byte("version: 1\nrules: [{name: a, action: ask, approvers: " + approvers + "}]"))
-			if err == nil || name == "one list" && !strings.Contains(err.Error(), "write {users: [mori@example.com], groups: [hr-admins]}") {
+			if err == nil || name == "one list" &&
+				!strings.Contains(err.Error(), "write {users: [mori@example.com], groups: [hr-admins]}") {
 				t.Errorf("error: %v", err)
 			}
 		})
 	}
 }
 
-// TestHostileNumbers: a condition on an integer is about that integer, and not about its neighbours.
+// TestHostileNumbers checks that a condition on an integer distinguishes it from its neighbors.
 func TestHostileNumbers(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `
@@ -96,7 +97,8 @@ rules: [{name: one account, action: allow, when: arguments.id == 900719925474099
 	}
 }
 
-// TestOwnData holds that callers can be limited to their own data: who is no known employee, names nobody, or names somebody else, is refused.
+// TestOwnData checks that callers can be limited to their own data: calls by unknown employees, without an employee and
+// about others are refused.
 func TestOwnData(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `
@@ -127,7 +129,8 @@ rules:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user, Annotations: manifest.Annotations{ReadOnlyHint: &yes}, Arguments: []byte(test.arguments)}
+			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user,
+				Annotations: manifest.Annotations{ReadOnlyHint: &yes}, Arguments: []byte(test.arguments)}
 			if d := p.Decide(c); d.Action != test.want {
 				t.Errorf("%s by %s, want %s", d.Action, d.Rule, test.want)
 			}

@@ -1,8 +1,9 @@
 // Package policy decides about calls: allow, ask a person, or deny.
 //
-// A Policy is a file of rules that people write, review and keep in git. The first rule, from the top, that matches a call decides; what
-// no rule decides, the file's default does. Conditions beyond names are CEL expressions (cel.dev). A rule whose condition cannot be
-// worked out for a call fails closed: it matches if it denies or asks, and does not if it allows.
+// A Policy is read from a file of rules with Open, or with OpenLive if the file may change; Policy.Decide decides about
+// a Call. The first rule that matches a call decides; if none does, the file's default applies. Conditions beyond names
+// are CEL expressions (cel.dev). A rule whose condition cannot be evaluated for a call fails closed: it matches if it
+// denies or asks, and does not match if it allows. Policy.Explain and Lint help to write policies.
 package policy
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/hako-run/hako/host/secretscan"
 )
 
-// Action is what becomes of a call.
+// Action is the decision about a call.
 type Action string
 
 // Actions.
@@ -29,29 +30,29 @@ const (
 	Deny  Action = "deny"
 )
 
-// Call is what is decided about.
+// Call is a call about which a policy decides.
 type Call struct {
-	// Tool is the name at the doors, Plugin who serves it.
+	// Tool is the tool's name in the catalog, or MCP's method for other requests; Plugin is its source.
 	Tool, Plugin string
 	Annotations  manifest.Annotations
-	// Door is where the call came in; Tenant, User and Token are empty where the door knows none.
+	// Door is the frontend of the call. Tenant, User and Token are empty if it does not know them.
 	Door, Tenant, User, Token string
-	// Groups are those that the door knows of, besides those of the policy.
+	// Groups are the groups that the frontend knows, in addition to those of the policy.
 	Groups []string
-	// Arguments is a JSON object. Nil means that they are not known yet.
+	// Arguments is a JSON object. Nil means that the arguments are not known yet.
 	Arguments json.RawMessage
 }
 
-// Decision is what the policy says of a call.
+// Decision is a decision about a call.
 type Decision struct {
 	Action Action
-	// Rule is the name of the rule that decided; RuleDefault or RuleChat if none of the file's did.
+	// Rule is the name of the deciding rule, or RuleDefault or RuleChat if no rule of the file decided.
 	Rule string
-	// Reason is the rule's own. It may be empty.
+	// Reason is the reason in the rule. It may be empty.
 	Reason manifest.Text
-	// Approvers are those of whom one has to say yes to a call that asks. Nobody means the caller.
+	// Approvers may agree to a call that asks. If it is zero, the caller may.
 	Approvers People
-	// Remember is for how long a yes holds for the same caller and arguments. Zero means for the one call.
+	// Remember is how long a yes holds for the same caller and arguments. Zero means for one call.
 	Remember time.Duration
 }
 
@@ -59,44 +60,44 @@ type Decision struct {
 const (
 	// RuleDefault is the file's default.
 	RuleDefault = "default"
-	// RuleChat denies destructive tools in chats, where whoever can write to the bot could use them.
+	// RuleChat denies destructive tools in Slack, where everybody who can write to the bot could use them.
 	RuleChat = "destructive tools in chats"
 )
 
-// DoorSlack is the door to which RuleChat applies.
+// DoorSlack is the frontend to which RuleChat applies.
 const DoorSlack = "slack"
 
-// Policy is a set of rules. It is safe for concurrent use, and does not change.
+// Policy is a set of rules. It is immutable and safe for concurrent use.
 type Policy struct {
 	defaults Action
 	rules    []*Rule
 	index    *index
 	groups   map[string][]string // user to groups
-	// employees are the ids of users in the HR tools.
+	// employees maps users to their IDs in the HR tools.
 	employees map[string]string
-	// Commands are rules for command lines, which the exec broker applies.
+	// Commands are rules for command lines. The exec broker applies them.
 	Commands []judge.Rule
 	// Quotas limit how much callers use.
 	Quotas []quota.Rule
-	// Secrets looks for secrets in what calls carry.
+	// Secrets scans arguments, results and logs for secrets.
 	Secrets *secretscan.Scanner
 
-	// mu guards relevant, which remembers the rules whose names match a call, and remembered, how many rules there are in it.
-	mu         sync.Mutex
-	relevant   map[identity][]*Rule
-	remembered int
+	// mu guards cache, which maps a key to the rules whose names match, and cachedRules, the number of rules in it.
+	mu          sync.Mutex
+	cache       map[relevantKey][]*Rule
+	cachedRules int
 }
 
-// maxRelevant and maxRemembered bound what is remembered, in callers of a tool and in rules of all of them.
+// maxCacheEntries and maxCachedRules bound the cache.
 const (
-	maxRelevant   = 4096
-	maxRemembered = 1 << 20
+	maxCacheEntries = 4096
+	maxCachedRules  = 1 << 20
 )
 
-// identity is what the names in rules are matched with.
-type identity struct{ tool, plugin, door, tenant, user, token, groups string }
+// relevantKey has everything that the names in rules match.
+type relevantKey struct{ tool, plugin, door, tenant, user, token, groups string }
 
-// Open reads the policy in the file at path. The error names each place in the file that is wrong.
+// Open reads the policy in the file at path. The error names each wrong place.
 func Open(path string) (*Policy, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -120,7 +121,7 @@ func (p *Policy) Decide(c *Call) Decision {
 	return p.fallback(c)
 }
 
-// fallback is the decision where no rule matches.
+// fallback is the decision if no rule matches.
 func (p *Policy) fallback(c *Call) Decision {
 	if c.Door == DoorSlack && destructive(c.Annotations) {
 		return Decision{Action: Deny, Rule: RuleChat, Reason: manifest.Text{
@@ -131,23 +132,28 @@ func (p *Policy) fallback(c *Call) Decision {
 	return Decision{Action: p.defaults, Rule: RuleDefault}
 }
 
-// Visible reports whether the caller may ever call the tool, or ask to, whatever the arguments: only then is it listed.
-func (p *Policy) Visible(c *Call) bool { return p.may(c, func(a Action) bool { return a != Deny }) }
+// Visible reports whether any arguments exist with which the caller may call the tool or ask to. Other tools are not
+// listed.
+func (p *Policy) Visible(c *Call) bool {
+	return p.anyDecision(c, func(a Action) bool { return a != Deny })
+}
 
-// MayAsk reports whether a call of the tool by the caller may be asked about, whatever the arguments.
-func (p *Policy) MayAsk(c *Call) bool { return p.may(c, func(a Action) bool { return a == Ask }) }
+// MayAsk reports whether any arguments exist with which a call of the tool by the caller asks a person.
+func (p *Policy) MayAsk(c *Call) bool {
+	return p.anyDecision(c, func(a Action) bool { return a == Ask })
+}
 
-// may reports whether one of the decisions about calls of the tool can be wanted.
-func (p *Policy) may(c *Call, wanted func(Action) bool) bool {
+// anyDecision reports whether wanted is true for any decision about calls of the tool.
+func (p *Policy) anyDecision(c *Call, wanted func(Action) bool) bool {
 	unknown := *c
 	unknown.Arguments = nil
 	facts := p.newFacts(&unknown)
 	rules, last := p.candidates(c, facts.groups), wanted(p.fallback(c).Action)
 	if !last && !slices.ContainsFunc(rules, func(r *Rule) bool { return wanted(r.Action) }) {
-		return false // whatever the conditions are
+		return false // no need to evaluate conditions
 	}
 	for _, rule := range rules {
-		may, always := rule.prospect(facts)
+		may, always := rule.possible(facts)
 		switch {
 		case may && wanted(rule.Action):
 			return true
@@ -158,23 +164,24 @@ func (p *Policy) may(c *Call, wanted func(Action) bool) bool {
 	return last
 }
 
-// Prospect is a decision about calls of a tool that depends on their arguments.
+// Prospect is a possible decision about calls of a tool.
 type Prospect struct {
 	Decision
-	// When is the rule's condition on the arguments; empty if they do not matter. Line is where the rule is in its file.
+	// When is the rule's condition on the arguments; empty if they do not matter. Line is the line of the rule in its
+	// file.
 	When string
 	Line int
 }
 
-// Prospects lists what can become of calls of the tool by the caller, whatever the arguments, in the order in which the rules are looked
-// at. The last one is what becomes of those that none of the conditions before it fits.
+// Prospects returns the possible decisions about calls of the tool by the caller, in the order in which the rules are
+// evaluated. The last one applies if none of the conditions before it is true.
 func (p *Policy) Prospects(c *Call) []Prospect {
 	unknown := *c
 	unknown.Arguments = nil
 	facts := p.newFacts(&unknown)
 	var list []Prospect
 	for _, rule := range p.candidates(c, facts.groups) {
-		may, always := rule.prospect(facts)
+		may, always := rule.possible(facts)
 		if always {
 			return append(list, Prospect{Decision: rule.decision(), Line: rule.Line})
 		}
@@ -185,9 +192,10 @@ func (p *Policy) Prospects(c *Call) []Prospect {
 	return append(list, Prospect{Decision: p.fallback(c)})
 }
 
-// prospect reports whether the rule may decide about a call that it concerns, and whether it does so always, where the arguments are not known.
-func (r *Rule) prospect(f *facts) (may, always bool) {
-	met, err := r.met(f)
+// possible reports, while the arguments are unknown, whether the rule may decide about a call whose names match, and
+// whether it always does.
+func (r *Rule) possible(f *facts) (may, always bool) {
+	met, err := r.evaluate(f)
 	if err != nil && r.onArguments {
 		return true, false
 	}
@@ -195,31 +203,31 @@ func (r *Rule) prospect(f *facts) (may, always bool) {
 	return decides, decides
 }
 
-// candidates are the rules whose names match, in order. They are remembered, because the same callers call the same tools.
+// candidates returns the rules whose names match, in order. They are cached: the same callers call the same tools.
 func (p *Policy) candidates(c *Call, groups []string) []*Rule {
-	key := identity{c.Tool, c.Plugin, c.Door, c.Tenant, c.User, c.Token, listed(c.Groups)}
+	key := relevantKey{c.Tool, c.Plugin, c.Door, c.Tenant, c.User, c.Token, listed(c.Groups)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rules, ok := p.relevant[key]
+	rules, ok := p.cache[key]
 	if ok {
 		return rules
 	}
 	full := c.Plugin + "/" + c.Tool
 	for _, i := range p.index.find(c, full, groups) {
-		if rule := p.rules[i]; rule.concerns(c, full, groups) {
+		if rule := p.rules[i]; rule.matchesNames(c, full, groups) {
 			rules = append(rules, rule)
 		}
 	}
-	if len(p.relevant) >= maxRelevant || p.remembered >= maxRemembered {
-		clear(p.relevant)
-		p.remembered = 0
+	if len(p.cache) >= maxCacheEntries || p.cachedRules >= maxCachedRules {
+		clear(p.cache)
+		p.cachedRules = 0
 	}
-	p.relevant[key] = rules
-	p.remembered += len(rules)
+	p.cache[key] = rules
+	p.cachedRules += len(rules)
 	return rules
 }
 
-// listed makes one text of names, another for any other names.
+// listed encodes names unambiguously.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -227,7 +235,7 @@ func listed(names []string) string {
 	return fmt.Sprintf("%q", names)
 }
 
-// GroupsOf lists the groups of the call's user: those that the door knows, then those of the policy.
+// GroupsOf returns the groups of the call's user: those that the frontend knows, then those of the policy.
 func (p *Policy) GroupsOf(c *Call) []string {
 	if c.User == "" {
 		return c.Groups
@@ -235,7 +243,8 @@ func (p *Policy) GroupsOf(c *Call) []string {
 	return append(append([]string(nil), c.Groups...), p.groups[c.User]...)
 }
 
-// MayApprove reports whether user may agree to a call that decision asks about, which asker made. The groups are those that the door knows of.
+// MayApprove reports whether user may agree to a call that asks, which was made by asker. groups are those that the
+// frontend knows.
 func (p *Policy) MayApprove(d Decision, asker, user string, groups []string) bool {
 	if d.Approvers.IsZero() {
 		return user == asker
@@ -243,7 +252,7 @@ func (p *Policy) MayApprove(d Decision, asker, user string, groups []string) boo
 	return d.Approvers.Has(user, p.GroupsOf(&Call{User: user, Groups: groups}))
 }
 
-// destructive is MCP's hint with its default: what does not say otherwise is.
+// destructive is MCP's destructiveHint with its default.
 func destructive(a manifest.Annotations) bool {
 	return !hint(a.ReadOnlyHint, false) && hint(a.DestructiveHint, true)
 }

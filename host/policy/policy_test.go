@@ -83,36 +83,54 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		{"nothing matches", policy.Call{Tool: "calculate_sum", Plugin: "sum", Annotations: reads}, "allow default"},
-		{"a pattern of tools at a door", policy.Call{Tool: "delete_file", Plugin: "files", Door: "slack", Annotations: destroys}, "deny no deletes from chat"},
-		{"a pattern of plugins", policy.Call{Tool: "shell_exec", Plugin: "shell", Door: "slack"}, "deny no deletes from chat"},
-		{"the same tool at another door", policy.Call{Tool: "shell_exec", Plugin: "shell", Door: "terminal"}, "ask ask before writing"},
-		{"arguments that fit", call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2]]}`, writes), "allow small sheets"},
-		{"arguments that do not", call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes), "ask ask before writing"},
-		{"arguments without the field: a rule that allows does not match", call("write_rows_to_google_sheet", "sheets", `{}`, writes), "ask ask before writing"},
-		{"arguments without the field: a rule that denies matches", call("file_list", "files", `{}`, reads), "deny no secrets in paths"},
+		{"a pattern of tools at a door", policy.Call{Tool: "delete_file", Plugin: "files", Door: "slack",
+			Annotations: destroys}, "deny no deletes from chat"},
+		{"a pattern of plugins", policy.Call{Tool: "shell_exec", Plugin: "shell", Door: "slack"},
+			"deny no deletes from chat"},
+		{"the same tool at another door", policy.Call{Tool: "shell_exec", Plugin: "shell", Door: "terminal"},
+			"ask ask before writing"},
+		{"arguments that fit", call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2]]}`, writes),
+			"allow small sheets"},
+		{"arguments that do not", call("write_rows_to_google_sheet", "sheets", `{"rows":[[1],[2],[3]]}`, writes),
+			"ask ask before writing"},
+		{"arguments without the field: a rule that allows does not match",
+			call("write_rows_to_google_sheet", "sheets", `{}`, writes), "ask ask before writing"},
+		{"arguments without the field: a rule that denies matches", call("file_list", "files", `{}`, reads),
+			"deny no secrets in paths"},
 		{"arguments of another type", call("file_read", "files", `{"path":7}`, reads), "deny no secrets in paths"},
 		{"arguments that are harmless", call("file_read", "files", `{"path":"a"}`, reads), "allow default"},
-		{"a group", policy.Call{Tool: "file_move", Plugin: "notes", User: "ken", Annotations: destroys}, "deny interns read"},
-		{"a group of the door's", policy.Call{Tool: "file_move", Plugin: "notes", User: "x", Groups: []string{"interns"}, Annotations: destroys}, "deny interns read"},
-		{"nobody is in no group", policy.Call{Tool: "file_move", Plugin: "notes", Annotations: destroys}, "allow default"},
-		{"a tenant", policy.Call{Tool: "get_weather", Plugin: "weather", Tenant: "trial-7", Annotations: reads}, "deny weather for tenants"},
-		{"another tenant", policy.Call{Tool: "get_weather", Plugin: "weather", Tenant: "acme", Annotations: reads}, "allow default"},
-		{"the table of tools", policy.Call{Tool: "list_employees", Plugin: "hr", Annotations: reads}, "ask tool_permissions: list_employees"},
-		{"what destroys, in a chat", policy.Call{Tool: "drop", Plugin: "db", Door: "slack", Annotations: destroys}, "deny " + policy.RuleChat},
-		{"what says nothing of itself, in a chat", policy.Call{Tool: "x", Plugin: "y", Door: "slack", Annotations: manifest.Annotations{OpenWorldHint: &no}}, "deny " + policy.RuleChat},
-		{"what only reads, in a chat", policy.Call{Tool: "x", Plugin: "y", Door: "slack", Annotations: reads}, "allow default"},
+		{"a group", policy.Call{Tool: "file_move", Plugin: "notes", User: "ken", Annotations: destroys},
+			"deny interns read"},
+		{"a group of the door's", policy.Call{Tool: "file_move", Plugin: "notes", User: "x",
+			Groups: []string{"interns"}, Annotations: destroys}, "deny interns read"},
+		{"nobody is in no group", policy.Call{Tool: "file_move", Plugin: "notes", Annotations: destroys},
+			"allow default"},
+		{"a tenant", policy.Call{Tool: "get_weather", Plugin: "weather", Tenant: "trial-7", Annotations: reads},
+			"deny weather for tenants"},
+		{"another tenant", policy.Call{Tool: "get_weather", Plugin: "weather", Tenant: "acme", Annotations: reads},
+			"allow default"},
+		{"the table of tools", policy.Call{Tool: "list_employees", Plugin: "hr", Annotations: reads},
+			"ask tool_permissions: list_employees"},
+		{"what destroys, in a chat", policy.Call{Tool: "drop", Plugin: "db", Door: "slack", Annotations: destroys},
+			"deny " + policy.RuleChat},
+		{"what says nothing of itself, in a chat",
+			policy.Call{Tool: "x", Plugin: "y", Door: "slack", Annotations: manifest.Annotations{OpenWorldHint: &no}},
+			"deny " + policy.RuleChat},
+		{"what only reads, in a chat", policy.Call{Tool: "x", Plugin: "y", Door: "slack", Annotations: reads},
+			"allow default"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			for range 2 { // the second time from what is remembered
+			for range 2 { // the second time from the cache
 				d := p.Decide(&test.call)
 				if got := fmt.Sprintf("%s %s", d.Action, d.Rule); got != test.want {
 					t.Errorf("%s, want %s", got, test.want)
 				}
 			}
 			explained, steps := p.Explain(&test.call)
-			if got := fmt.Sprintf("%s %s", explained.Action, explained.Rule); got != test.want || !steps[len(steps)-1].Decided {
+			if got := fmt.Sprintf("%s %s", explained.Action, explained.Rule); got != test.want ||
+				!steps[len(steps)-1].Decided {
 				t.Errorf("explained as %s by %+v", got, steps)
 			}
 		})
@@ -136,7 +154,9 @@ func TestVisible(t *testing.T) {
 		{"denied", policy.Call{Tool: "old_tool", Plugin: "x", Annotations: reads}, false},
 		{"denied in a chat", policy.Call{Tool: "drop", Plugin: "db", Door: "slack", Annotations: destroys}, false},
 		{"denied for some arguments", policy.Call{Tool: "file_read", Plugin: "files", Annotations: reads}, true},
-		{"allowed for some arguments, before it is denied", policy.Call{Tool: "write_rows_to_google_sheet", Plugin: "sheets", User: "ken", Annotations: destroys}, true},
+		{"allowed for some arguments, before it is denied",
+			policy.Call{Tool: "write_rows_to_google_sheet", Plugin: "sheets", User: "ken", Annotations: destroys},
+			true},
 	} {
 		if got := p.Visible(&test.call); got != test.want {
 			t.Errorf("%s: %t", test.name, got)
@@ -163,7 +183,8 @@ func TestApprovers(t *testing.T) {
 	p := parse(t, example)
 	c := call("shell_exec", "shell", `{}`, writes)
 	d := p.Decide(&c)
-	for user, want := range map[string]bool{"aki@example.com": true, "U012ABCDEF": true, "yuki": true, "ken": false, "": false, "hr-admins": false} {
+	for user, want := range map[string]bool{"aki@example.com": true, "U012ABCDEF": true, "yuki": true, "ken": false,
+		"": false, "hr-admins": false} {
 		if got := p.MayApprove(d, "ken", user, nil); got != want {
 			t.Errorf("%q: %t", user, got)
 		}
@@ -179,8 +200,10 @@ func TestApprovers(t *testing.T) {
 
 func TestQuotas(t *testing.T) {
 	t.Parallel()
-	p := parse(t, "version: 1\nquotas: [{name: few, per: tenant, plugins: [hr], rate: 60, burst: 5, concurrent: 2, cpu: 10m}]")
-	want := quota.Rule{Name: "few", Per: quota.Tenant, Plugins: []string{"hr"}, Rate: 60, Burst: 5, Concurrent: 2, CPU: 10 * time.Minute}
+	p := parse(t, "version: 1\nquotas: [{name: few, per: tenant, plugins: [hr], rate: 60, burst: 5, concurrent: 2, "+
+		"cpu: 10m}]")
+	want := quota.Rule{Name: "few", Per: quota.Tenant, Plugins: []string{"hr"}, Rate: 60, Burst: 5, Concurrent: 2,
+		CPU: 10 * time.Minute}
 	if len(p.Quotas) != 1 || !reflect.DeepEqual(p.Quotas[0], want) {
 		t.Errorf("%+v", p.Quotas)
 	}
@@ -205,14 +228,19 @@ func TestParseErrors(t *testing.T) {
 		{"an unknown action", "version: 1\nrules: [{name: a, action: forbid}]", "must be allow, ask or deny"},
 		{"no name", "version: 1\nrules: [{action: deny}]", "needs a name"},
 		{"no action", "version: 1\nrules: [{name: a}]", "needs an action"},
-		{"two of one name", "version: 1\nrules: [{name: a, action: deny}, {name: a, action: deny}]", "another rule called"},
-		{"approvers of a denial", "version: 1\nrules: [{name: a, action: deny, approvers: {users: [x]}}]", "for the action ask"},
+		{"two of one name", "version: 1\nrules: [{name: a, action: deny}, {name: a, action: deny}]",
+			"another rule called"},
+		{"approvers of a denial", "version: 1\nrules: [{name: a, action: deny, approvers: {users: [x]}}]",
+			"for the action ask"},
 		{"no expression", "version: 1\nrules: [{name: a, action: deny, when: 'user =='}]", "when:"},
-		{"an unknown variable", "version: 1\nrules: [{name: a, action: deny, when: 'role == 1'}]", `at character 1: unknown variable "role": known are arguments`},
+		{"an unknown variable", "version: 1\nrules: [{name: a, action: deny, when: 'role == 1'}]",
+			`at character 1: unknown variable "role": known are arguments`},
 		{"no condition", "version: 1\nrules: [{name: a, action: deny, when: 'size(user)'}]", "true or false, not int"},
 		{"a word that the table does not know", "version: 1\ntool_permissions: {x: ask}", "requires_confirmation"},
-		{"a command rule without conditions", "version: 1\ncommands: [{name: x, action: deny}]", "would match everything"},
-		{"two quotas of one name", "version: 1\nquotas: [{name: x, rate: 1}, {name: x, rate: 2}]", "another quota called"},
+		{"a command rule without conditions", "version: 1\ncommands: [{name: x, action: deny}]",
+			"would match everything"},
+		{"two quotas of one name", "version: 1\nquotas: [{name: x, rate: 1}, {name: x, rate: 2}]",
+			"another quota called"},
 		{"a quota that limits nothing", "version: 1\nquotas: [{name: x}]", "limits nothing"},
 		{"an anchor", "version: 1\nrules: [&a {name: a, action: deny}, *a]", "anchors and aliases"},
 	} {
@@ -222,7 +250,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestCost: a condition that would compute for long is one that cannot be worked out.
+// TestCost checks that a condition with too high a cost counts as one that cannot be evaluated.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `
@@ -250,7 +278,8 @@ func TestLive(t *testing.T) {
 	expect := func(what string, action policy.Action, changed bool, failure string) {
 		t.Helper()
 		got, err := l.Reload()
-		if got != changed || (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) || (l.Err() == nil) != (failure == "") {
+		if got != changed || (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) ||
+			(l.Err() == nil) != (failure == "") {
 			t.Errorf("%s: changed %t, %v", what, got, err)
 		}
 		if d := l.Policy().Decide(c); d.Action != action {
@@ -302,7 +331,8 @@ func FuzzParse(f *testing.F) {
 		if d.Action == policy.Ask && !p.MayAsk(&c) {
 			t.Errorf("%+v, but calls cannot be asked about", d)
 		}
-		if !slices.ContainsFunc(p.Prospects(&c), func(prospect policy.Prospect) bool { return prospect.Rule == d.Rule }) {
+		if !slices.ContainsFunc(p.Prospects(&c),
+			func(prospect policy.Prospect) bool { return prospect.Rule == d.Rule }) {
 			t.Errorf("%+v is no prospect", d)
 		}
 		_ = policy.Lint(data, site) // must not panic
@@ -314,7 +344,8 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprint(rules), func(b *testing.B) {
 			text := "version: 1\nrules:\n"
 			for i := range rules {
-				text += fmt.Sprintf("  - {name: r%d, action: deny, tools: [\"tool_%d\", \"x%d_*\"], users: [u%d], when: 'arguments.n > %d'}\n", i, i%100, i, i%1000, i)
+				text += fmt.Sprintf("  - {name: r%d, action: deny, tools: [\"tool_%d\", \"x%d_*\"], users: [u%d], "+
+					"when: 'arguments.n > %d'}\n", i, i%100, i, i%1000, i)
 			}
 			p := parse(b, text)
 			c := call("tool_7", "p", `{"n":0,"text":"hello"}`, reads)

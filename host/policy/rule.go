@@ -16,13 +16,14 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// Rule decides about some calls. It matches a call if all that it names does; what it does not name does not matter.
+// Rule decides about some calls. It matches a call if all of its non-empty fields do.
 type Rule struct {
 	Name   string
 	Action Action
-	// Line is where the rule is in its file, counted from 1.
+	// Line is the line of the rule in its file, counted from 1.
 	Line int
-	// Tools are patterns for TOOL, or with a "/" for PLUGIN/TOOL, with "*" for any text. Doors, Tenants, Users, Groups and Tokens are names.
+	// Tools are patterns for TOOL, or with a "/" for PLUGIN/TOOL; "*" matches any text. Doors, Tenants, Users, Groups
+	// and Tokens are names.
 	Tools                                 []string
 	Doors, Tenants, Users, Groups, Tokens []string
 	// When is a CEL expression. Empty means always.
@@ -34,16 +35,19 @@ type Rule struct {
 	path        string // in the file
 	patterns    []pattern
 	program     cel.Program
-	onArguments bool // When looks at the arguments
+	onArguments bool // When uses the arguments
 }
 
-// costLimit bounds what one condition computes, in CEL's units: some milliseconds.
+// costLimit bounds the evaluation of a condition, in CEL's cost units: some milliseconds.
 const costLimit = 100_000
 
-// variables are the names that conditions know.
-var variables = []string{"tool", "plugin", "door", "tenant", "user", "token", "groups", "readOnly", "destructive", "idempotent", "openWorld", "arguments", "caller"}
+// variables are the names of all variables of conditions.
+var variables = []string{
+	"tool", "plugin", "door", "tenant", "user", "token", "groups",
+	"readOnly", "destructive", "idempotent", "openWorld", "arguments", "caller",
+}
 
-// environment is what conditions see.
+// environment declares the variables of conditions.
 var environment = must(cel.NewEnv(
 	cel.Variable("tool", cel.StringType), cel.Variable("plugin", cel.StringType), cel.Variable("door", cel.StringType),
 	cel.Variable("tenant", cel.StringType), cel.Variable("user", cel.StringType), cel.Variable("token", cel.StringType),
@@ -61,7 +65,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// compile checks the rule and makes its condition ready.
+// compile compiles the patterns and the condition of the rule.
 func (r *Rule) compile() error {
 	for _, text := range r.Tools {
 		r.patterns = append(r.patterns, compilePattern(text))
@@ -77,7 +81,8 @@ func (r *Rule) compile() error {
 		return fmt.Errorf("it must be true or false, not %s", checked.OutputType())
 	}
 	var err error
-	if r.program, err = environment.Program(checked, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize)); err != nil {
+	if r.program, err = environment.Program(checked, cel.CostLimit(costLimit),
+		cel.EvalOptions(cel.OptOptimize)); err != nil {
 		return err
 	}
 	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -88,32 +93,36 @@ func (r *Rule) compile() error {
 
 var undeclared = regexp.MustCompile(`undeclared reference to '(\w+)'`)
 
-// conditionError says what is wrong with a condition, on one line: where in it, and the name that was probably meant.
+// conditionError returns the first error of a condition on one line, with its position and, for an unknown variable, a
+// suggestion.
 func conditionError(issues *cel.Issues) error {
 	first := issues.Errors()[0]
 	if name := undeclared.FindStringSubmatch(first.Message); name != nil {
-		return fmt.Errorf("at character %d: %s", first.Location.Column()+1, strictyaml.Unknown("variable", name[1], variables))
+		return fmt.Errorf("at character %d: %s", first.Location.Column()+1,
+			strictyaml.Unknown("variable", name[1], variables))
 	}
-	return fmt.Errorf("at character %d: %s", first.Location.Column()+1, strings.Join(strings.Fields(first.Message), " "))
+	return fmt.Errorf("at character %d: %s", first.Location.Column()+1,
+		strings.Join(strings.Fields(first.Message), " "))
 }
 
-// concerns reports whether the names in the rule match. full is PLUGIN/TOOL.
-func (r *Rule) concerns(c *Call, full string, groups []string) bool {
-	return r.isAbout(c.Tool, full) && named(r.Doors, c.Door) && named(r.Tenants, c.Tenant) && named(r.Users, c.User) && named(r.Tokens, c.Token) &&
+// matchesNames reports whether all fields but the condition match. full is PLUGIN/TOOL.
+func (r *Rule) matchesNames(c *Call, full string, groups []string) bool {
+	return r.matchesTool(c.Tool, full) && containsOrAny(r.Doors, c.Door) && containsOrAny(r.Tenants, c.Tenant) &&
+		containsOrAny(r.Users, c.User) && containsOrAny(r.Tokens, c.Token) &&
 		(len(r.Groups) == 0 || intersects(r.Groups, groups))
 }
 
-// isAbout reports whether the call's tool is among the rule's.
-func (r *Rule) isAbout(tool, full string) bool {
+// matchesTool reports whether one of the patterns matches the tool.
+func (r *Rule) matchesTool(tool, full string) bool {
 	for i := range r.patterns {
-		if r.patterns[i].fits(tool, full) {
+		if r.patterns[i].matchesTool(tool, full) {
 			return true
 		}
 	}
 	return len(r.patterns) == 0
 }
 
-func named(names []string, name string) bool { return len(names) == 0 || contains(names, name) }
+func containsOrAny(names []string, name string) bool { return len(names) == 0 || contains(names, name) }
 
 func contains(list []string, s string) bool { return s != "" && slices.Contains(list, s) }
 
@@ -121,13 +130,14 @@ func intersects(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// decides reports whether the rule decides about a call that it concerns. A condition that cannot be worked out fails closed.
+// decides reports whether the rule decides about a call whose names match. A condition that cannot be evaluated fails
+// closed.
 func (r *Rule) decides(f *facts) bool {
-	met, err := r.met(f)
+	met, err := r.evaluate(f)
 	return met || err != nil && r.Action != Allow
 }
 
-func (r *Rule) met(f *facts) (bool, error) {
+func (r *Rule) evaluate(f *facts) (bool, error) {
 	if r.program == nil {
 		return true, nil
 	}
@@ -146,11 +156,11 @@ func (r *Rule) decision() Decision {
 	return Decision{Action: r.Action, Rule: r.Name, Reason: r.Reason, Approvers: r.Approvers, Remember: r.Remember}
 }
 
-// facts are the variables of conditions. Arguments are decoded when the first condition looks at them.
+// facts are the variables of conditions. Arguments are decoded at their first use.
 type facts struct {
 	call   *Call
 	groups []string
-	// caller is what the policy knows of the user: "employee", where it says whose account it is.
+	// caller is what the policy says about the user: "employee", the ID in the HR tools.
 	caller  map[string]string
 	decoded map[string]any
 }
@@ -166,10 +176,10 @@ func (p *Policy) newFacts(c *Call) *facts {
 	return f
 }
 
-// Parent is part of CEL's interface of activations.
+// Parent implements cel.Activation.
 func (f *facts) Parent() cel.Activation { return nil }
 
-// ResolveName returns the value of a variable.
+// ResolveName implements cel.Activation.
 func (f *facts) ResolveName(name string) (any, bool) {
 	c := f.call
 	switch name {
@@ -203,7 +213,7 @@ func (f *facts) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// arguments are absent where they are not known, so that conditions on them cannot be worked out.
+// arguments returns false if the arguments are not known, so that conditions on them cannot be evaluated.
 func (f *facts) arguments() (any, bool) {
 	if f.decoded == nil {
 		decoder := json.NewDecoder(bytes.NewReader(f.call.Arguments))
@@ -212,7 +222,7 @@ func (f *facts) arguments() (any, bool) {
 		if decoder.Decode(&decoded) != nil || decoded == nil {
 			return nil, false
 		}
-		exact, ok := numbers(decoded)
+		exact, ok := exactNumbers(decoded)
 		if !ok {
 			return nil, false
 		}
@@ -221,12 +231,12 @@ func (f *facts) arguments() (any, bool) {
 	return f.decoded, true
 }
 
-// maxExact is the integer from which on a float can stand for several.
+// maxExact is the integer from which on a float64 does not represent all integers.
 const maxExact = 1 << 53
 
-// numbers puts numbers in the place of their texts: floats, and integers where a float would be another number. It reports false if there
-// is an integer that neither holds, so that a condition on it cannot be worked out.
-func numbers(value any) (any, bool) {
+// exactNumbers replaces each json.Number by a float64, or by an int64 if a float64 could not represent it exactly. It
+// reports false if an integer does not fit into an int64 either, so that conditions on it cannot be evaluated.
+func exactNumbers(value any) (any, bool) {
 	switch value := value.(type) {
 	case json.Number:
 		whole, err := value.Int64()
@@ -238,7 +248,7 @@ func numbers(value any) (any, bool) {
 		return float, floatErr == nil && (err == nil || !isInteger)
 	case map[string]any:
 		for name, item := range value {
-			exact, ok := numbers(item)
+			exact, ok := exactNumbers(item)
 			if !ok {
 				return nil, false
 			}
@@ -246,7 +256,7 @@ func numbers(value any) (any, bool) {
 		}
 	case []any:
 		for i, item := range value {
-			exact, ok := numbers(item)
+			exact, ok := exactNumbers(item)
 			if !ok {
 				return nil, false
 			}

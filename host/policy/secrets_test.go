@@ -40,7 +40,8 @@ func TestSecrets(t *testing.T) {
 		"secrets: {rules: [{id: gitub-pat, action: mask}]}": "there is no such rule",
 		"secrets: {allow: ['(']}":                           "allow: error parsing regexp",
 	} {
-		if _, err := policy.Parse([]byte("version: 1\n" + section)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := policy.Parse([]byte("version: 1\n" + section)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", section, err)
 		}
 	}

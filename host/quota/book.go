@@ -9,24 +9,24 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Book is a Ledger in the host's store, and a Pool. It is safe for concurrent use.
+// Book implements Ledger and Pool in the host's store. It is safe for concurrent use.
 type Book struct{ store *store.Store }
 
-// NewBook returns the ledger in s, whose tables it makes. Errors are the store's.
+// NewBook returns a Book in s and creates its tables. Errors are the store's.
 func NewBook(ctx context.Context, s *store.Store) (*Book, error) {
 	const table = `CREATE TABLE quota_use (day TEXT NOT NULL, owner TEXT NOT NULL, nanoseconds BIGINT NOT NULL, PRIMARY KEY (day, owner))`
-	if err := s.Migrate(ctx, "quota", table, pools); err != nil {
+	if err := s.Migrate(ctx, "quota", table, poolTables); err != nil {
 		return nil, err
 	}
 	return &Book{s}, nil
 }
 
-// Add adds to what key has used on day, and returns the sum. Errors are the store's.
+// Add adds used to the use of key on day, and returns the sum. Errors are the store's.
 func (b *Book) Add(ctx context.Context, day, key string, used time.Duration) (sum time.Duration, err error) {
 	const add = `INSERT INTO quota_use (day, owner, nanoseconds) VALUES ($1, $2, $3)
 		ON CONFLICT (day, owner) DO UPDATE SET nanoseconds = quota_use.nanoseconds + excluded.nanoseconds RETURNING nanoseconds`
 	if used == 0 {
-		return b.sum(ctx, day, key)
+		return b.usedOn(ctx, day, key)
 	}
 	err = b.store.Update(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, add, day, key, int64(used)).Scan((*int64)(&sum))
@@ -34,10 +34,11 @@ func (b *Book) Add(ctx context.Context, day, key string, used time.Duration) (su
 	return sum, err
 }
 
-// sum reads what key has used, which takes no turn at writing.
-func (b *Book) sum(ctx context.Context, day, key string) (sum time.Duration, err error) {
+// usedOn returns the use of key on day without a write transaction.
+func (b *Book) usedOn(ctx context.Context, day, key string) (sum time.Duration, err error) {
 	err = b.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT nanoseconds FROM quota_use WHERE day = $1 AND owner = $2", day, key).Scan((*int64)(&sum))
+		return tx.QueryRowContext(ctx, "SELECT nanoseconds FROM quota_use WHERE day = $1 AND owner = $2", day,
+			key).Scan((*int64)(&sum))
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -45,18 +46,18 @@ func (b *Book) sum(ctx context.Context, day, key string) (sum time.Duration, err
 	return sum, err
 }
 
-// keep is how long it is kept what nobody has used any more. A day lasts for longer than 24 hours where the clocks of replicas have different
-// zones.
-const keep = 48 * time.Hour
+// retention is how long unused counters are kept. A day lasts longer than 24 hours if the clocks of replicas have
+// different time zones.
+const retention = 48 * time.Hour
 
-// Forget deletes what is older than two days. One of the processes over the store calls it from time to time. Errors are the store's.
+// Forget deletes counters older than retention. One of the replicas should call it regularly. Errors are the store's.
 func (b *Book) Forget(ctx context.Context) error {
 	return b.store.Update(ctx, func(tx *sql.Tx) error {
 		now, err := b.store.Now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		before := now.Add(-keep)
+		before := now.Add(-retention)
 		_, err = tx.ExecContext(ctx, "DELETE FROM quota_use WHERE day < $1", before.Format(time.DateOnly))
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "DELETE FROM quota_bucket WHERE at < $1", before.UnixMilli())

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// pools are the tables of a Pool: buckets with the calls of a rate that are left as of a time, in milliseconds, and what replicas have of
-// the calls at once until a time.
-const pools = `CREATE TABLE quota_bucket (owner TEXT PRIMARY KEY, tokens DOUBLE PRECISION NOT NULL, at BIGINT NOT NULL);
+// poolTables are the tables of a Pool. quota_bucket has the remaining calls of a rate as of a time in milliseconds;
+// quota_slot has the concurrent calls of each replica until a time.
+const poolTables = `CREATE TABLE quota_bucket (owner TEXT PRIMARY KEY, tokens DOUBLE PRECISION NOT NULL, at BIGINT NOT NULL);
 	CREATE TABLE quota_slot (owner TEXT NOT NULL, replica TEXT NOT NULL, held BIGINT NOT NULL, until BIGINT NOT NULL, PRIMARY KEY (owner, replica))`
 
-// slotTime is for how long a replica has calls at once without asking again.
+// slotTime is how long a replica keeps its slots without calling Slots again.
 const slotTime = 30 * time.Second
 
-// Tokens implements Pool. Time is the store's, so that the clocks of replicas do not matter.
+// Tokens implements Pool. It uses the clock of the store: those of replicas may differ.
 func (b *Book) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error) {
 	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
 		now, err := b.store.Now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		left, err := bucket(ctx, tx, key, rule, now)
+		left, err := bucketTokens(ctx, tx, key, rule, now)
 		if err != nil {
 			return err
 		}
@@ -41,15 +41,16 @@ func (b *Book) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken
 
 func perSecond(r *Rule) float64 { return float64(r.Rate) / 60 }
 
-// bucket is how many calls are left: none to as many as the bucket holds, whatever is in the table. A clock that went back fills nothing.
-func bucket(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now time.Time) (left float64, err error) {
+// bucketTokens returns the remaining calls, between none and the size of the bucket whatever the table contains. A
+// clock that went back adds nothing.
+func bucketTokens(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now time.Time) (left float64, err error) {
 	most := float64(cmp.Or(rule.Burst, rule.Rate))
 	var at int64
 	err = tx.QueryRowContext(ctx, "SELECT tokens, at FROM quota_bucket WHERE owner = $1", key).Scan(&left, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return most, nil
 	}
-	if !(left >= 0) { // not a number, for instance
+	if !(left >= 0) { // also NaN
 		left = 0
 	}
 	passed := math.Max(0, float64(now.UnixMilli())-float64(at)) / 1000
@@ -64,14 +65,16 @@ func (b *Book) Slots(ctx context.Context, key string, rule *Rule, n int) (have i
 			return err
 		}
 		var others int
-		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(held), 0) FROM quota_slot WHERE owner = $1 AND replica <> $2 AND until > $3 AND held > 0",
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(held), 0) FROM quota_slot WHERE owner = $1 AND replica <> "+
+			"$2 AND until > $3 AND held > 0",
 			key, b.store.Replica(), now.UnixMilli()).Scan(&others)
 		if err != nil {
 			return err
 		}
 		have = max(0, min(n, rule.Concurrent-others))
 		if have == 0 {
-			_, err := tx.ExecContext(ctx, "DELETE FROM quota_slot WHERE owner = $1 AND replica = $2", key, b.store.Replica())
+			_, err := tx.ExecContext(ctx, "DELETE FROM quota_slot WHERE owner = $1 AND replica = $2", key,
+				b.store.Replica())
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO quota_slot (owner, replica, held, until) VALUES ($1, $2, $3, $4)

@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestHostileStore: whatever somebody has written into the counters, no replica gets more than the quota, and none is shut out for longer than
-// the quota would after a burst.
+// TestHostileStore checks that manipulated counters neither give a replica more than the quota nor block it for longer
+// than the quota would after a burst.
 func TestHostileStore(t *testing.T) {
 	t.Parallel()
 	rule := &quota.Rule{Name: "calls", Per: quota.Tenant, Rate: 60, Burst: 20, Concurrent: 8}
@@ -68,21 +68,26 @@ func TestHostileStore(t *testing.T) {
 		})
 	}
 	for name, statement := range map[string]string{
-		"fewer than none at another replica": "INSERT INTO quota_slot VALUES ('key', 'other', -1000000, 9223372036854775807)",
-		"sums beyond a number":               "INSERT INTO quota_slot SELECT 'key', 'other' || n, -9223372036854775808, 9223372036854775807 FROM generate_series(1, 3) n",
-		"10,000 replicas that have none":     "INSERT INTO quota_slot SELECT 'key', 'other' || n, 0, 9223372036854775807 FROM generate_series(1, 10000) n",
-		"another key's":                      "INSERT INTO quota_slot VALUES ('key''', 'other', 8, 9223372036854775807)",
+		"fewer than none at another replica": "INSERT INTO quota_slot VALUES ('key', 'other', -1000000, " +
+			"9223372036854775807)",
+		"sums beyond a number": "INSERT INTO quota_slot SELECT 'key', 'other' || n, -9223372036854775808, " +
+			"9223372036854775807 FROM generate_series(1, 3) n",
+		"10,000 replicas that have none": "INSERT INTO quota_slot SELECT 'key', 'other' || n, 0, 9223372036854775807 " +
+			"FROM generate_series(1, 10000) n",
+		"another key's": "INSERT INTO quota_slot VALUES ('key''', 'other', 8, 9223372036854775807)",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := begin(t, statement)
-			if n, err := b.Slots(t.Context(), "key", rule, math.MaxInt32); err == nil && (n < 0 || n > rule.Concurrent) {
+			if n, err := b.Slots(t.Context(), "key", rule, math.MaxInt32); err == nil &&
+				(n < 0 || n > rule.Concurrent) {
 				t.Errorf("%d calls at once of %d", n, rule.Concurrent)
 			}
 		})
 	}
 	for name, key := range map[string]string{
-		"a key that is SQL": "'); DROP TABLE quota_bucket; --", "a key of 2,000 bytes": strings.Repeat("x", 2000), "a key with quotes": `"'` + "`",
+		"a key that is SQL": "'); DROP TABLE quota_bucket; --", "a key of 2,000 bytes": strings.Repeat("x", 2000),
+		"a key with quotes": `"'` + "`",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,131 +7,132 @@ import (
 	"time"
 )
 
-// Pool shares calls a minute and calls at once between replicas. *Book is one.
+// Pool shares rates and concurrent calls between replicas. *Book implements it.
 //
-// A Limiter takes from it in batches, a tenth of Rule.Burst and an eighth of Rule.Concurrent at a time, so that most calls wait for nobody. What
-// it has taken and not used is missing to others until the next Flush: so replicas together never let more calls pass than the quota
-// allows, and may let a batch less pass for each replica.
+// A Limiter takes batches from it, a tenth of Rule.Burst and an eighth of Rule.Concurrent, so that most calls need no
+// access to the store. Other replicas lack the unused part of a batch until the next Flush: together, replicas never
+// let more calls pass than the quota allows, and may let up to one batch per replica less pass.
 type Pool interface {
-	// Tokens takes up to n calls of the rate out of key's bucket, which fills up with time, and returns how many, and if there are none in
-	// what time there is one. A negative n puts calls back.
+	// Tokens takes up to n calls from key's bucket, which refills with time. It returns how many it took and, if none,
+	// when the next one is available. A negative n returns calls.
 	Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error)
-	// Slots asks to have n of the rule's calls at once from now on, in all, and returns how many it has: less if other replicas have the rest.
-	// They are for those to take after 30 seconds in which Slots was not called.
+	// Slots requests n concurrent calls of the rule for this replica in all, and returns how many it has: fewer if
+	// other replicas have the rest. They expire 30 seconds after the last call of Slots.
 	Slots(ctx context.Context, key string, rule *Rule, n int) (have int, err error)
 }
 
-// share is what this replica has of a pool for one quota of somebody. The Limiter's lock guards it.
+// share is this replica's part of a pool for one use. The Limiter's lock guards it.
 type share struct {
-	asking chan struct{} // full while somebody asks the pool
+	refilling chan struct{} // full while a goroutine accesses the pool
 
-	tokens int       // calls of the rate
-	dry    time.Time // until when there are no more, as far as is known
-	slots  int       // calls at once
-	alone  time.Time // until when the pool is not asked, because it did not answer
+	tokens       int       // remaining calls of the rate
+	emptyUntil   time.Time // when the pool has tokens again, as far as known
+	slots        int       // concurrent calls
+	offlineUntil time.Time // until when the pool is not accessed, because it failed
 }
 
-func newShare() *share { return &share{asking: make(chan struct{}, 1)} }
+func newShare() *share { return &share{refilling: make(chan struct{}, 1)} }
 
-// aloneTime is for how long a replica goes by its own calls after the pool has not answered, so that calls do not wait for it one after the other.
-const aloneTime = 5 * time.Second
+// offlineTime is how long a replica uses only its own share after the pool has failed, so that not every call waits for
+// it.
+const offlineTime = 5 * time.Second
 
-// batch is how many calls of the rate are taken at once.
-func (r *Rule) batch() int { return min(max(1, cmp.Or(r.Burst, r.Rate)/10), 100) }
+// tokenBatch is how many tokens are taken at once.
+func (r *Rule) tokenBatch() int { return min(max(1, cmp.Or(r.Burst, r.Rate)/10), 100) }
 
-// spare is how many calls at once a replica keeps beyond those that it needs.
-func (r *Rule) spare() int { return r.Concurrent / 8 }
+// spareSlots is how many slots a replica keeps beyond those in use.
+func (r *Rule) spareSlots() int { return r.Concurrent / 8 }
 
-// supply asks the pool for what the share lacks, after whoever asks already. It fails if there is nothing left.
-func (l *Limiter) supply(u *use, now time.Time) error {
-	u.share.asking <- struct{}{}
-	defer func() { <-u.share.asking }()
-	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
+// refillShare takes from the pool what the share lacks, one goroutine at a time. It fails if the quota is used up.
+func (l *Limiter) refillShare(u *use, now time.Time) error {
+	u.share.refilling <- struct{}{}
+	defer func() { <-u.share.refilling }()
+	ctx, cancel := context.WithTimeout(context.Background(), ledgerTimeout)
 	defer cancel()
-	if err := l.supplyTokens(ctx, u, now); err != nil {
+	if err := l.refillTokens(ctx, u, now); err != nil {
 		return err
 	}
-	return l.supplySlots(ctx, u, now)
+	return l.refillSlots(ctx, u, now)
 }
 
-// lacks reports whether the share has nothing left for a call, although the pool may have.
-func (u *use) lacks(now time.Time) bool { return u.lacksTokens(now) || u.lacksSlots(now) }
+// needsRefill reports whether the share has nothing left for a call, although the pool may have.
+func (u *use) needsRefill(now time.Time) bool { return u.needsTokens(now) || u.needsSlots(now) }
 
-func (u *use) lacksTokens(now time.Time) bool {
-	return u.rule.Rate > 0 && u.share.tokens < 1 && !now.Before(u.share.alone)
+func (u *use) needsTokens(now time.Time) bool {
+	return u.rule.Rate > 0 && u.share.tokens < 1 && !now.Before(u.share.offlineUntil)
 }
 
-func (u *use) lacksSlots(now time.Time) bool {
-	return u.rule.Concurrent > 0 && u.share.slots <= u.running && !now.Before(u.share.alone)
+func (u *use) needsSlots(now time.Time) bool {
+	return u.rule.Concurrent > 0 && u.share.slots <= u.running && !now.Before(u.share.offlineUntil)
 }
 
-// empty says that there is no need to ask: the bucket is not full again before some time.
-func (u *use) empty(now time.Time) error {
-	if wait := u.share.dry.Sub(now); u.lacksTokens(now) && wait > 0 {
-		return u.tooOften(max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second))
+// checkEmpty returns an error while the pool is known to have no tokens.
+func (u *use) checkEmpty(now time.Time) error {
+	if wait := u.share.emptyUntil.Sub(now); u.needsTokens(now) && wait > 0 {
+		return u.rateError(max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second))
 	}
 	return nil
 }
 
-// supplyTokens takes a batch, unless somebody else just has.
-func (l *Limiter) supplyTokens(ctx context.Context, u *use, now time.Time) error {
+// refillTokens takes a batch of tokens, unless another goroutine just has.
+func (l *Limiter) refillTokens(ctx context.Context, u *use, now time.Time) error {
 	l.mu.Lock()
-	need, err := u.lacksTokens(now), u.empty(now)
+	need, err := u.needsTokens(now), u.checkEmpty(now)
 	l.mu.Unlock()
 	if !need || err != nil {
 		return err
 	}
-	taken, wait, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, u.rule.batch())
+	taken, wait, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, u.rule.tokenBatch())
 	if err != nil {
-		l.away(u, err)
+		l.useOwnShare(u, err)
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if u.share.tokens += taken; taken == 0 {
-		u.share.dry = now.Add(max(wait, time.Millisecond))
+		u.share.emptyUntil = now.Add(max(wait, time.Millisecond))
 	}
-	return u.empty(now)
+	return u.checkEmpty(now)
 }
 
-// supplySlots asks for one more than there are calls, and some to spare.
-func (l *Limiter) supplySlots(ctx context.Context, u *use, now time.Time) error {
+// refillSlots requests a slot for one more call, and spare ones.
+func (l *Limiter) refillSlots(ctx context.Context, u *use, now time.Time) error {
 	l.mu.Lock()
-	need, running := u.lacksSlots(now), u.running
+	need, running := u.needsSlots(now), u.running
 	l.mu.Unlock()
 	if !need {
 		return nil
 	}
-	have, err := l.options.Pool.Slots(ctx, u.key, &u.rule, min(u.rule.Concurrent, running+1+u.rule.spare()))
+	have, err := l.options.Pool.Slots(ctx, u.key, &u.rule, min(u.rule.Concurrent, running+1+u.rule.spareSlots()))
 	if err != nil {
-		l.away(u, err)
+		l.useOwnShare(u, err)
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if u.share.slots = have; have <= running {
-		return u.tooMany()
+		return u.concurrencyError()
 	}
 	return nil
 }
 
-// away makes this replica go by its own calls for a while.
-func (l *Limiter) away(u *use, err error) {
+// useOwnShare makes this replica use only its own share for offlineTime.
+func (l *Limiter) useOwnShare(u *use, err error) {
 	l.options.Logger.Warn("share a quota with other replicas", "quota", u.rule.Name, "err", err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u.share.alone = l.options.Now().Add(aloneTime)
+	u.share.offlineUntil = l.options.Now().Add(offlineTime)
 }
 
-// giveBack returns what is not needed, and says that this replica still needs the rest.
-func (l *Limiter) giveBack(u *use) {
-	u.share.asking <- struct{}{}
-	defer func() { <-u.share.asking }()
-	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
+// returnShare returns the unneeded part of the share, and renews the rest.
+func (l *Limiter) returnShare(u *use) {
+	u.share.refilling <- struct{}{}
+	defer func() { <-u.share.refilling }()
+	ctx, cancel := context.WithTimeout(context.Background(), ledgerTimeout)
 	defer cancel()
 	l.mu.Lock()
 	tokens, slots := u.share.tokens, u.share.slots
-	keep := min(u.rule.Concurrent, u.running+u.rule.spare())
+	keep := min(u.rule.Concurrent, u.running+u.rule.spareSlots())
 	if l.options.Now().Sub(u.last) > idleShare {
 		keep = u.running
 	} else {
@@ -142,27 +143,27 @@ func (l *Limiter) giveBack(u *use) {
 	l.mu.Unlock()
 	if tokens > 0 {
 		if _, _, err := l.options.Pool.Tokens(ctx, u.key, &u.rule, -tokens); err != nil {
-			l.away(u, err)
+			l.useOwnShare(u, err)
 			return
 		}
 	}
 	if slots > 0 {
 		have, err := l.options.Pool.Slots(ctx, u.key, &u.rule, keep)
 		if err != nil {
-			l.away(u, err)
+			l.useOwnShare(u, err)
 			return
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		u.share.slots = min(u.share.slots, have) // others may have taken it for left behind
+		u.share.slots = min(u.share.slots, have) // others may have got it after slotTime
 	}
 }
 
-// idleShare is after what time without a call all of a share goes back.
+// idleShare is the time without a call after which the whole share is returned.
 const idleShare = time.Second
 
-// shared lists what has something of a pool.
-func (l *Limiter) shared() (list []*use) {
+// sharedUses returns the uses that have a part of the pool.
+func (l *Limiter) sharedUses() (list []*use) {
 	if l.options.Pool == nil {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (l *Limiter) shared() (list []*use) {
 	defer l.mu.Unlock()
 	now := l.options.Now()
 	for _, u := range l.used {
-		if (u.share.tokens > 0 || u.share.slots > 0) && !now.Before(u.share.alone) {
+		if (u.share.tokens > 0 || u.share.slots > 0) && !now.Before(u.share.offlineUntil) {
 			list = append(list, u)
 		}
 	}

@@ -12,28 +12,28 @@ import (
 	"github.com/hako-run/hako/internal/storetest"
 )
 
-// counting counts what is asked of a pool.
-type counting struct {
+// countingPool counts the calls of a pool.
+type countingPool struct {
 	*quota.Book
 	asked atomic.Int64
 }
 
-func (c *counting) Tokens(ctx context.Context, key string, rule *quota.Rule, n int) (int, time.Duration, error) {
+func (c *countingPool) Tokens(ctx context.Context, key string, rule *quota.Rule, n int) (int, time.Duration, error) {
 	c.asked.Add(1)
 	return c.Book.Tokens(ctx, key, rule, n)
 }
 
-func (c *counting) Slots(ctx context.Context, key string, rule *quota.Rule, n int) (int, error) {
+func (c *countingPool) Slots(ctx context.Context, key string, rule *quota.Rule, n int) (int, error) {
 	c.asked.Add(1)
 	return c.Book.Slots(ctx, key, rule, n)
 }
 
-// replicas are limiters over one store.
-func replicas(t *testing.T, n int, rules ...quota.Rule) (list []*quota.Limiter, pools []*counting) {
+// replicas returns limiters over one store.
+func replicas(t *testing.T, n int, rules ...quota.Rule) (list []*quota.Limiter, pools []*countingPool) {
 	t.Helper()
 	where := storetest.Where(t)
 	for range n {
-		pool := &counting{Book: book(t, where)}
+		pool := &countingPool{Book: book(t, where)}
 		l := quota.New(rules, &quota.Options{Ledger: pool, Pool: pool})
 		t.Cleanup(l.Close)
 		list, pools = append(list, l), append(pools, pool)
@@ -41,8 +41,8 @@ func replicas(t *testing.T, n int, rules ...quota.Rule) (list []*quota.Limiter, 
 	return list, pools
 }
 
-// Replicas together let as many calls pass as the quota allows: what one has taken in a batch and not used is missing to the others, until it
-// gives that back.
+// TestRateIsShared checks that replicas together let as many calls pass as the quota allows, and that one replica lacks
+// the unused batch of another until its Flush.
 func TestRateIsShared(t *testing.T) {
 	t.Parallel()
 	const burst = 200
@@ -52,7 +52,7 @@ func TestRateIsShared(t *testing.T) {
 	for i := range 3 {
 		for range 4 {
 			done.Go(func() {
-				n, leave, _ := enter(all[i], burst, quota.Call{Tenant: "acme\x00"})
+				n, leave, _ := acquire(all[i], burst, quota.Call{Tenant: "acme\x00"})
 				for _, end := range leave {
 					end(0)
 				}
@@ -69,24 +69,25 @@ func TestRateIsShared(t *testing.T) {
 			t.Errorf("the pool was asked %d times", n)
 		}
 	}
-	if n, _, err := enter(all[0], 1, quota.Call{Tenant: "acme\x00"}); n != 0 || err == nil || err.RetryAfter <= 0 {
+	if n, _, err := acquire(all[0], 1, quota.Call{Tenant: "acme\x00"}); n != 0 || err == nil || err.RetryAfter <= 0 {
 		t.Errorf("%d more, %v", n, err)
 	}
-	if n, _, err := enter(all[0], 1, quota.Call{Tenant: "other"}); n != 1 {
+	if n, _, err := acquire(all[0], 1, quota.Call{Tenant: "other"}); n != 1 {
 		t.Errorf("another tenant: %v", err)
 	}
 }
 
-// Calls that come together each get what the pool still has, however small the batches are.
-func TestCallsThatComeTogether(t *testing.T) {
+// TestConcurrentRefill checks that concurrent calls each get what the pool has left, however small the batches are.
+func TestConcurrentRefill(t *testing.T) {
 	t.Parallel()
 	const limit = 7
-	all, _ := replicas(t, 1, quota.Rule{Name: "calls", Rate: 1, Burst: limit}, quota.Rule{Name: "at once", Concurrent: limit})
+	all, _ := replicas(t, 1, quota.Rule{Name: "calls", Rate: 1, Burst: limit},
+		quota.Rule{Name: "at once", Concurrent: limit})
 	var passed atomic.Int64
 	var done sync.WaitGroup
 	for range limit {
 		done.Go(func() {
-			if _, err := all[0].Enter(quota.Call{}); err != nil {
+			if _, err := all[0].Acquire(quota.Call{}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -94,7 +95,7 @@ func TestCallsThatComeTogether(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if n, _, err := enter(all[0], 1, quota.Call{}); n != 0 || err == nil {
+	if n, _, err := acquire(all[0], 1, quota.Call{}); n != 0 || err == nil {
 		t.Errorf("one more than %d passes", passed.Load())
 	}
 }
@@ -105,20 +106,21 @@ func TestCallsAtOnceAreShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all, _ := replicas(t, 2, quota.Rule{Name: "at once", Per: quota.All, Concurrent: limit})
-			n, leave, _ := enter(all[0], limit+5, quota.Call{})
+			n, leave, _ := acquire(all[0], limit+5, quota.Call{})
 			if n != limit {
 				t.Errorf("%d at once, want %d", n, limit)
 			}
-			if n, _, err := enter(all[1], 1, quota.Call{}); n != 0 || err == nil {
+			if n, _, err := acquire(all[1], 1, quota.Call{}); n != 0 || err == nil {
 				t.Errorf("another replica lets %d pass", n)
 			}
 			for _, end := range leave[:limit/2+1] {
 				end(0)
 			}
-			all[0].Flush() // what goes back by itself is under way
+			all[0].Flush() // slots may still be on their way back
 			other := 0
-			for end := time.Now().Add(2 * time.Minute); other == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				other, _, _ = enter(all[1], 1, quota.Call{})
+			for end := time.Now().Add(2 * time.Minute); other == 0 &&
+				time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				other, _, _ = acquire(all[1], 1, quota.Call{})
 			}
 			if other == 0 {
 				t.Error("what is free again is not for another replica")
@@ -127,12 +129,14 @@ func TestCallsAtOnceAreShared(t *testing.T) {
 	}
 }
 
-// Without the store a replica goes by what it lets pass itself, and does not ask for each call.
-func TestPoolThatIsAway(t *testing.T) {
+// TestPoolFailure checks that a replica uses its own share while the pool fails, and does not access the pool for each
+// call.
+func TestPoolFailure(t *testing.T) {
 	t.Parallel()
 	pool := new(away)
-	l := quota.New([]quota.Rule{{Name: "calls", Rate: 60, Burst: 5}, {Name: "at once", Concurrent: 50}}, &quota.Options{Pool: pool})
-	if n, _, err := enter(l, 10, quota.Call{}); n != 5 {
+	l := quota.New([]quota.Rule{{Name: "calls", Rate: 60, Burst: 5}, {Name: "at once", Concurrent: 50}},
+		&quota.Options{Pool: pool})
+	if n, _, err := acquire(l, 10, quota.Call{}); n != 5 {
 		t.Errorf("%d calls passed, %v", n, err)
 	}
 	l.Flush()
@@ -154,8 +158,8 @@ func (a *away) Slots(context.Context, string, *quota.Rule, int) (int, error) {
 	return 0, errors.New("away")
 }
 
-// A ledger that does not answer is not asked for everybody in turn.
-func TestFlushGivesUp(t *testing.T) {
+// TestFlushStopsAtFailure checks that Flush does not wait for a failing ledger once per use.
+func TestFlushStopsAtFailure(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	var failure error
@@ -167,7 +171,7 @@ func TestFlushGivesUp(t *testing.T) {
 	})
 	l := quota.New([]quota.Rule{{Name: "computing", CPU: time.Hour}}, &quota.Options{Ledger: ledger})
 	for _, user := range []string{"aki", "yuki", "ken"} {
-		leave, err := l.Enter(quota.Call{User: user})
+		leave, err := l.Acquire(quota.Call{User: user})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,7 @@
-// Package quota limits how much callers use: calls a minute, calls at once, computing a day.
+// Package quota limits what callers use: calls per minute, concurrent calls, and computing per day.
+//
+// A Limiter applies Rules: Limiter.Acquire counts a call or fails with an *Error. A Ledger keeps computing time over
+// restarts, a Pool shares rates and concurrent calls with other replicas. Nil means that there are none.
 package quota
 
 import (
@@ -15,47 +18,47 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Scope says whose use counts together.
+// Scope says whose use is counted together.
 type Scope string
 
 // Scopes.
 const (
-	All    Scope = "all" // everybody's
+	All    Scope = "all" // all callers
 	Tenant Scope = "tenant"
 	User   Scope = "user" // a user of a tenant
 	Token  Scope = "token"
 	Plugin Scope = "plugin"
 )
 
-// Scopes lists them all.
+// Scopes lists all scopes.
 var Scopes = []Scope{All, Tenant, User, Token, Plugin}
 
-// Rule is one quota. Limits that are zero do not apply.
+// Rule is a quota. Zero limits do not apply.
 type Rule struct {
 	Name string
-	// Per says whose use counts together. Empty means User.
+	// Per says whose use is counted together. Empty means User.
 	Per Scope
-	// Tenants, Users, Tokens, Plugins and Tools say whom and what the quota is for. Empty means all.
+	// Tenants, Users, Tokens, Plugins and Tools restrict the calls to which the quota applies. Empty means all.
 	Tenants, Users, Tokens, Plugins, Tools []string
 
-	// Rate is calls a minute, of which Burst may come at once. Zero Burst means Rate.
+	// Rate bounds the calls per minute; Burst of them may come at once. Zero Burst means Rate.
 	Rate, Burst int
-	// Concurrent is calls under way at once.
+	// Concurrent bounds the concurrent calls.
 	Concurrent int
-	// CPU is computing a day, which begins at midnight UTC. A second is StepsPerSecond of the guest's steps.
+	// CPU bounds the computing per day, which begins at midnight UTC. A second is StepsPerSecond steps of guests.
 	CPU time.Duration
 }
 
-// StepsPerSecond is how many steps of a guest count as a second of computing: about what a core takes. Steps are counted alike on any
-// machine, however busy it is.
+// StepsPerSecond is how many steps of a guest count as a second of computing, about what a core executes. Steps do not
+// depend on the machine or its load.
 const StepsPerSecond = 500_000_000
 
-// Call is what counts.
+// Call identifies a call for quotas.
 type Call struct{ Tenant, User, Token, Plugin, Tool string }
 
 // Error says that a quota is used up.
 type Error struct {
-	// Rule is its name, Limit what it allows.
+	// Rule is the name of the quota, Limit its limit in words.
 	Rule, Limit string
 	// RetryAfter is when a call may pass again.
 	RetryAfter time.Duration
@@ -65,15 +68,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("quota %s: %s: try again in %s", e.Rule, e.Limit, e.RetryAfter.Round(time.Second))
 }
 
-// Ledger keeps what was used over restarts, and between replicas. *Book is one.
+// Ledger keeps the used computing over restarts and shares it between replicas. *Book implements it.
 type Ledger interface {
-	// Add adds to what key has used on day, and returns the sum. Adding nothing reads it.
+	// Add adds used to the use of key on day, and returns the sum. Zero only reads it.
 	Add(ctx context.Context, day, key string, used time.Duration) (time.Duration, error)
 }
 
 // Options configures a Limiter. A nil *Options means all defaults.
 type Options struct {
-	// Ledger keeps computing time. Nil forgets it when the process ends.
+	// Ledger keeps the used computing. Nil means that it is forgotten when the process ends.
 	Ledger Ledger
 	// Pool shares calls a minute and calls at once with other replicas. Nil means that there are none.
 	Pool Pool
@@ -83,35 +86,35 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Limiter holds calls to quotas. It is safe for concurrent use.
+// Limiter applies quotas. It is safe for concurrent use.
 type Limiter struct {
 	options Options
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	rules []Rule
-	used  map[string]*use // by rule and whose
+	used  map[string]*use // by rule and owner
 
-	closed    bool
-	returning sync.WaitGroup // what goes back to the pool
+	closed  bool
+	returns sync.WaitGroup // goroutines that return shares to the pool
 }
 
-// use is what somebody has used of one quota.
+// use is the use of one quota by one owner.
 type use struct {
 	rule    Rule
 	key     string
-	limiter *rate.Limiter // nil: no rate
+	limiter *rate.Limiter // nil without a rate
 	running int
 	last    time.Time
 	share   *share // of Options.Pool
 
-	day      string
-	computed time.Duration // today, as far as known
-	unsaved  time.Duration // of it, what the ledger does not know
-	asked    bool          // the ledger was asked about the day
+	day        string
+	usedCPU    time.Duration // on day, as far as known
+	unsavedCPU time.Duration // part of usedCPU that is not in the ledger yet
+	loaded     bool          // usedCPU includes the ledger's value
 }
 
-// New returns a Limiter with rules, which are to be checked with Check before.
+// New returns a Limiter with rules, which must have passed Check.
 func New(rules []Rule, options *Options) *Limiter {
 	l := &Limiter{rules: rules, used: map[string]*use{}}
 	if options != nil {
@@ -126,7 +129,7 @@ func New(rules []Rule, options *Options) *Limiter {
 	return l
 }
 
-// Check reports what is wrong with the rule.
+// Check returns an error if the rule is invalid.
 func (r *Rule) Check() error {
 	switch {
 	case r.Name == "":
@@ -141,87 +144,89 @@ func (r *Rule) Check() error {
 	return nil
 }
 
-// SetRules puts other rules in force. What was used under rules of the same name and limits still counts.
+// SetRules replaces the rules. Use under rules with the same name and limits still counts.
 func (l *Limiter) SetRules(rules []Rule) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rules = rules
 }
 
-// Enter lets a call pass, or fails with an *Error if a quota is used up. leave, to be called once when the call has ended, takes the
-// guest's steps.
-func (l *Limiter) Enter(c Call) (leave func(steps int64), err error) {
+// Acquire counts a call, or fails with an *Error if a quota is used up. release must be called once when the call has
+// ended, with the steps of the guest.
+func (l *Limiter) Acquire(c Call) (release func(steps int64), err error) {
 	now := l.options.Now()
-	mine := l.uses(c, now)
+	mine := l.usesOf(c, now)
 	for _, u := range mine {
-		l.learn(u)
+		l.loadUsage(u)
 	}
 	for {
-		short, err := l.pass(mine, now)
+		short, err := l.tryAcquire(mine, now)
 		if err == nil && short == nil {
-			return func(steps int64) { l.leave(mine, steps) }, nil
+			return func(steps int64) { l.releaseCall(mine, steps) }, nil
 		}
 		if err == nil {
-			err = l.supply(short, now)
+			err = l.refillShare(short, now)
 		}
 		if err != nil {
 			return nil, err
 		}
-		now = l.options.Now() // of which the pool may have taken some
+		now = l.options.Now() // the pool may have taken time
 	}
 }
 
-// pass counts the call if there is room for it everywhere. Otherwise nothing has changed, and short is what the pool has to be asked for first.
-func (l *Limiter) pass(mine []*use, now time.Time) (short *use, err error) {
+// tryAcquire counts the call if all quotas have room. Otherwise it changes nothing; short, if not nil, needs a refill
+// from the pool first.
+func (l *Limiter) tryAcquire(mine []*use, now time.Time) (short *use, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range mine {
-		if err := u.full(now); err != nil {
+		if err := u.check(now); err != nil {
 			return nil, err
 		}
 	}
 	for _, u := range mine {
-		if l.options.Pool == nil || !u.lacks(now) {
+		if l.options.Pool == nil || !u.needsRefill(now) {
 			continue
 		}
-		return u, u.empty(now)
+		return u, u.checkEmpty(now)
 	}
 	for _, u := range mine {
-		u.take(now)
+		u.count(now)
 	}
 	return nil, nil
 }
 
-// uses lists what counts for the call.
-func (l *Limiter) uses(c Call, now time.Time) (mine []*use) {
+// usesOf returns the uses in which the call counts.
+func (l *Limiter) usesOf(c Call, now time.Time) (mine []*use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.rules {
-		if rule := &l.rules[i]; rule.concerns(c) {
+		if rule := &l.rules[i]; rule.matches(c) {
 			mine = append(mine, l.use(rule, c, now))
 		}
 	}
 	return mine
 }
 
-func (l *Limiter) leave(mine []*use, steps int64) {
+func (l *Limiter) releaseCall(mine []*use, steps int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	computed := time.Duration(float64(steps) / StepsPerSecond * float64(time.Second))
 	for _, u := range mine {
 		u.running--
 		if u.rule.CPU > 0 {
-			u.computed += computed
-			u.unsaved += computed
+			u.usedCPU += computed
+			u.unsavedCPU += computed
 		}
-		if l.options.Pool != nil && u.rule.Concurrent > 0 && u.share.slots > u.running+2*u.rule.spare() && !l.closed {
-			l.returning.Go(func() { l.giveBack(u) }) // another replica may wait for it
+		if l.options.Pool != nil && u.rule.Concurrent > 0 && u.share.slots > u.running+2*u.rule.spareSlots() &&
+			!l.closed {
+			l.returns.Go(func() { l.returnShare(u) }) // another replica may need the slots
 		}
 	}
 }
 
-// concerns reports whether the quota is for the call.
-func (r *Rule) concerns(c Call) bool {
+// matches reports whether the quota applies to the call.
+func (r *Rule) matches(c Call) bool {
 	for _, pair := range []struct {
 		names []string
 		name  string
@@ -233,8 +238,8 @@ func (r *Rule) concerns(c Call) bool {
 	return true
 }
 
-// whose names who shares the quota with the caller of c.
-func (r *Rule) whose(c Call) string {
+// ownerKey identifies the callers whose use is counted together with that of c.
+func (r *Rule) ownerKey(c Call) string {
 	switch cmp.Or(r.Per, User) {
 	case Tenant:
 		return url.PathEscape(c.Tenant)
@@ -249,18 +254,18 @@ func (r *Rule) whose(c Call) string {
 }
 
 const (
-	// maxUses bounds what is remembered, and idleUse after what time it is forgotten then.
+	// maxUses bounds the uses in memory. When it is reached, those without a call for idleUse are evicted.
 	maxUses = 100_000
 	idleUse = 10 * time.Minute
 )
 
-// use returns what the caller of c has used. The lock is held.
+// use returns the use of the caller of c. l.mu is held.
 func (l *Limiter) use(rule *Rule, c Call, now time.Time) *use {
-	key := url.PathEscape(rule.Name) + "/" + rule.whose(c)
+	key := url.PathEscape(rule.Name) + "/" + rule.ownerKey(c)
 	u, ok := l.used[key]
 	if !ok || !u.rule.equal(rule) {
 		if len(l.used) >= maxUses {
-			l.forget(now)
+			l.evictIdle(now)
 		}
 		u = &use{rule: *rule, key: key, share: newShare()}
 		if rule.Rate > 0 {
@@ -270,49 +275,51 @@ func (l *Limiter) use(rule *Rule, c Call, now time.Time) *use {
 	}
 	u.last = now
 	if day := now.UTC().Format(time.DateOnly); rule.CPU > 0 && u.day != day {
-		u.day, u.computed, u.unsaved, u.asked = day, 0, 0, false
+		u.day, u.usedCPU, u.unsavedCPU, u.loaded = day, 0, 0, false
 	}
 	return u
 }
 
 func (r *Rule) equal(other *Rule) bool {
-	return r.Rate == other.Rate && r.Burst == other.Burst && r.Concurrent == other.Concurrent && r.CPU == other.CPU && r.Per == other.Per
+	return r.Rate == other.Rate && r.Burst == other.Burst && r.Concurrent == other.Concurrent && r.CPU == other.CPU &&
+		r.Per == other.Per
 }
 
-// forget drops what has not been used for a while and holds nothing.
-func (l *Limiter) forget(now time.Time) {
+// evictIdle removes idle uses that hold nothing.
+func (l *Limiter) evictIdle(now time.Time) {
 	for key, u := range l.used {
-		if u.running == 0 && u.unsaved == 0 && u.share.tokens == 0 && u.share.slots == 0 && now.Sub(u.last) > idleUse {
+		if u.running == 0 && u.unsavedCPU == 0 && u.share.tokens == 0 && u.share.slots == 0 &&
+			now.Sub(u.last) > idleUse {
 			delete(l.used, key)
 		}
 	}
 }
 
-// full reports whether nothing is left, without taking anything.
-func (u *use) full(now time.Time) error {
+// check returns an error if the quota is used up.
+func (u *use) check(now time.Time) error {
 	switch {
 	case u.rule.Concurrent > 0 && u.running >= u.rule.Concurrent:
-		return u.tooMany()
-	case u.rule.CPU > 0 && u.computed >= u.rule.CPU:
+		return u.concurrencyError()
+	case u.rule.CPU > 0 && u.usedCPU >= u.rule.CPU:
 		midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		return &Error{u.rule.Name, fmt.Sprintf("%s of computing a day", u.rule.CPU), midnight.Sub(now)}
 	}
-	if wait := u.wait(now); wait > 0 {
-		return u.tooOften(wait)
+	if wait := u.rateWait(now); wait > 0 {
+		return u.rateError(wait)
 	}
 	return nil
 }
 
-func (u *use) tooMany() error {
+func (u *use) concurrencyError() error {
 	return &Error{u.rule.Name, fmt.Sprintf("%d calls at once", u.rule.Concurrent), time.Second}
 }
 
-func (u *use) tooOften(wait time.Duration) error {
+func (u *use) rateError(wait time.Duration) error {
 	return &Error{u.rule.Name, fmt.Sprintf("%d calls a minute", u.rule.Rate), wait}
 }
 
-// wait is how long it takes until the rate allows a call.
-func (u *use) wait(now time.Time) time.Duration {
+// rateWait returns how long it takes until the rate allows a call.
+func (u *use) rateWait(now time.Time) time.Duration {
 	if u.limiter == nil {
 		return 0
 	}
@@ -323,8 +330,8 @@ func (u *use) wait(now time.Time) time.Duration {
 	return time.Duration(math.Ceil(missing/float64(u.limiter.Limit()))) * time.Second
 }
 
-// take counts the call, for which there is room.
-func (u *use) take(now time.Time) {
+// count counts the call, which check has allowed.
+func (u *use) count(now time.Time) {
 	if u.limiter != nil {
 		u.limiter.AllowN(now, 1)
 		u.share.tokens = max(0, u.share.tokens-1)
@@ -332,72 +339,73 @@ func (u *use) take(now time.Time) {
 	u.running++
 }
 
-// saveTime bounds one exchange with the ledger: a caller's first call of a day waits for one.
-const saveTime = 2 * time.Second
+// ledgerTimeout bounds one access to the ledger: the first call of an owner on a day waits for one.
+const ledgerTimeout = 2 * time.Second
 
-// learn asks the ledger, once a day, what others have used.
-func (l *Limiter) learn(u *use) {
+// loadUsage reads, once per day, what other replicas have used.
+func (l *Limiter) loadUsage(u *use) {
 	l.mu.Lock()
-	known := u.rule.CPU == 0 || u.asked
+	known := u.rule.CPU == 0 || u.loaded
 	l.mu.Unlock()
 	if !known {
-		l.save(u)
+		l.saveUsage(u)
 	}
 }
 
-// save tells the ledger, and learns what others have used. No call waits for it but the caller's. It reports whether the ledger has answered.
-func (l *Limiter) save(u *use) bool {
+// saveUsage adds unsavedCPU to the ledger and reads what others have used. It does not block other calls. It reports
+// whether the ledger has responded.
+func (l *Limiter) saveUsage(u *use) bool {
 	if l.options.Ledger == nil {
 		return true
 	}
 	l.mu.Lock()
-	day, unsaved := u.day, u.unsaved
-	u.asked, u.unsaved = true, 0
+	day, unsaved := u.day, u.unsavedCPU
+	u.loaded, u.unsavedCPU = true, 0
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
+	ctx, cancel := context.WithTimeout(context.Background(), ledgerTimeout)
 	defer cancel()
 	sum, err := l.options.Ledger.Add(ctx, day, u.key, unsaved)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err != nil:
-		l.options.Logger.Warn("keep what was used of a quota", "quota", u.rule.Name, "err", err)
+		l.options.Logger.Warn("save the use of a quota", "quota", u.rule.Name, "err", err)
 		if u.day == day {
-			u.unsaved += unsaved
+			u.unsavedCPU += unsaved
 		}
 	case u.day == day:
-		u.computed = sum + u.unsaved
+		u.usedCPU = sum + u.unsavedCPU
 	}
 	return err == nil
 }
 
-// Flush saves what was computed since the last time, and gives back what was taken of a Pool and not used. Whoever made the Limiter calls
-// it every few seconds.
+// Flush saves the used computing to the Ledger and returns unused shares to the Pool. It should be called every few
+// seconds.
 func (l *Limiter) Flush() {
-	for _, u := range l.unsaved() {
-		if !l.save(u) {
-			break // the others would wait as long, and are there the next time
+	for _, u := range l.unsavedUses() {
+		if !l.saveUsage(u) {
+			break // the others would wait as long; the next Flush saves them
 		}
 	}
-	for _, u := range l.shared() {
-		l.giveBack(u)
+	for _, u := range l.sharedUses() {
+		l.returnShare(u)
 	}
 }
 
-// Close flushes for the last time. Calls must have ended.
+// Close flushes for the last time. All calls must have ended.
 func (l *Limiter) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	l.returning.Wait()
+	l.returns.Wait()
 	l.Flush()
 }
 
-func (l *Limiter) unsaved() (list []*use) {
+func (l *Limiter) unsavedUses() (list []*use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range l.used {
-		if u.unsaved > 0 {
+		if u.unsavedCPU > 0 {
 			list = append(list, u)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// migrations are the steps of the tables. Those that were released never change.
+// migrations are the migrations of the tables. Released ones must not change.
 var migrations = []string{`CREATE TABLE approval (
 	id TEXT PRIMARY KEY,
 	binding TEXT NOT NULL,
@@ -26,7 +26,7 @@ CREATE INDEX approval_binding ON approval (binding, state);
 CREATE INDEX approval_expires ON approval (state, expires)`,
 	`CREATE TABLE approval_watch (id TEXT PRIMARY KEY, seen BIGINT NOT NULL)`}
 
-// States of a question. One that waits is answered yes or no; a yes that is not remembered is then used by its call.
+// States of a question. A waiting one is answered yes or no; a yes that is not remembered is then used by its call.
 const (
 	stateWaiting   = "waiting"
 	stateYes       = "yes"
@@ -36,8 +36,8 @@ const (
 	stateWithdrawn = "withdrawn"
 )
 
-// keep is how long questions that have ended stay.
-const keep = 24 * time.Hour
+// retention is how long ended questions are kept.
+const retention = 24 * time.Hour
 
 // errWaiting says that a question has no answer yet.
 var errWaiting = errors.New("no answer yet")
@@ -54,38 +54,38 @@ func (d *Desk) insert(ctx context.Context, q *Question) error {
 	})
 }
 
-// Forget deletes questions that ended more than a day ago. One of the processes over the store calls it from time to time. Errors are the
-// store's.
+// Forget deletes questions that ended longer than retention ago. One of the replicas should call it regularly. Errors
+// are the store's.
 func (d *Desk) Forget(ctx context.Context) error {
-	before := d.options.Now().Add(-keep).UnixMilli()
+	before := d.options.Now().Add(-retention).UnixMilli()
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM approval WHERE expires < $1 AND valid_until < $1`, before)
 		return err
 	})
 }
 
-// record writes the first answer down.
-func (d *Desk) record(ctx context.Context, q *Question, a Answer) error {
+// recordAnswer stores the first answer.
+func (d *Desk) recordAnswer(ctx context.Context, q *Question, a Answer) error {
 	state, until := stateNo, int64(0)
 	now := d.options.Now()
 	if a.Yes {
 		state, until = stateYes, now.Add(q.Remember).UnixMilli()
 	}
-	return d.change(ctx, `UPDATE approval SET state = $1, answered_by = $2, valid_until = $3 WHERE id = $4 AND state = $5 AND expires > $6`,
+	return d.updateOne(ctx, `UPDATE approval SET state = $1, answered_by = $2, valid_until = $3 WHERE id = $4 AND state = $5 AND expires > $6`,
 		state, a.By.User, until, q.ID, stateWaiting, now.UnixMilli())
 }
 
-// end ends a question without an answer, if it has none.
-func (d *Desk) end(ctx context.Context, id, state string) error {
-	err := d.change(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, state, id, stateWaiting)
+// endWaiting ends a waiting question without an answer.
+func (d *Desk) endWaiting(ctx context.Context, id, state string) error {
+	err := d.updateOne(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, state, id, stateWaiting)
 	if errors.Is(err, ErrUnknown) {
 		return nil
 	}
 	return err
 }
 
-// change makes a change to one question, or fails with ErrUnknown.
-func (d *Desk) change(ctx context.Context, query string, args ...any) error {
+// updateOne updates one row, or fails with ErrUnknown.
+func (d *Desk) updateOne(ctx context.Context, query string, args ...any) error {
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, query, args...)
 		if err != nil {
@@ -98,13 +98,14 @@ func (d *Desk) change(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// claim takes the answer to the question with this ID for asker, the one call that it was about. It fails with errWaiting without one, and
-// with ErrOther if the store has another question under the ID.
-func (d *Desk) claim(ctx context.Context, id string, asker *Question) (by string, err error) {
+// claimAnswer returns the answer to the question with this ID for asker, the call that it was about. It fails with
+// errWaiting if there is none, and with ErrOther if the row is about another call.
+func (d *Desk) claimAnswer(ctx context.Context, id string, asker *Question) (by string, err error) {
 	var state, binding string
 	var until int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
-		row := tx.QueryRowContext(ctx, `SELECT state, answered_by, valid_until, binding FROM approval WHERE id = $1`, id)
+		row := tx.QueryRowContext(ctx, `SELECT state, answered_by, valid_until, binding FROM approval WHERE id = $1`,
+			id)
 		return row.Scan(&state, &by, &until, &binding)
 	})
 	switch {
@@ -123,13 +124,13 @@ func (d *Desk) claim(ctx context.Context, id string, asker *Question) (by string
 	case stateExpired:
 		return "", ErrExpired
 	case stateYes:
-		return by, d.use(ctx, id, until, asker.Remember)
+		return by, d.consume(ctx, id, until, asker.Remember)
 	}
 	return "", ErrUnknown
 }
 
-// use uses a yes up, unless it is remembered for so long: until then, in milliseconds. The row has to agree with itself.
-func (d *Desk) use(ctx context.Context, id string, until int64, remember time.Duration) error {
+// consume marks a yes as used, unless it is remembered until a time in milliseconds. It validates the row first.
+func (d *Desk) consume(ctx context.Context, id string, until int64, remember time.Duration) error {
 	_, err := d.Question(ctx, id)
 	switch {
 	case err != nil:
@@ -139,10 +140,10 @@ func (d *Desk) use(ctx context.Context, id string, until int64, remember time.Du
 	case remember > 0:
 		return nil
 	}
-	return d.change(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, stateUsed, id, stateYes)
+	return d.updateOne(ctx, `UPDATE approval SET state = $1 WHERE id = $2 AND state = $3`, stateUsed, id, stateYes)
 }
 
-// remembered looks for a yes to the very same call that still holds.
+// remembered looks for a valid yes to the same call.
 func (d *Desk) remembered(ctx context.Context, q *Question) (by string, ok bool, err error) {
 	if q.Remember == 0 {
 		return "", false, nil
@@ -157,11 +158,12 @@ func (d *Desk) remembered(ctx context.Context, q *Question) (by string, ok bool,
 	return by, err == nil, err
 }
 
-// Question returns a question. It fails with ErrUnknown, for a row that does not agree with itself, or with the store's error.
+// Question returns a question. It fails with ErrUnknown, for an inconsistent row, or with the store's error.
 func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
-	s := stored{id: id}
+	s := storedQuestion{id: id}
 	err := d.store.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT binding, tenant, question FROM approval WHERE id = $1`, id).Scan(&s.binding, &s.tenant, &s.text)
+		return tx.QueryRowContext(ctx, `SELECT binding, tenant, question FROM approval WHERE id = $1`,
+			id).Scan(&s.binding, &s.tenant, &s.text)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrUnknown
@@ -169,15 +171,15 @@ func (d *Desk) Question(ctx context.Context, id string) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, current, err := s.read()
+	q, current, err := s.decode()
 	if !current {
-		err = errors.Join(err, d.end(ctx, id, stateExpired))
+		err = errors.Join(err, d.endWaiting(ctx, id, stateExpired))
 	}
 	return q, err
 }
 
-// parse reads a question as it lies in the store. It is not current if it cannot be answered any more: if it is damaged, which leaves it without
-// an ID, or of a version that had one list of approvers, of whom nobody can say which are people and which are groups.
+// parse decodes a stored question. It is not current if it can no longer be answered: if it is damaged, which leaves it
+// without an ID, or if it is of a version that did not distinguish users and groups among the approvers.
 func parse(text string) (q *Question, current bool) {
 	q = new(Question)
 	err := json.Unmarshal([]byte(text), q)
@@ -187,19 +189,20 @@ func parse(text string) (q *Question, current bool) {
 	return q, err == nil
 }
 
-// Waiting lists the questions that wait for an answer, oldest first; of one tenant, or with tenant nil of all. A row that does not agree with
-// itself is left out. Errors are the store's.
+// Waiting returns the waiting questions of a tenant, or of all if tenant is nil, oldest first. Inconsistent rows are
+// left out. Errors are the store's.
 func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error) {
-	rows, err := store.List(ctx, d.store, scanStored, `SELECT id, binding, tenant, question FROM approval WHERE state = $1 AND expires > $2
+	rows, err := store.List(ctx, d.store, scanStored,
+		`SELECT id, binding, tenant, question FROM approval WHERE state = $1 AND expires > $2
 		ORDER BY expires, id`, stateWaiting, d.options.Now().UnixMilli())
 	if err != nil {
 		return nil, err
 	}
 	var list []*Question
 	for _, r := range rows {
-		q, current, err := r.read()
+		q, current, err := r.decode()
 		if !current {
-			if err := d.end(ctx, r.id, stateExpired); err != nil {
+			if err := d.endWaiting(ctx, r.id, stateExpired); err != nil {
 				return nil, err
 			}
 			continue
@@ -211,23 +214,24 @@ func (d *Desk) Waiting(ctx context.Context, tenant *string) ([]*Question, error)
 	return list, nil
 }
 
-// stored is a question as its row has it.
-type stored struct{ id, binding, tenant, text string }
+// storedQuestion is the row of a question.
+type storedQuestion struct{ id, binding, tenant, text string }
 
-func scanStored(rows *sql.Rows) (s stored, err error) {
+func scanStored(rows *sql.Rows) (s storedQuestion, err error) {
 	err = rows.Scan(&s.id, &s.binding, &s.tenant, &s.text)
 	return s, err
 }
 
-// read reads the question, as parse does. It fails for a row that does not agree with itself: its question cannot be read, or is another
-// row's.
-func (s *stored) read() (q *Question, current bool, err error) {
+// decode decodes the question like parse, and fails for an inconsistent row: it cannot be decoded, or belongs to
+// another question.
+func (s *storedQuestion) decode() (q *Question, current bool, err error) {
 	q, current = parse(s.text)
 	switch {
 	case q.ID == "":
 		err = fmt.Errorf("approval %s cannot be read: %w", s.id, ErrUnknown)
 	case current && (q.ID != s.id || q.Caller.Tenant != s.tenant || q.binding() != s.binding):
-		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or is another one's: ask again", s.id)
+		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or is another one's: "+
+			"ask again", s.id)
 	}
 	return q, current, err
 }
