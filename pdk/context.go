@@ -13,8 +13,8 @@ import (
 
 type requestKey struct{}
 
-// callContext is the context of one call. It asks the host whether the call is still wanted, because nothing can interrupt a guest
-// from outside to tell it.
+// callContext is the context of one call. Its Err asks the host whether the call has been canceled: nothing can notify
+// a running guest.
 type callContext struct {
 	context.Context
 	request  *abi.Request
@@ -22,8 +22,8 @@ type callContext struct {
 	done     chan struct{}
 }
 
-// NewContext returns the context that handlers of request get. The plugin's entry point calls it; so may a test that calls a
-// handler directly.
+// NewContext returns the context for handlers of request. The entry point calls it; so may a test that calls a handler
+// directly.
 func NewContext(parent context.Context, request *abi.Request) context.Context {
 	ctx := &callContext{Context: parent, request: request, done: make(chan struct{})}
 	if request.DeadlineMS > 0 {
@@ -39,7 +39,7 @@ func (c *callContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Done returns a channel that is closed once Err has seen the end of the call.
+// Done returns a channel that is closed when Err has found that the call has ended.
 func (c *callContext) Done() <-chan struct{} { return c.done }
 
 func (c *callContext) Err() error {
@@ -74,7 +74,7 @@ func requestOf(ctx context.Context) *abi.Request {
 	return &abi.Request{}
 }
 
-// Config decodes the plugin's configuration, defaults filled in, into the struct that into points to.
+// Config decodes the plugin's configuration, with defaults filled in, into the value that into points to.
 func Config(ctx context.Context, into any) error {
 	raw := requestOf(ctx).Config
 	if len(raw) == 0 {
@@ -89,17 +89,19 @@ func Config(ctx context.Context, into any) error {
 // Locale returns the caller's language as a BCP 47 tag such as "ja", or "" if it is not known.
 func Locale(ctx context.Context) string { return requestOf(ctx).Locale }
 
-// Progress tells the caller how far the call has come; a total of 0 means unknown. The host passes on at most 10 a second.
+// Progress reports the progress of the call to the caller; a total of 0 means unknown. The host sends at most 10
+// reports a second.
 func Progress(ctx context.Context, progress, total float64, message string) {
 	hostProgress(progress, total, message)
 }
 
-// ResourceUpdated tells clients that have subscribed to the resource with this URI, a resource of this plugin's or one that matches a
-// template of its, that it has changed. They are told after the call, and only those of the caller's tenant. The host passes on at
-// most 256 different URIs a call.
+// ResourceUpdated notifies clients that a resource has changed. uri is a resource of this plugin or matches one of its
+// templates. Subscribers of the caller's tenant are notified after the call. The host accepts at most 256 different
+// URIs per call.
 func ResourceUpdated(ctx context.Context, uri string) { hostUpdated(ctx, uri) }
 
-// Log returns a logger whose records go to the host's log, marked with the plugin. What passes the call's log limit is dropped.
+// Log returns a logger that writes to the host's log, marked with the name of the plugin. Records beyond the call's log
+// limit are dropped.
 func Log(ctx context.Context) *slog.Logger {
 	buffer := new(bytes.Buffer)
 	text := slog.NewTextHandler(buffer, &slog.HandlerOptions{
@@ -114,7 +116,7 @@ func Log(ctx context.Context) *slog.Logger {
 	return slog.New(&logHandler{Handler: text, buffer: buffer})
 }
 
-// logHandler sends each record as its message followed by its attributes; the host adds time and level.
+// logHandler sends each record as message and attributes; the host adds time and level.
 type logHandler struct {
 	slog.Handler
 	buffer *bytes.Buffer

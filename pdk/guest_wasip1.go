@@ -83,7 +83,7 @@ func attachBlobs(response *abi.Response) {
 	}
 }
 
-// attacher knows the index of what has been attached, so that the same bytes cross once.
+// attacher maps attached bytes to their index, so that the same bytes are copied once.
 type attacher map[attachment]int
 
 type attachment struct {

@@ -9,32 +9,32 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// HTTPRequest is a request to send. Method "" means GET.
+// HTTPRequest is a request for Fetch. An empty Method means GET.
 type HTTPRequest struct {
 	Method string
 	URL    string
 	Header map[string]string
 	Body   []byte
-	// MaxBody bounds the response body, in bytes. Zero leaves it to the host's limit.
+	// MaxBody bounds the response body, in bytes. Zero means the host's limit.
 	MaxBody int64
 }
 
-// HTTPResponse is an answer, whatever its status. Header names are in canonical form ("Content-Type"); of several values the
-// first is given.
+// HTTPResponse is a response with any status. Header names are in canonical form ("Content-Type"); Header has the first
+// of several values.
 type HTTPResponse struct {
 	Status int
 	Header map[string]string
 	Body   []byte
-	// URL is the one that answered, after redirects.
+	// URL is the final URL, after redirects.
 	URL string
-	// Credential are public facts about the operator's credential that the host sent along, such as "company_id" of freee's. It is
-	// empty if none was sent, and while recordings are replayed.
+	// Credential has public facts about the operator's credential that the host applied, such as freee's "company_id".
+	// It is empty if there was none, and while recordings are replayed.
 	Credential map[string]string
 }
 
-// Fetch sends a request through the host, which holds it against the plugin's grants. An error is an *abi.Error whose code
-// says whether the request was not granted, timed out or did not get through. A status of 4xx or 5xx is no error.
-// Package pdkhttp has an http.RoundTripper for programs that want net/http.
+// Fetch sends a request through the host, which checks it against the plugin's grants. An error is an *abi.Error whose
+// code says whether the request was not granted, timed out or failed on the network. A status of 4xx or 5xx is not an
+// error. Package pdkhttp has an http.RoundTripper for programs that use net/http.
 func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 	head := &abi.HTTPRequest{Method: request.Method, URL: request.URL, Headers: map[string][]string{}}
 	if head.Method == "" {
@@ -48,7 +48,8 @@ func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 		return nil, err
 	}
 	defer body.Close()
-	response := &HTTPResponse{Status: answer.Status, URL: answer.URL, Header: map[string]string{}, Credential: answer.Credential}
+	response := &HTTPResponse{Status: answer.Status, URL: answer.URL, Header: map[string]string{},
+		Credential: answer.Credential}
 	for name, values := range answer.Headers {
 		if len(values) > 0 {
 			response.Header[name] = values[0]
@@ -60,7 +61,7 @@ func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 	return response, nil
 }
 
-// Send is Fetch on the wire's own types, with the body as a stream that the caller must close.
+// Send is Fetch with the types of package abi and the body as a stream, which the caller must close.
 func Send(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

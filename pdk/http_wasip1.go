@@ -10,8 +10,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// These imports are linked only into plugins that use Fetch or Send: the linker drops what is not called, so a plugin without
-// HTTP does not import the module.
+// The linker drops functions that are not called. So only plugins that use Fetch or Send import this module.
 
 //go:wasmimport hako:http/1 request
 func importHTTPRequest(head unsafe.Pointer, headLength uint32, body unsafe.Pointer, bodyLength uint32) uint32
@@ -39,7 +38,7 @@ func hostSend(_ context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPR
 	return &answer, &responseBody{handle: answer.Handle}, nil
 }
 
-// responseBody reads a body from the host.
+// responseBody reads a response body from the host.
 type responseBody struct {
 	handle int32
 	err    error

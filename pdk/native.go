@@ -13,11 +13,11 @@ import (
 	"github.com/hako-run/hako/pdk/internal/updates"
 )
 
-// Outside of Wasm there is no host: the functions below let handlers run under go test. HTTP goes out directly, log lines go to
-// the standard logger, progress is dropped, and updates reach whom a test names.
+// Outside of Wasm there is no host. These functions let handlers run under go test: HTTP requests are sent directly,
+// records go to the standard logger, progress is dropped, and updates are passed to the test.
 
-// client has a transport of its own: httptest.Server.Close closes the connections of http.DefaultTransport, also under the requests
-// of other tests.
+// client has its own transport: httptest.Server.Close closes the connections of http.DefaultTransport, also those of
+// other tests.
 var client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 func warm[In, Out any]() {}
@@ -28,7 +28,7 @@ func hostLog(_ abi.LogLevel, line string) { log.Print(line) }
 
 func hostProgress(_, _ float64, _ string) {}
 
-func hostUpdated(ctx context.Context, uri string) { updates.Tell(ctx, uri) }
+func hostUpdated(ctx context.Context, uri string) { updates.Notify(ctx, uri) }
 
 func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, head.Method, head.URL, bytes.NewReader(body))
@@ -42,5 +42,6 @@ func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTT
 	if err != nil {
 		return nil, nil, &abi.Error{Code: abi.CodeNetwork, Message: err.Error()}
 	}
-	return &abi.HTTPResponse{Status: response.StatusCode, Headers: response.Header, URL: response.Request.URL.String()}, response.Body, nil
+	return &abi.HTTPResponse{Status: response.StatusCode, Headers: response.Header, URL: response.Request.URL.String()},
+		response.Body, nil
 }

@@ -1,6 +1,7 @@
-// Package pdk is for writing hako plugins in Go.
+// Package pdk is the plugin development kit for Go: it registers handlers for the tools, resources and prompts of a
+// hako plugin.
 //
-// A plugin registers its handlers when it starts and has an empty main:
+// A plugin registers its handlers in init and has an empty main:
 //
 //	type args struct {
 //		Name string `json:"name"`
@@ -14,9 +15,10 @@
 //
 //	func main() {}
 //
-// It is built with the standard compiler: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared. The manifest beside it declares
-// the tools and the permissions. Handlers are ordinary functions: call them from go test without Wasm, or by name with
-// package pdktest. One instance serves one call at a time, so handlers need no locks, and nothing they keep survives the call.
+// Build it with the standard compiler: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared. The manifest beside it
+// declares tools and permissions. Handlers are ordinary functions: call them from go test without Wasm, or by name with
+// package pdktest. An instance serves one call at a time, so handlers need no locks. Global state does not survive a
+// call.
 package pdk
 
 import (
@@ -32,20 +34,20 @@ import (
 	"github.com/hako-run/hako/pdk/locale"
 )
 
-// The types of the wire that handlers see.
+// Types of package abi for handlers.
 type (
 	Content          = abi.Content
 	ResourceContents = abi.ResourceContents
 	PromptMessage    = abi.PromptMessage
 )
 
-// Prompt is what a prompt handler returns.
+// Prompt is the result of a prompt handler.
 type Prompt struct {
 	Description string
 	Messages    []PromptMessage
 }
 
-// A Completer proposes values for the argument that has the given value so far; resolved holds the arguments already given.
+// A Completer proposes values for an argument that starts with value; resolved has the arguments already given.
 type Completer func(ctx context.Context, value string, resolved map[string]string) ([]string, error)
 
 var (
@@ -56,11 +58,12 @@ var (
 	completers = map[string]Completer{}
 )
 
-// HandleTool registers the handler of the tool called name in the manifest. Arguments, which the host has checked against the
-// input schema, are decoded into In with encoding/json. A handler's result may be a *Result, a string (one text block) or
-// any other value, which becomes the structured content. A returned error is a tool error: its text goes to the model, in the
-// caller's language where it is a [locale.Error].
-// HandleTool panics if name has a handler already.
+// HandleTool registers the handler of the tool called name in the manifest. The arguments, which match the input
+// schema, are decoded into In with encoding/json. The result may be a *Result, a string (one text block) or any other
+// value, which becomes the structured content. A returned error is a tool error: its text goes to the model, in the
+// caller's language if it is a [locale.Error].
+//
+// HandleTool panics if name already has a handler.
 func HandleTool[In, Out any](name string, handle func(context.Context, In) (Out, error)) {
 	warm[In, Out]()
 	register(tools, "tool", name, func(ctx context.Context, arguments json.RawMessage) (*Result, error) {
@@ -83,9 +86,10 @@ func HandleResource(uri string, handle func(ctx context.Context, uri string) ([]
 	register(resources, "resource", uri, handle)
 }
 
-// HandleResourceTemplate registers the handler of a resource template, which gets the URI and the values of the template's
-// variables in it.
-func HandleResourceTemplate(uriTemplate string, handle func(ctx context.Context, uri string, variables map[string]string) ([]ResourceContents, error)) {
+// HandleResourceTemplate registers the handler of a resource template. It gets the URI and the values of the template's
+// variables.
+func HandleResourceTemplate(uriTemplate string,
+	handle func(ctx context.Context, uri string, variables map[string]string) ([]ResourceContents, error)) {
 	register(templates, "resource template", uriTemplate, handle)
 }
 
@@ -94,12 +98,12 @@ func HandlePrompt(name string, handle func(ctx context.Context, arguments map[st
 	register(prompts, "prompt", name, handle)
 }
 
-// CompletePrompt registers the completer of one argument of a prompt.
+// CompletePrompt registers the completer of an argument of a prompt.
 func CompletePrompt(prompt, argument string, complete Completer) {
 	register(completers, "completer", "ref/prompt "+prompt+" "+argument, complete)
 }
 
-// CompleteResource registers the completer of one variable of a resource template.
+// CompleteResource registers the completer of a variable of a resource template.
 func CompleteResource(uriTemplate, variable string, complete Completer) {
 	register(completers, "completer", "ref/resource "+uriTemplate+" "+variable, complete)
 }
@@ -111,19 +115,19 @@ func register[H any](table map[string]H, kind, name string, handle H) {
 	table[name] = handle
 }
 
-// Handle serves one request with the registered handlers, as the host would have it. Binary parts are in the Data fields of the
-// response. A handler that panics is a tool error, and its stack is logged.
+// Handle serves a request with the registered handlers, like the entry point. Binary parts are in the Data fields of
+// the response. A panic of a handler becomes a tool error, and its stack is logged.
 func Handle(ctx context.Context, request *abi.Request) (response *abi.Response) {
 	ctx = NewContext(ctx, request)
 	defer func() {
 		if cause := recover(); cause != nil {
 			Log(ctx).Error(fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
-			response = failure(request, fmt.Errorf("%s stopped unexpectedly: %v", request.Name, cause))
+			response = errorResponse(request, fmt.Errorf("%s stopped unexpectedly: %v", request.Name, cause))
 		}
 	}()
 	response, err := serve(ctx, request)
 	if err != nil {
-		return failure(request, err)
+		return errorResponse(request, err)
 	}
 	return response
 }
@@ -149,7 +153,8 @@ func serve(ctx context.Context, request *abi.Request) (*abi.Response, error) {
 		return complete(ctx, request)
 	case abi.ListHandlers:
 		return &abi.Response{Handlers: &abi.Handlers{
-			Tools: names(tools), Resources: names(resources), ResourceTemplates: names(templates), Prompts: names(prompts),
+			Tools: names(tools), Resources: names(resources), ResourceTemplates: names(templates),
+			Prompts: names(prompts),
 		}}, nil
 	}
 	return nil, notFound("method", request.Method)
@@ -185,7 +190,7 @@ func getPrompt(ctx context.Context, request *abi.Request) (*abi.Response, error)
 	return &abi.Response{Description: prompt.Description, Messages: prompt.Messages}, nil
 }
 
-// maxCompletions is MCP's bound on the values of one completion.
+// maxCompletions is MCP's maximum.
 const maxCompletions = 100
 
 func complete(ctx context.Context, request *abi.Request) (*abi.Response, error) {
@@ -209,8 +214,8 @@ func notFound(kind, name string) error {
 	return &abi.Error{Code: abi.CodeNotFound, Message: "this plugin has no handler for the " + kind + " " + name}
 }
 
-// failure is the response for an error: a tool's own failure is a result that a model reads.
-func failure(request *abi.Request, err error) *abi.Response {
+// errorResponse returns the response for an error. That of a tool is a result for the model.
+func errorResponse(request *abi.Request, err error) *abi.Response {
 	var wire *abi.Error
 	ok := errors.As(err, &wire)
 	text := locale.In(err, request.Locale)

@@ -27,7 +27,8 @@ func init() {
 	pdk.HandleTool("text", func(_ context.Context, in arguments) (string, error) { return in.Text, nil })
 	pdk.HandleTool("structured", func(_ context.Context, in arguments) (arguments, error) { return in, nil })
 	pdk.HandleTool("result", func(_ context.Context, in arguments) (*pdk.Result, error) {
-		return pdk.Text("a").AddImage("image/png", []byte{1}).AddAudio("audio/wav", []byte{2}).AddLink("x:y", "n", "text/plain").
+		return pdk.Text("a").AddImage("image/png", []byte{1}).AddAudio("audio/wav", []byte{2}).AddLink("x:y", "n",
+			"text/plain").
 			AddResource(pdk.ResourceContents{URI: "x:y", Text: "t"}).WithStructured(in).AsError(), nil
 	})
 	pdk.HandleTool("nothing", func(context.Context, arguments) (*pdk.Result, error) { return nil, nil })
@@ -51,13 +52,16 @@ func init() {
 	pdk.HandleResource("test://fixed", func(_ context.Context, uri string) ([]pdk.ResourceContents, error) {
 		return []pdk.ResourceContents{{URI: uri, Text: "fixed"}}, nil
 	})
-	pdk.HandleResourceTemplate("test://{id}", func(_ context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
-		return []pdk.ResourceContents{{URI: uri, Text: variables["id"]}}, nil
-	})
+	pdk.HandleResourceTemplate("test://{id}",
+		func(_ context.Context, uri string, variables map[string]string) ([]pdk.ResourceContents, error) {
+			return []pdk.ResourceContents{{URI: uri, Text: variables["id"]}}, nil
+		})
 	pdk.HandlePrompt("prompt", func(_ context.Context, arguments map[string]string) (*pdk.Prompt, error) {
-		return &pdk.Prompt{Messages: []pdk.PromptMessage{{Role: "user", Content: pdk.Content{Type: abi.Text, Text: arguments["a"]}}}}, nil
+		return &pdk.Prompt{Messages: []pdk.PromptMessage{{Role: "user",
+			Content: pdk.Content{Type: abi.Text, Text: arguments["a"]}}}}, nil
 	})
-	pdk.CompletePrompt("prompt", "a", func(_ context.Context, value string, resolved map[string]string) ([]string, error) {
+	pdk.CompletePrompt("prompt", "a", func(_ context.Context, value string, resolved map[string]string) ([]string,
+		error) {
 		values := make([]string, 150)
 		for i := range values {
 			values[i] = value + resolved["b"]
@@ -80,17 +84,22 @@ func TestHandle(t *testing.T) {
 		{"no arguments", abi.Request{Method: abi.CallTool, Name: "text"}, `{"content":[{"type":"text"}]}`},
 		{"wrong arguments", abi.Request{Method: abi.CallTool, Name: "text", Arguments: json.RawMessage(`{"text":1}`)},
 			`{"content":[{"type":"text","text":"arguments of text: json: cannot unmarshal number into Go struct field arguments.text of type string"}],"isError":true}`},
-		{"structured", abi.Request{Method: abi.CallTool, Name: "structured", Arguments: json.RawMessage(`{"text":"x"}`)},
+		{"structured", abi.Request{Method: abi.CallTool, Name: "structured",
+			Arguments: json.RawMessage(`{"text":"x"}`)},
 			`{"structuredContent":{"text":"x"}}`},
 		{"result", abi.Request{Method: abi.CallTool, Name: "result"},
 			`{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png"},{"type":"audio","mimeType":"audio/wav"},` +
 				`{"type":"resource_link","mimeType":"text/plain","uri":"x:y","name":"n"},{"type":"resource","resource":{"uri":"x:y","text":"t"}}],` +
 				`"structuredContent":{"text":""},"isError":true}`},
 		{"nil result", abi.Request{Method: abi.CallTool, Name: "nothing"}, `{}`},
-		{"error", abi.Request{Method: abi.CallTool, Name: "fail"}, `{"content":[{"type":"text","text":"not today"}],"isError":true}`},
-		{"error in English", abi.Request{Method: abi.CallTool, Name: "localized", Locale: "en"}, `{"content":[{"type":"text","text":"not on a Monday"}],"isError":true}`},
-		{"error in Japanese", abi.Request{Method: abi.CallTool, Name: "localized", Locale: "ja-JP"}, `{"content":[{"type":"text","text":"月曜日は休みです"}],"isError":true}`},
-		{"error of a resource in Japanese", abi.Request{Method: abi.ReadResource, URI: "test://localized", Locale: "ja"}, `{"error":{"code":"internal","message":"月曜日は休みです"}}`},
+		{"error", abi.Request{Method: abi.CallTool, Name: "fail"},
+			`{"content":[{"type":"text","text":"not today"}],"isError":true}`},
+		{"error in English", abi.Request{Method: abi.CallTool, Name: "localized", Locale: "en"},
+			`{"content":[{"type":"text","text":"not on a Monday"}],"isError":true}`},
+		{"error in Japanese", abi.Request{Method: abi.CallTool, Name: "localized", Locale: "ja-JP"},
+			`{"content":[{"type":"text","text":"月曜日は休みです"}],"isError":true}`},
+		{"error of a resource in Japanese", abi.Request{Method: abi.ReadResource, URI: "test://localized",
+			Locale: "ja"}, `{"error":{"code":"internal","message":"月曜日は休みです"}}`},
 		{"panic", abi.Request{Method: abi.CallTool, Name: "panic"},
 			`{"content":[{"type":"text","text":"panic stopped unexpectedly: oops"}],"isError":true}`},
 		{"cannot be marshalled", abi.Request{Method: abi.CallTool, Name: "unmarshallable"},
@@ -99,22 +108,28 @@ func TestHandle(t *testing.T) {
 			`{"error":{"code":"not-found","message":"this plugin has no handler for the tool absent"}}`},
 		{"unknown method", abi.Request{Method: "tools/burn"},
 			`{"error":{"code":"not-found","message":"this plugin has no handler for the method tools/burn"}}`},
-		{"resource", abi.Request{Method: abi.ReadResource, URI: "test://fixed"}, `{"contents":[{"uri":"test://fixed","text":"fixed"}]}`},
-		{"template", abi.Request{Method: abi.ReadResource, URI: "test://7", Template: "test://{id}", Variables: map[string]string{"id": "7"}},
+		{"resource", abi.Request{Method: abi.ReadResource, URI: "test://fixed"},
+			`{"contents":[{"uri":"test://fixed","text":"fixed"}]}`},
+		{"template", abi.Request{Method: abi.ReadResource, URI: "test://7", Template: "test://{id}",
+			Variables: map[string]string{"id": "7"}},
 			`{"contents":[{"uri":"test://7","text":"7"}]}`},
 		{"unknown resource", abi.Request{Method: abi.ReadResource, URI: "other://"},
 			`{"error":{"code":"not-found","message":"this plugin has no handler for the resource other://"}}`},
 		{"prompt", abi.Request{Method: abi.GetPrompt, Name: "prompt", Arguments: json.RawMessage(`{"a":"x"}`)},
 			`{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}`},
-		{"prompt with numbers", abi.Request{Method: abi.GetPrompt, Name: "prompt", Arguments: json.RawMessage(`{"a":1}`)},
+		{"prompt with numbers", abi.Request{Method: abi.GetPrompt, Name: "prompt",
+			Arguments: json.RawMessage(`{"a":1}`)},
 			`{"error":{"code":"invalid","message":"arguments of prompt: json: cannot unmarshal number into Go value of type string"}}`},
 		{"unknown prompt", abi.Request{Method: abi.GetPrompt, Name: "absent"},
 			`{"error":{"code":"not-found","message":"this plugin has no handler for the prompt absent"}}`},
-		{"no completer", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "prompt"}, Argument: &abi.Argument{Name: "z"}},
+		{"no completer", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/prompt", Name: "prompt"},
+			Argument: &abi.Argument{Name: "z"}},
 			`{"completion":{"values":[]}}`},
-		{"failing completer", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "test://{id}"}, Argument: &abi.Argument{Name: "id"}},
+		{"failing completer", abi.Request{Method: abi.Complete, Ref: &abi.Ref{Type: "ref/resource", URI: "test://{id}"},
+			Argument: &abi.Argument{Name: "id"}},
 			`{"error":{"code":"internal","message":"cannot"}}`},
-		{"completion of nothing", abi.Request{Method: abi.Complete}, `{"error":{"code":"invalid","message":"a completion needs a ref and an argument"}}`},
+		{"completion of nothing", abi.Request{Method: abi.Complete},
+			`{"error":{"code":"invalid","message":"a completion needs a ref and an argument"}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := json.Marshal(pdk.Handle(t.Context(), &test.request))
@@ -141,17 +156,19 @@ func TestCompletionIsBounded(t *testing.T) {
 
 func TestListHandlers(t *testing.T) {
 	h := pdk.Handle(t.Context(), &abi.Request{Method: abi.ListHandlers}).Handlers
-	if h == nil || len(h.Tools) != 9 || strings.Join(h.Prompts, " ") != "prompt" || h.Resources[0] != "test://fixed" || h.ResourceTemplates[0] != "test://{id}" {
+	if h == nil || len(h.Tools) != 9 || strings.Join(h.Prompts, " ") != "prompt" || h.Resources[0] != "test://fixed" ||
+		h.ResourceTemplates[0] != "test://{id}" {
 		t.Errorf("handlers = %+v", h)
 	}
 }
 
-func TestSurroundings(t *testing.T) {
+func TestCallEnvironment(t *testing.T) {
 	var logged bytes.Buffer
 	before := log.Writer()
 	log.SetOutput(&logged)
 	defer log.SetOutput(before)
-	response := pdktest.CallTool(t, "surroundings", arguments{}, pdktest.Options{Config: map[string]string{"Key": "value"}, Locale: "ja"})
+	response := pdktest.CallTool(t, "surroundings", arguments{},
+		pdktest.Options{Config: map[string]string{"Key": "value"}, Locale: "ja"})
 	if got := response.Content[0].Text; got != "value ja" {
 		t.Errorf("surroundings = %q", got)
 	}
@@ -174,7 +191,7 @@ func TestContext(t *testing.T) {
 		t.Error("canceled too early")
 	}
 	cancel()
-	for range 2 { // Err may be asked again
+	for range 2 { // Err may be called again
 		if err := ctx.Err(); !errors.Is(err, context.Canceled) {
 			t.Errorf("Err = %v", err)
 		}
@@ -195,14 +212,17 @@ func TestFetch(t *testing.T) {
 	defer server.Close()
 	ctx := pdktest.Context(t, pdktest.Options{})
 	response, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: server.URL, Header: map[string]string{"x-in": "v"}})
-	if err != nil || response.Status != http.StatusTeapot || response.Header["X-Method"] != "GET v" || string(response.Body) != "0123456789" {
+	if err != nil || response.Status != http.StatusTeapot || response.Header["X-Method"] != "GET v" ||
+		string(response.Body) != "0123456789" {
 		t.Errorf("response = %+v, %v", response, err)
 	}
 	var wire *abi.Error
-	if _, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: server.URL, MaxBody: 5}); !errors.As(err, &wire) || wire.Code != abi.CodeLimit {
+	if _, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: server.URL, MaxBody: 5}); !errors.As(err, &wire) ||
+		wire.Code != abi.CodeLimit {
 		t.Errorf("a body too large: %v", err)
 	}
-	if _, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: "http://127.0.0.1:1"}); !errors.As(err, &wire) || wire.Code != abi.CodeNetwork {
+	if _, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: "http://127.0.0.1:1"}); !errors.As(err, &wire) ||
+		wire.Code != abi.CodeNetwork {
 		t.Errorf("nobody there: %v", err)
 	}
 	if _, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: "::"}); !errors.As(err, &wire) || wire.Code != abi.CodeInvalid {

@@ -5,12 +5,13 @@ import (
 	"unsafe"
 )
 
-// Every call starts from one image of memory, in which Go's generator behind math/rand has been seeded already: without more,
-// all calls would draw the same numbers. So each call gives it a new seed, from random_get of WASI.
+// Every call starts from the same image, in which Go's generator behind math/rand is already seeded: all calls would
+// draw the same numbers. So each call reseeds the generator with WASI's random_get.
 //
-// The generator is a field deep inside the runtime, without a name that a program may use. It is found by what it holds: numbers
-// that it has just given out, in front of a counter that says so. internal/chacha8rand has had this form since Go 1.22, and
-// package maphash, the order of map iteration and the like are not security boundaries between calls of one plugin.
+// The generator is a field of a runtime structure without an accessible name. findGenerator finds it in memory by the
+// numbers that it has just returned, which precede a counter. internal/chacha8rand has had this form since Go 1.22. The
+// seeds of package maphash, map iteration and the like stay the same: they are no security boundary between calls of
+// one plugin.
 type generator struct {
 	buffer  [32]uint64
 	seed    [4]uint64
@@ -23,7 +24,7 @@ func randomGet(p unsafe.Pointer, length uint32) uint32
 
 var runtimeGenerator = findGenerator()
 
-// findGenerator looks through the static data and the start of the heap, where the runtime's first thread lives.
+// findGenerator searches the static data and the start of the heap, where the runtime's first thread is.
 func findGenerator() *generator {
 	const searched = 4 << 20
 	want := rand.Uint64()
@@ -33,7 +34,7 @@ func findGenerator() *generator {
 		}
 		for index := uint32(0); index < 32 && uintptr(index)*8 < address; index++ {
 			g := (*generator)(unsafe.Add(nil, address-uintptr(index)*8))
-			if g.next == index+1 && g.n >= g.next && g.n <= 32 && g.counter < 16 && g.proven() {
+			if g.next == index+1 && g.n >= g.next && g.n <= 32 && g.counter < 16 && g.verify() {
 				return g
 			}
 		}
@@ -41,8 +42,8 @@ func findGenerator() *generator {
 	return nil
 }
 
-// proven holds what the generator says it gives next against what it gives.
-func (g *generator) proven() bool {
+// verify checks that the generator returns the numbers in its buffer.
+func (g *generator) verify() bool {
 	for range 40 {
 		if g.next >= g.n {
 			_ = rand.Uint64() // refills
@@ -56,7 +57,7 @@ func (g *generator) proven() bool {
 	return true
 }
 
-// reseed makes the next number come from a new seed.
+// reseed makes the generator use a new seed from the next number on.
 func reseed() {
 	if g := runtimeGenerator; g != nil && randomGet(unsafe.Pointer(&g.seed), uint32(unsafe.Sizeof(g.seed))) == 0 {
 		g.next, g.n, g.counter = 32, 32, 0

@@ -7,14 +7,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Result is a tool's result: content blocks for the model and, where the tool has an output schema, structured content.
-// Its methods return the Result, so that they can be chained. The zero value is an empty result.
+// Result is the result of a tool: content blocks for the model and, if the tool has an output schema, structured
+// content. Its methods return the Result for chaining. The zero value is an empty result.
 type Result struct {
-	// Content holds the blocks in order. If it is empty, the host shows Structured as text.
+	// Content has the blocks in order. If it is empty, the host shows Structured as text.
 	Content []Content
-	// Structured is marshalled with encoding/json; nil means none.
+	// Structured is encoded with encoding/json; nil means none.
 	Structured any
-	// IsError marks the tool's own failure.
+	// IsError marks a tool error.
 	IsError bool
 
 	texts []abi.TextMember
@@ -23,7 +23,7 @@ type Result struct {
 // Text returns a Result with one text block.
 func Text(text string) *Result { return new(Result).AddText(text) }
 
-// Structured returns a Result with structured content alone.
+// Structured returns a Result with structured content only.
 func Structured(value any) *Result { return &Result{Structured: value} }
 
 // AddText adds a text block.
@@ -31,18 +31,18 @@ func (r *Result) AddText(text string) *Result {
 	return r.add(Content{Type: abi.Text, Text: text})
 }
 
-// AddTextBytes adds a text block whose text crosses to the host as raw bytes: cheaper than AddText for more than some KiB.
-// It must be UTF-8. The bytes must not change until the handler has returned.
+// AddTextBytes adds a text block whose text is passed to the host as raw bytes, which is cheaper than AddText for more
+// than some KiB. The text must be UTF-8 and must not change until the handler has returned.
 func (r *Result) AddTextBytes(text []byte) *Result {
 	return r.add(Content{Type: abi.Text, Data: text})
 }
 
-// AddImage adds an image; mimeType is for example "image/png". The bytes must not change until the handler has returned.
+// AddImage adds an image; mimeType is for example "image/png". data must not change until the handler has returned.
 func (r *Result) AddImage(mimeType string, data []byte) *Result {
 	return r.add(Content{Type: abi.Image, MIMEType: mimeType, Data: data})
 }
 
-// AddAudio adds a sound; mimeType is for example "audio/wav".
+// AddAudio adds audio; mimeType is for example "audio/wav". data must not change until the handler has returned.
 func (r *Result) AddAudio(mimeType string, data []byte) *Result {
 	return r.add(Content{Type: abi.Audio, MIMEType: mimeType, Data: data})
 }
@@ -52,7 +52,7 @@ func (r *Result) AddLink(uri, name, mimeType string) *Result {
 	return r.add(Content{Type: abi.ResourceLink, URI: uri, Name: name, MIMEType: mimeType})
 }
 
-// AddResource adds a whole resource.
+// AddResource adds an embedded resource.
 func (r *Result) AddResource(contents ResourceContents) *Result {
 	return r.add(Content{Type: abi.Embedded, Resource: &contents})
 }
@@ -68,9 +68,9 @@ func (r *Result) WithStructured(value any) *Result {
 	return r
 }
 
-// WithStructuredText adds a member to the structured content, which must be an object or none, with a text that crosses to the host
-// as raw bytes: cheaper than a string in Structured for more than some KiB, and free if the same bytes are a text block too.
-// They must be UTF-8, and must not change until the handler has returned.
+// WithStructuredText adds a member to the structured content, which must be an object or nil. Its text is passed to the
+// host as raw bytes, which is cheaper than a string in Structured for more than some KiB, and free if the same slice is
+// a text block too. The text must be UTF-8 and must not change until the handler has returned.
 func (r *Result) WithStructuredText(member string, text []byte) *Result {
 	if text == nil {
 		text = []byte{}
@@ -79,7 +79,7 @@ func (r *Result) WithStructuredText(member string, text []byte) *Result {
 	return r
 }
 
-// AsError marks the result as the tool's own failure.
+// AsError marks the result as a tool error.
 func (r *Result) AsError() *Result {
 	r.IsError = true
 	return r

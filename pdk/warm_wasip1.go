@@ -9,8 +9,9 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Every call starts from the memory that _initialize left, so work done here is done once for all calls: encoding/json builds an
-// encoder or decoder at the first use of a type and keeps a buffer, and Go's heap has room.
+// Every call starts from the memory after _initialize, so work done here is done once for all calls: encoding/json
+// builds encoders and decoders at the first use of a type and keeps a buffer, and the heap is large enough for common
+// calls.
 
 func init() {
 	growBuffer()
@@ -26,11 +27,12 @@ func init() {
 	growHeap()
 }
 
-// growHeap makes the heap grow beyond what the runtime began with, so that a common call finds room.
+// growHeap grows the heap beyond its initial size, so that a common call need not grow it.
 //
-// On Wasm the heap grows in units of 512 KiB, each at a multiple of that. The first one after the runtime's own clears all that lies in
-// front of it, up to 512 KiB; a call that did so would do it again in every call. Those after it have nothing in front. Nobody writes to
-// the blocks, so they are not part of the image, and the first collection of garbage takes them.
+// On Wasm the heap grows in units of 512 KiB, each at a multiple of that. Allocating the first unit after the initial
+// heap clears up to 512 KiB before it; done during a call, that would be repeated in every call. Later units have
+// nothing before them. The allocated blocks are never written, so they are not part of the image, and the first garbage
+// collection frees them.
 func growHeap() {
 	const unit, block = 512 << 10, 32 << 10
 	allocate := func(n int) uintptr {
@@ -42,11 +44,11 @@ func growHeap() {
 	allocated = nil
 }
 
-// allocated keeps the compiler from putting the blocks of growHeap on the stack.
+// allocated makes the blocks of growHeap escape to the heap.
 var allocated []byte
 
-// growBuffer makes encoding/json keep a buffer for answers of 32 KiB, which would else grow from 64 bytes by doubling in every call. What
-// it is given is as long as that, and next to nothing without its white space: the buffer stays zero, and so not part of the image.
+// growBuffer makes encoding/json keep a buffer for 32 KiB, which would otherwise grow from 64 bytes in every call. The
+// encoded text consists of white space, which is not copied to the buffer: it stays zero and is not part of the image.
 func growBuffer() {
 	text := bytes.Repeat([]byte(" "), 32<<10)
 	text[0] = '0'
@@ -54,7 +56,7 @@ func growBuffer() {
 	clear(text)
 }
 
-// warm prepares encoding/json for a tool's types. What their own methods do with nothing must not stop the plugin.
+// warm prepares encoding/json for a tool's types. It ignores panics of their methods on zero values.
 func warm[In, Out any]() {
 	defer func() { _ = recover() }()
 	var in In

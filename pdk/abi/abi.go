@@ -1,7 +1,8 @@
-// Package abi holds the JSON that crosses between host and guest in ABI 1.
+// Package abi defines the JSON that host and guest exchange in ABI 1: Request and Response, and the heads of HTTP
+// requests, commands and SQL statements.
 //
-// It is the one definition for both sides: the host and the Go PDK import it. docs/abi.md describes the functions that
-// carry it and is the reference for other languages. All names on the wire are lowerCamelCase.
+// Host and Go PDK share these definitions. docs/abi.md describes the functions that carry the JSON and is the reference
+// for other languages. All JSON names are lowerCamelCase.
 package abi
 
 import "encoding/json"
@@ -11,15 +12,15 @@ const Version = 1
 
 // Names that a guest exports.
 const (
-	// Marker is the exported function whose presence says "this guest speaks ABI 1". It is never called.
+	// Marker is an exported function whose presence says that the guest uses ABI 1. It is never called.
 	Marker = "hako_abi_1"
 	// MarkerPrefix starts the marker of every ABI version.
 	MarkerPrefix = "hako_abi_"
-	// Entry is the exported function that runs one request: (length i32) -> i32.
+	// Entry is the exported function that serves a request: (length i32) -> i32.
 	Entry = "hako_call"
 )
 
-// CoreModule is the import module that every guest may import without asking; the others belong to a permission each.
+// CoreModule is the import module that every guest may import. Each of the others belongs to a permission.
 const CoreModule = "hako:core/1"
 
 // Custom sections of a plugin file.
@@ -36,26 +37,26 @@ const (
 	ReadResource = "resources/read"
 	GetPrompt    = "prompts/get"
 	Complete     = "completion/complete"
-	// ListHandlers asks which handlers the guest has, to compare them with its manifest. Guests may leave it unserved.
+	// ListHandlers lists the handlers of the guest, for comparison with its manifest. Guests need not support it.
 	ListHandlers = "hako/handlers"
 )
 
-// Request is what the host passes to the entry point. Fields that do not belong to Method are absent.
+// Request is the argument of the entry point. Fields that do not belong to Method are absent.
 type Request struct {
 	Method string `json:"method"`
 	// Name is the tool or prompt.
 	Name string `json:"name,omitempty"`
-	// Arguments are the tool's arguments, already valid under its input schema, or the prompt's, all strings.
+	// Arguments are the tool's arguments, which match its input schema, or the prompt's, all strings.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// URI is the resource to read.
 	URI string `json:"uri,omitempty"`
-	// Template is the resource template that URI matched, and Variables what its expressions matched.
+	// Template is the resource template that matched URI, and Variables the values of its expressions.
 	Template  string            `json:"template,omitempty"`
 	Variables map[string]string `json:"variables,omitempty"`
 	// Ref and Argument say what to complete.
 	Ref      *Ref      `json:"ref,omitempty"`
 	Argument *Argument `json:"argument,omitempty"`
-	// Config holds the plugin's configuration, defaults filled in. It never holds secrets.
+	// Config is the plugin's configuration with defaults filled in. It contains no secrets.
 	Config json.RawMessage `json:"config,omitempty"`
 	// Locale is the caller's language, a BCP 47 tag such as "ja"; empty if unknown.
 	Locale string `json:"locale,omitempty"`
@@ -63,32 +64,33 @@ type Request struct {
 	DeadlineMS int64 `json:"deadlineMs,omitempty"`
 }
 
-// Progress is one report of how far a call has come. Total is 0 if unknown.
+// Progress is a progress report. Total is 0 if unknown.
 type Progress struct {
 	Progress, Total float64
 	Message         string
 }
 
-// Ref names what a completion is for: a prompt (Type "ref/prompt", Name) or a resource template (Type "ref/resource", URI).
+// Ref is the target of a completion: a prompt (Type "ref/prompt", Name) or a resource template (Type "ref/resource",
+// URI).
 type Ref struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitempty"`
 	URI  string `json:"uri,omitempty"`
 }
 
-// Argument is the argument being completed, with those already given in Resolved.
+// Argument is the argument to complete. Resolved has the arguments already given.
 type Argument struct {
 	Name     string            `json:"name"`
 	Value    string            `json:"value"`
 	Resolved map[string]string `json:"resolved,omitempty"`
 }
 
-// Response is what a guest gives back for a Request. The fields used depend on the method; Error may stand alone.
+// Response is the response to a Request. The fields used depend on the method; Error may stand alone.
 type Response struct {
 	// Tool results.
 	Content           []Content       `json:"content,omitempty"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
-	// StructuredText are more members of StructuredContent; see FillStructured.
+	// StructuredText are further members of StructuredContent; see FillStructured.
 	StructuredText []TextMember `json:"structuredText,omitempty"`
 	IsError        bool         `json:"isError,omitempty"`
 	// Resources.
@@ -98,15 +100,15 @@ type Response struct {
 	Messages    []PromptMessage `json:"messages,omitempty"`
 	// Completion.
 	Completion *Completion `json:"completion,omitempty"`
-	// Handlers answers ListHandlers.
+	// Handlers is the response to ListHandlers.
 	Handlers *Handlers `json:"handlers,omitempty"`
-	// Replayed says that an HTTP answer behind the result came from a recording. The host knows; guests do not say it.
+	// Replayed says that an HTTP response behind the result came from a recording. The host sets it.
 	Replayed bool `json:"-"`
-	// Error says that the request itself could not be served, for example an unknown resource.
+	// Error says that the request itself could not be served, for example because a resource is unknown.
 	Error *Error `json:"error,omitempty"`
 }
 
-// Kinds of Content, those of MCP.
+// Types of Content, as in MCP.
 const (
 	Text         = "text"
 	Image        = "image"
@@ -115,8 +117,8 @@ const (
 	Embedded     = "resource"
 )
 
-// Content is one content block. Binary data is attached beforehand with the core function "blob" and referred to by the
-// index that function returned; on the host's side Data then holds the bytes.
+// Content is a content block. The guest attaches binary data first with the core function "blob" and refers to it by
+// the index that the function returned; on the host's side Data has the bytes.
 type Content struct {
 	Type        string            `json:"type"`
 	Text        string            `json:"text,omitempty"`
@@ -140,7 +142,7 @@ type Annotations struct {
 	LastModified string   `json:"lastModified,omitempty"`
 }
 
-// ResourceContents is the content of one resource: Text, or an attached blob.
+// ResourceContents is the content of a resource: Text, or an attached blob.
 type ResourceContents struct {
 	URI      string `json:"uri"`
 	MIMEType string `json:"mimeType,omitempty"`
@@ -150,20 +152,20 @@ type ResourceContents struct {
 	Data []byte `json:"-"`
 }
 
-// PromptMessage is one message of a prompt; Role is "user" or "assistant".
+// PromptMessage is a message of a prompt; Role is "user" or "assistant".
 type PromptMessage struct {
 	Role    string  `json:"role"`
 	Content Content `json:"content"`
 }
 
-// Completion lists at most 100 values; Total is how many there are, if known.
+// Completion has at most 100 values; Total is the number of all values, if known.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   int      `json:"total,omitempty"`
 	HasMore bool     `json:"hasMore,omitempty"`
 }
 
-// Handlers names what a guest has handlers for.
+// Handlers lists the handlers of a guest.
 type Handlers struct {
 	Tools             []string `json:"tools,omitempty"`
 	Resources         []string `json:"resources,omitempty"`
@@ -171,22 +173,22 @@ type Handlers struct {
 	Prompts           []string `json:"prompts,omitempty"`
 }
 
-// Codes of an Error, from guest to host or from a host function to the guest.
+// Codes of an Error, of a guest or of a host function.
 const (
 	CodeInvalid    = "invalid"     // the request is malformed
 	CodeNotFound   = "not-found"   // no such tool, resource or prompt
 	CodeNotGranted = "not-granted" // outside the plugin's grants
-	CodeLimit      = "limit"       // a limit was passed
-	CodeTimeout    = "timeout"     // the time ran out
-	CodeCanceled   = "canceled"    // the caller went away
-	CodeNetwork    = "network"     // the other side could not be reached or broke off
-	CodeConflict   = "conflict"    // a rule of the database forbids the change
-	CodeBusy       = "busy"        // somebody else holds the database; the same call may work later
+	CodeLimit      = "limit"       // a limit was exceeded
+	CodeTimeout    = "timeout"     // the deadline passed
+	CodeCanceled   = "canceled"    // the caller canceled the call
+	CodeNetwork    = "network"     // the server could not be reached or the connection broke
+	CodeConflict   = "conflict"    // a constraint of the database forbids the change
+	CodeBusy       = "busy"        // the database is locked; the same call may work later
 	CodeCredential = "credential"  // the operator has to set, connect or renew a credential
 	CodeInternal   = "internal"    // the host failed
 )
 
-// Error is a failure in words that a person or a model can act on.
+// Error is an error with a text on which a person or a model can act.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -194,12 +196,13 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// HTTPRequest is the head that a guest passes to "request" of HTTPModule; the body crosses beside it as raw bytes.
+// HTTPRequest is the head of a request, the argument of "request" of HTTPModule. The body is passed beside it as raw
+// bytes.
 type HTTPRequest struct {
 	Method  string              `json:"method"`
 	URL     string              `json:"url"`
 	Headers map[string][]string `json:"headers,omitempty"`
-	// TimeoutMS bounds this request, in milliseconds; zero leaves it to the permission and the call's deadline.
+	// TimeoutMS bounds this request, in milliseconds. Zero means the permission's bound and the call's deadline.
 	TimeoutMS int64 `json:"timeoutMs,omitempty"`
 }
 
@@ -211,19 +214,20 @@ const (
 	SQLModule = "hako:sql/1"
 )
 
-// HTTPResponse is the head that comes back: either Error alone, or the rest. The body is read through Handle.
+// HTTPResponse is the head of a response: either Error alone, or the rest. The body is read through Handle.
 type HTTPResponse struct {
 	Handle  int32               `json:"handle,omitempty"`
 	Status  int                 `json:"status,omitempty"`
 	Headers map[string][]string `json:"headers,omitempty"`
-	// URL is the one that answered, after redirects.
+	// URL is the final URL, after redirects.
 	URL string `json:"url,omitempty"`
-	// Credential are public facts about the credential that the host sent along, such as freee's company_id; never the secret.
+	// Credential has public facts about the credential that the host applied, such as freee's company_id; never the
+	// secret.
 	Credential map[string]string `json:"credential,omitempty"`
 	Error      *Error            `json:"error,omitempty"`
 }
 
-// LogLevel orders log records; the numbers are those of log/slog.
+// LogLevel is a log level, with the numbers of log/slog.
 type LogLevel int32
 
 // Log levels.

@@ -3,20 +3,21 @@ package abi
 // ExecModule belongs to the permission exec.
 const ExecModule = "hako:exec/1"
 
-// ExecRequest is what a guest passes to "start" of ExecModule. Exactly one of Argv and Line is set.
+// ExecRequest is the argument of "start" of ExecModule. Exactly one of Argv and Line is set.
 type ExecRequest struct {
-	// Argv is a program with its arguments, each of which the program gets as it is.
+	// Argv is a program and its arguments, which are passed unchanged.
 	Argv []string `json:"argv,omitempty"`
-	// Line is a line in a shell's language.
+	// Line is a shell command line.
 	Line string `json:"line,omitempty"`
-	// Cwd is the directory to work in: as the guest sees it ("/workspace/sub"), as the host does, or relative to the first mount.
-	// Empty means the first mount, or an empty directory where there is none.
+	// Cwd is the working directory: as the guest sees it ("/workspace/sub"), as the host does, or relative to the first
+	// mount. Empty means the first mount, or an empty directory if there is none.
 	Cwd string `json:"cwd,omitempty"`
-	// TimeoutMS bounds the command, in milliseconds, time that a person takes to agree not counted; zero leaves it to the call's deadline.
+	// TimeoutMS bounds the command, in milliseconds, without the time in which a person is asked. Zero means the call's
+	// deadline.
 	TimeoutMS int64 `json:"timeoutMs,omitempty"`
 }
 
-// ExecStarted answers "start": the command's handle, or Error alone.
+// ExecStarted is the result of "start": the handle of the command, or Error alone.
 type ExecStarted struct {
 	Handle int32  `json:"handle,omitempty"`
 	Error  *Error `json:"error,omitempty"`
@@ -28,22 +29,22 @@ const (
 	ExecStderr = 2
 )
 
-// ExecExit answers "wait": how the command ended, or Error alone.
+// ExecExit is the result of "wait": how the command ended, or Error alone.
 type ExecExit struct {
-	// ExitCode is the exit status; -1 if a signal ended the command, which Signal then names ("killed").
+	// ExitCode is the exit status, or -1 if a signal ended the command; Signal is the name of that signal ("killed").
 	ExitCode int    `json:"exitCode"`
 	Signal   string `json:"signal,omitempty"`
-	// Stopped says why the host ended the command, if it did.
+	// Stopped says why the host ended the command: StoppedTime or StoppedOutput.
 	Stopped string `json:"stopped,omitempty"`
-	// Cut are the streams ("stdout", "stderr") that had more output than the host passes on.
+	// Cut lists the streams ("stdout", "stderr") whose output exceeded the limit.
 	Cut []string `json:"cut,omitempty"`
-	// Unjudged are programs that it started of which the host knows nothing: no rule looked into them, the sandbox alone held them.
+	// Unjudged lists started programs that no rule covers: only the sandbox restricted them.
 	Unjudged []string `json:"unjudged,omitempty"`
 	Error    *Error   `json:"error,omitempty"`
 }
 
 // Reasons why the host ends a command.
 const (
-	StoppedTime   = "timeout" // its time was up
-	StoppedOutput = "output"  // it wrote more than a command may
+	StoppedTime   = "timeout" // the timeout
+	StoppedOutput = "output"  // the limit of output
 )

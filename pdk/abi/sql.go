@@ -7,26 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// SQLStatement is one statement and its parameters. Each is nil, an int64, a float64, a string or a []byte: SQLite's NULL, INTEGER,
-// REAL, TEXT and BLOB.
+// SQLStatement is a statement with parameters. Each is nil, an int64, a float64, a string or a []byte: SQLite's NULL,
+// INTEGER, REAL, TEXT and BLOB.
 type SQLStatement struct {
 	SQL  string
 	Args []any
 }
 
-// SQLResult is what a statement gives: Error alone, the Columns and Rows of "query", or what "exec" changed. Values are those of
-// SQLStatement.
+// SQLResult is the result of a statement: Error alone, Columns and Rows of "query", or the changes of "exec". Values
+// have the types of SQLStatement.
 type SQLResult struct {
 	Columns []string
 	Rows    [][]any
-	// Changes is how many rows an INSERT, UPDATE or DELETE touched; LastInsertID is the rowid of the last row inserted in this call.
+	// Changes is the number of rows that an INSERT, UPDATE or DELETE changed; LastInsertID is the rowid of the last row
+	// inserted in this call.
 	Changes      int64
 	LastInsertID int64
 	Error        *Error
 }
 
-// Encode returns the statement's JSON and the bytes of its blobs, one after the other. It fails for a parameter of another type, NaN,
-// and text that is not UTF-8.
+// Encode returns the statement as JSON, and its blobs concatenated. It fails for parameters of other types, NaN, and
+// text that is not UTF-8.
 func (s *SQLStatement) Encode() (head, blobs []byte, err error) {
 	if !utf8.ValidString(s.SQL) {
 		return nil, nil, &Error{Code: CodeInvalid, Message: "the statement is not UTF-8"}
@@ -41,7 +42,7 @@ func (s *SQLStatement) Encode() (head, blobs []byte, err error) {
 	return append(head, '}'), blobs, nil
 }
 
-// Encode returns the result's JSON and the bytes of its blobs, one after the other. It fails as SQLStatement.Encode does.
+// Encode returns the result as JSON, and its blobs concatenated. It fails like SQLStatement.Encode.
 func (r *SQLResult) Encode() (head, blobs []byte, err error) {
 	if r.Error != nil {
 		head = AppendString(append(head, `{"error":{"code":`...), r.Error.Code)
@@ -99,7 +100,7 @@ func appendValues(head, blobs []byte, values []any) (_, _ []byte, err error) {
 	return append(head, ']'), blobs, nil
 }
 
-// appendReal writes a number that reads as REAL: with a fraction or an exponent.
+// appendReal appends a number that decodes as REAL: with a fraction or an exponent.
 func appendReal(out []byte, f float64) []byte {
 	if math.IsInf(f, 0) {
 		if f < 0 {

@@ -11,7 +11,8 @@ import (
 )
 
 var sqlValues = []any{
-	nil, int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), 0.0, math.Copysign(0, -1), 1.0, 1e21, 5e-324, math.MaxFloat64,
+	nil, int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), 0.0, math.Copysign(0, -1), 1.0, 1e21, 5e-324,
+	math.MaxFloat64,
 	math.Inf(1), math.Inf(-1), "", "日本語 \"\\\n\t\x00\u2028🗾", []byte{}, []byte{0, 255},
 }
 
@@ -58,11 +59,13 @@ func TestEncodeSQLRefuses(t *testing.T) {
 		"an int":         {Args: []any{int64(1), 1}},
 		"SQL, not UTF-8": {SQL: "\xff"},
 	} {
-		if _, _, err := statement.Encode(); err == nil || statement.Args != nil && !strings.Contains(err.Error(), "parameter 2 ") {
+		if _, _, err := statement.Encode(); err == nil || statement.Args != nil &&
+			!strings.Contains(err.Error(), "parameter 2 ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := (&SQLResult{Columns: []string{"a"}, Rows: [][]any{{nil}, {"\xff"}}}).Encode(); err == nil || !strings.Contains(err.Error(), "row 2, column 1 is text but not UTF-8") {
+	if _, _, err := (&SQLResult{Columns: []string{"a"}, Rows: [][]any{{nil}, {"\xff"}}}).Encode(); err == nil ||
+		!strings.Contains(err.Error(), "row 2, column 1 is text but not UTF-8") {
 		t.Errorf("%v", err)
 	}
 }
@@ -75,7 +78,7 @@ func TestDecodeSQLStatementIsStrict(t *testing.T) {
 		`{"sql":"x"`:                         "not JSON",
 		`{"sql":"x"} {}`:                     "something follows",
 		`{"sql":"x",}`:                       "not JSON",
-		`{"sql":"x","sql":"y"}`:              `"sql" is there twice`,
+		`{"sql":"x","sql":"y"}`:              `"sql" occurs twice`,
 		`{"sql":"x","SQL":"y"}`:              `unknown key "SQL"`,
 		`{"sql":1}`:                          "not JSON",
 		`{"args":[01]}`:                      "not JSON",
@@ -97,19 +100,21 @@ func TestDecodeSQLStatementIsStrict(t *testing.T) {
 		`{"args":[{}]}`:                      "a blob of -1 bytes",
 		`{"args":[[1]]}`:                     "not JSON",
 	} {
-		if s, err := DecodeSQLStatement([]byte(head), []byte("abc")); err == nil || !strings.Contains(err.Error(), want) {
+		if s, err := DecodeSQLStatement([]byte(head), []byte("abc")); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v, want %s", head, s, err, want)
 		}
 	}
 }
 
-// A later host may say more.
+// TestDecodeSQLResultIgnoresUnknownKeys checks that results may have keys of later versions.
 func TestDecodeSQLResultIgnoresUnknownKeys(t *testing.T) {
 	t.Parallel()
 	head := `{ "new" : {"a":[1,-2.5e3,true,false,null,"\u00e9"],"b":{}} , "columns" : [ "a" ] , "rows" : [ [ "\ud83d\uddfe\ud800\u0041" ] , [ 2 ] ] , "error":null}`
 	head = strings.Replace(head, `, "error":null`, "", 1)
 	got, err := DecodeSQLResult([]byte(head), nil)
-	if want := (&SQLResult{Columns: []string{"a"}, Rows: [][]any{{"🗾\ufffdA"}, {int64(2)}}}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (&SQLResult{Columns: []string{"a"}, Rows: [][]any{{"🗾\ufffdA"}, {int64(2)}}}); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = DecodeSQLResult([]byte(`{"error":{"code":"busy","more":1,"message":"m"}}`), nil)
@@ -118,10 +123,11 @@ func TestDecodeSQLResultIgnoresUnknownKeys(t *testing.T) {
 	}
 }
 
-// FuzzSQLStatement holds the reading by hand against encoding/json.
+// FuzzSQLStatement compares the decoder with encoding/json.
 func FuzzSQLStatement(f *testing.F) {
 	for _, seed := range []string{
-		`{"sql":"SELECT ?","args":[1,-2.5e-3,"\ud83d\uddfe\\\/",null,{"blob":2}]}`, `{"args":["\ud800"]}`, ` { "sql" : "x" } `, `{"args":[1e999]}`,
+		`{"sql":"SELECT ?","args":[1,-2.5e-3,"\ud83d\uddfe\\\/",null,{"blob":2}]}`, `{"args":["\ud800"]}`,
+		` { "sql" : "x" } `, `{"args":[1e999]}`,
 	} {
 		f.Add([]byte(seed), []byte("ab"))
 	}

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// DecodeSQLStatement reads what SQLStatement.Encode writes. It is strict: unknown and repeated keys, values of other types and
-// leftover bytes are errors.
+// DecodeSQLStatement decodes the output of SQLStatement.Encode. Unknown and repeated keys, values of other types and
+// remaining bytes are errors.
 func DecodeSQLStatement(head, blobs []byte) (*SQLStatement, error) {
 	s := new(SQLStatement)
 	d := sqlDecoder{data: head, blobs: blobs}
 	seen := map[string]bool{}
 	err := d.document(func(key string) (err error) {
 		if seen[key] {
-			return fmt.Errorf("%q is there twice", key)
+			return fmt.Errorf("%q occurs twice", key)
 		}
 		seen[key] = true
 		switch key {
@@ -36,7 +36,7 @@ func DecodeSQLStatement(head, blobs []byte) (*SQLStatement, error) {
 	return s, err
 }
 
-// DecodeSQLResult reads what SQLResult.Encode writes. Unknown keys are passed over. Blobs are parts of the slice given.
+// DecodeSQLResult decodes the output of SQLResult.Encode. It ignores unknown keys. Blobs are parts of the slice blobs.
 func DecodeSQLResult(head, blobs []byte) (*SQLResult, error) {
 	r := new(SQLResult)
 	d := sqlDecoder{data: head, blobs: blobs}
@@ -68,28 +68,28 @@ func DecodeSQLResult(head, blobs []byte) (*SQLResult, error) {
 				case "message":
 					r.Error.Message, err = d.text()
 				default:
-					err = d.skip()
+					err = d.skipValue()
 				}
 				return err
 			})
 		default:
-			err = d.skip()
+			err = d.skipValue()
 		}
 		return err
 	})
 	return r, err
 }
 
-// sqlDecoder reads the JSON of statements and results by hand: in Wasm, reflection would cost more than the statement.
+// sqlDecoder decodes statements and results without reflection, which in Wasm would cost more than the statement.
 type sqlDecoder struct {
 	data  []byte
 	pos   int
-	blobs []byte // what the blobs to come are cut from
+	blobs []byte // remaining blobs
 }
 
 var errSyntax = errors.New("this is not JSON")
 
-// document reads the one object that data holds.
+// document decodes the only object in data.
 func (d *sqlDecoder) document(member func(key string) error) error {
 	err := errSyntax
 	if utf8.Valid(d.data) {
@@ -110,7 +110,7 @@ func (d *sqlDecoder) object(member func(key string) error) error {
 		if err != nil {
 			return err
 		}
-		if !d.next(':') {
+		if !d.skipAfterSpace(':') {
 			return errSyntax
 		}
 		return member(key)
@@ -119,22 +119,22 @@ func (d *sqlDecoder) object(member func(key string) error) error {
 
 func (d *sqlDecoder) list(element func() error) error { return d.sequence('[', ']', element) }
 
-// sequence reads elements between two brackets.
+// sequence decodes elements between two brackets.
 func (d *sqlDecoder) sequence(opening, closing byte, element func() error) error {
-	if !d.next(opening) {
+	if !d.skipAfterSpace(opening) {
 		return errSyntax
 	}
-	if d.next(closing) {
+	if d.skipAfterSpace(closing) {
 		return nil
 	}
 	for {
 		if err := element(); err != nil {
 			return err
 		}
-		if d.next(closing) {
+		if d.skipAfterSpace(closing) {
 			return nil
 		}
-		if !d.next(',') {
+		if !d.skipAfterSpace(',') {
 			return errSyntax
 		}
 	}
@@ -149,7 +149,7 @@ func (d *sqlDecoder) values(list []any) ([]any, error) {
 	return list, err
 }
 
-// value reads what crosses as a value of SQL.
+// value decodes an SQL value.
 func (d *sqlDecoder) value() (any, error) {
 	switch d.peek() {
 	case '"':
@@ -157,7 +157,7 @@ func (d *sqlDecoder) value() (any, error) {
 	case '{':
 		return d.blob()
 	case 'n':
-		return nil, d.word("null")
+		return nil, d.literal("null")
 	case 't', 'f':
 		return nil, errors.New("SQL knows no booleans: send 1 or 0")
 	}
@@ -198,22 +198,22 @@ func (d *sqlDecoder) integer() (int64, error) {
 	return n, nil
 }
 
-// number reads an int64, or a float64 if there is a fraction or an exponent.
+// number decodes an int64, or a float64 if there is a fraction or an exponent.
 func (d *sqlDecoder) number() (any, error) {
 	d.space()
 	start := d.pos
-	d.take('-')
+	d.skip('-')
 	digits := d.digits()
 	if digits == 0 || digits > 1 && d.data[d.pos-digits] == '0' {
 		return nil, errSyntax
 	}
 	whole := d.pos
-	if d.take('.') && d.digits() == 0 {
+	if d.skip('.') && d.digits() == 0 {
 		return nil, errSyntax
 	}
-	if d.take('e') || d.take('E') {
-		if !d.take('+') {
-			d.take('-')
+	if d.skip('e') || d.skip('E') {
+		if !d.skip('+') {
+			d.skip('-')
 		}
 		if d.digits() == 0 {
 			return nil, errSyntax
@@ -239,13 +239,13 @@ func (d *sqlDecoder) digits() int {
 	return d.pos - start
 }
 
-// text reads a string.
+// text decodes a string.
 func (d *sqlDecoder) text() (string, error) {
-	if !d.next('"') {
+	if !d.skipAfterSpace('"') {
 		return "", errSyntax
 	}
 	start := d.pos
-	var unescaped []byte // nil while there was no escape
+	var unescaped []byte // nil if there are no escapes
 	for d.pos < len(d.data) {
 		switch b := d.data[d.pos]; {
 		case b == '"':
@@ -270,7 +270,7 @@ func (d *sqlDecoder) text() (string, error) {
 	return "", errSyntax
 }
 
-// escape reads what follows a backslash. Half of a surrogate pair is read as U+FFFD.
+// escape decodes an escape sequence after its backslash. An unpaired surrogate becomes U+FFFD.
 func (d *sqlDecoder) escape() (rune, bool) {
 	if d.pos == len(d.data) {
 		return 0, false
@@ -286,7 +286,7 @@ func (d *sqlDecoder) escape() (rune, bool) {
 		return r, ok
 	}
 	before := d.pos
-	if d.take('\\') && d.take('u') {
+	if d.skip('\\') && d.skip('u') {
 		if low, ok := d.hex(); ok {
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 				return pair, true
@@ -306,28 +306,28 @@ func (d *sqlDecoder) hex() (rune, bool) {
 	return rune(n), err == nil
 }
 
-// skip passes over a value of any type.
-func (d *sqlDecoder) skip() error {
+// skipValue skips a value of any type.
+func (d *sqlDecoder) skipValue() error {
 	switch d.peek() {
 	case '{':
-		return d.object(func(string) error { return d.skip() })
+		return d.object(func(string) error { return d.skipValue() })
 	case '[':
-		return d.list(d.skip)
+		return d.list(d.skipValue)
 	case '"':
 		_, err := d.text()
 		return err
 	case 't':
-		return d.word("true")
+		return d.literal("true")
 	case 'f':
-		return d.word("false")
+		return d.literal("false")
 	case 'n':
-		return d.word("null")
+		return d.literal("null")
 	}
 	_, err := d.number()
 	return err
 }
 
-func (d *sqlDecoder) word(word string) error {
+func (d *sqlDecoder) literal(word string) error {
 	if !bytes.HasPrefix(d.data[d.pos:], []byte(word)) {
 		return errSyntax
 	}
@@ -346,7 +346,7 @@ func (d *sqlDecoder) space() {
 	}
 }
 
-// peek returns the byte after white space, or 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (d *sqlDecoder) peek() byte {
 	if d.space(); d.pos < len(d.data) {
 		return d.data[d.pos]
@@ -354,14 +354,14 @@ func (d *sqlDecoder) peek() byte {
 	return 0
 }
 
-// next passes over white space and b, if b is there.
-func (d *sqlDecoder) next(b byte) bool {
+// skipAfterSpace skips white space, and b if it follows.
+func (d *sqlDecoder) skipAfterSpace(b byte) bool {
 	d.space()
-	return d.take(b)
+	return d.skip(b)
 }
 
-// take passes over b, if it is there.
-func (d *sqlDecoder) take(b byte) bool {
+// skip skips b if it is next.
+func (d *sqlDecoder) skip(b byte) bool {
 	if d.pos < len(d.data) && d.data[d.pos] == b {
 		d.pos++
 		return true

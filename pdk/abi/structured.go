@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// TextMember is a member of the structured content whose value is a text that crosses as a blob. JSON costs a guest some 40 ns a
-// byte; a blob is copied. On the host's side Data holds the text.
+// TextMember is a member of the structured content whose text is passed as a blob. JSON costs a guest some 40 ns a
+// byte; a blob is copied. On the host's side Data has the text.
 type TextMember struct {
 	Name string `json:"name"`
 	Blob *int   `json:"blob"`
@@ -16,8 +16,8 @@ type TextMember struct {
 	Data []byte `json:"-"`
 }
 
-// FillStructured puts the members of StructuredText, whose Data must be UTF-8, into StructuredContent. It fails if that is not an
-// object, or has a member of the same name.
+// FillStructured inserts the members of StructuredText, whose Data must be UTF-8, into StructuredContent. It fails if
+// that is not an object or already has the member.
 func (r *Response) FillStructured() error {
 	if len(r.StructuredText) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (r *Response) FillStructured() error {
 	separator := byte('{')
 	for _, text := range r.StructuredText {
 		if _, dup := members[text.Name]; dup {
-			return fmt.Errorf("structuredText sets the member %q, which is there already", text.Name)
+			return fmt.Errorf("structuredText sets the member %q, which already exists", text.Name)
 		}
 		members[text.Name] = nil
 		out.WriteByte(separator)

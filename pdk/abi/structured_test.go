@@ -10,12 +10,14 @@ func TestFillStructured(t *testing.T) {
 	for name, c := range map[string]struct {
 		structured string
 		texts      []TextMember
-		want       string // empty: an error
+		want       string // empty means an error
 	}{
-		"no texts":            {`[1]`, nil, `[1]`},
-		"an empty object":     {` { } `, []TextMember{{Name: "a", Data: []byte("x")}}, `{"a":"x"}`},
-		"more members":        {`{"b":1}`, []TextMember{{Name: "a", Data: []byte("<\"\n\u2028いろは")}}, `{"a":"<\"\n\u2028いろは","b":1}`},
-		"two texts":           {`{}`, []TextMember{{Name: "a"}, {Name: "b\"", Data: []byte("y")}}, `{"a":"","b\"":"y"}`},
+		"no texts":        {`[1]`, nil, `[1]`},
+		"an empty object": {` { } `, []TextMember{{Name: "a", Data: []byte("x")}}, `{"a":"x"}`},
+		"more members": {`{"b":1}`, []TextMember{{Name: "a", Data: []byte("<\"\n\u2028いろは")}},
+			`{"a":"<\"\n\u2028いろは","b":1}`},
+		"two texts": {`{}`, []TextMember{{Name: "a"}, {Name: "b\"", Data: []byte("y")}},
+			`{"a":"","b\"":"y"}`},
 		"an array":            {`[]`, []TextMember{{Name: "a"}}, ""},
 		"null":                {`null`, []TextMember{{Name: "a"}}, ""},
 		"nothing":             {``, []TextMember{{Name: "a"}}, ""},

@@ -1,7 +1,7 @@
 package abi
 
-// AppendString appends text, which must be UTF-8, to out as a JSON string. encoding/json does the same by reflection, which costs a guest
-// many times as much.
+// AppendString appends text, which must be UTF-8, to out as a JSON string. encoding/json does the same by reflection,
+// which costs a guest many times as much.
 func AppendString(out []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')

@@ -1,10 +1,10 @@
-// Package locale has texts and errors in several languages.
+// Package locale provides texts and errors in several languages.
 //
 //	var noFile = locale.Text{"en": "there is no file %q", "ja": "ファイル %q はありません"}
 //
 //	return nil, noFile.Errorf(path)
 //
-// The PDK gives callers the text of such an error in their language, also where another error wraps it.
+// A caller gets the text of such an error in its language, also if another error wraps it.
 package locale
 
 import (
@@ -15,11 +15,11 @@ import (
 	"strings"
 )
 
-// Text is a text by language, a BCP 47 tag such as "en" or "ja". It may be a format of package fmt.
+// Text maps languages, BCP 47 tags such as "en" or "ja", to texts. A text may be a format of package fmt.
 type Text map[string]string
 
-// In returns the text for language, a BCP 47 tag, found as RFC 4647 section 3.4 looks up: the tag, then shortened at each "-",
-// then "en"; without any of these the first language by name. An empty Text gives "".
+// In returns the text for language, a BCP 47 tag, by the lookup of RFC 4647 section 3.4: the tag, then the tag
+// shortened at each "-", then "en"; without any of these the alphabetically first language. For an empty Text it is "".
 func (t Text) In(language string) string {
 	for tag := strings.ToLower(language); tag != ""; tag = tag[:max(0, strings.LastIndexByte(tag, '-'))] {
 		for have, text := range t {
@@ -34,17 +34,17 @@ func (t Text) In(language string) string {
 	return t[slices.Min(slices.Collect(maps.Keys(t)))]
 }
 
-// Errorf formats an error in every language of t with the same args, which a language may order anew ("%[2]s"). An argument that is
-// such an error too is put in the same language. One %w wraps, as with [fmt.Errorf].
+// Errorf returns an error that formats args in any language of t. A language may reorder them ("%[2]s"). Arguments that
+// are such errors themselves are formatted in the same language. One %w wraps, as with [fmt.Errorf].
 func (t Text) Errorf(args ...any) *Error { return &Error{t, args} }
 
-// Error is an error in several languages. It must not be changed while it is used.
+// Error is an error in several languages.
 type Error struct {
 	format Text
 	args   []any
 }
 
-// Error returns the text as [Text.In] does without a language.
+// Error returns the text without a preferred language.
 func (e *Error) Error() string { return e.In("") }
 
 // In returns the text for language, as [Text.In] does.
@@ -63,7 +63,7 @@ func (e *Error) in(language string) error {
 	return fmt.Errorf(e.format.In(language), args...)
 }
 
-// translated is an error whose text is in a language.
+// translated is an error with its text in a language.
 type translated struct {
 	error
 	language string
@@ -73,7 +73,7 @@ func (t translated) Error() string { return In(t.error, t.language) }
 
 func (t translated) Unwrap() error { return t.error }
 
-// In returns the text of err for language: that of the first Error in its chain, or else its only one. A nil error has none.
+// In returns the text of err for language: that of the first Error in its chain, or else err.Error. It is "" for nil.
 func In(err error, language string) string {
 	var e *Error
 	switch {

@@ -18,7 +18,8 @@ func TestIn(t *testing.T) {
 	t.Parallel()
 	colour := locale.Text{"en": "colour", "en-US": "color", "ja": "色", "zh-Hant": "顏色"}
 	for language, want := range map[string]string{
-		"": "colour", "en": "colour", "EN-us": "color", "en-GB": "colour", "ja-JP": "色", "zh-hant-TW": "顏色", "zh": "colour", "fr": "colour", "-": "colour",
+		"": "colour", "en": "colour", "EN-us": "color", "en-GB": "colour", "ja-JP": "色", "zh-hant-TW": "顏色",
+		"zh": "colour", "fr": "colour", "-": "colour",
 	} {
 		if got := colour.In(language); got != want {
 			t.Errorf("%q: %q, want %q", language, got, want)
@@ -59,7 +60,8 @@ func TestUnwrap(t *testing.T) {
 		t.Errorf("%v wraps", err)
 	}
 	var inner *locale.Error
-	if wraps := (locale.Text{"en": "x: %w"}).Errorf(gone.Errorf("a", fs.ErrNotExist)); !errors.As(errors.Unwrap(wraps), &inner) {
+	if wraps := (locale.Text{"en": "x: %w"}).Errorf(gone.Errorf("a", fs.ErrNotExist)); !errors.As(errors.Unwrap(wraps),
+		&inner) {
 		t.Errorf("%v does not wrap its error", wraps)
 	}
 }

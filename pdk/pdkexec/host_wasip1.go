@@ -24,7 +24,7 @@ func importWait(handle int32) uint32
 //go:wasmimport hako:exec/1 close
 func importClose(handle int32)
 
-// handle is a command of the host's.
+// handle is a command of the host.
 type handle int32
 
 func hostStart(_ context.Context, request *abi.ExecRequest) (source, error) {
@@ -33,7 +33,8 @@ func hostStart(_ context.Context, request *abi.ExecRequest) (source, error) {
 		return nil, fmt.Errorf("encode the command: %w", err)
 	}
 	var started abi.ExecStarted
-	if err := taken(importStart(unsafe.Pointer(unsafe.SliceData(encoded)), uint32(len(encoded))), &started); err != nil {
+	if err := takeJSON(importStart(unsafe.Pointer(unsafe.SliceData(encoded)), uint32(len(encoded))),
+		&started); err != nil {
 		return nil, err
 	}
 	if started.Error != nil {
@@ -48,7 +49,7 @@ func (h handle) read(p []byte) (stream, n int, err error) {
 		return int(got >> 32), int(uint32(got)), nil
 	}
 	failure := new(abi.Error)
-	if err := taken(uint32(-got), failure); err != nil {
+	if err := takeJSON(uint32(-got), failure); err != nil {
 		return 0, 0, err
 	}
 	return 0, 0, failure
@@ -56,13 +57,13 @@ func (h handle) read(p []byte) (stream, n int, err error) {
 
 func (h handle) wait() (*abi.ExecExit, error) {
 	exit := new(abi.ExecExit)
-	return exit, taken(importWait(int32(h)), exit)
+	return exit, takeJSON(importWait(int32(h)), exit)
 }
 
 func (h handle) close() { importClose(int32(h)) }
 
-// taken decodes what waits to be taken.
-func taken(length uint32, into any) error {
+// takeJSON takes length bytes from the host and decodes them.
+func takeJSON(length uint32, into any) error {
 	data := make([]byte, length)
 	importTake(unsafe.Pointer(unsafe.SliceData(data)))
 	if err := json.Unmarshal(data, into); err != nil {

@@ -1,11 +1,9 @@
-// Package pdkexec runs commands on the host's machine, as far as the operator has granted them.
+// Package pdkexec runs commands on the host, within the plugin's grants.
 //
 //	exit, err := pdkexec.Run(ctx, &pdkexec.Command{Argv: []string{"git", "status", "--short"}}, &out, &errs)
 //
-// Errors are *abi.Error. Codes that a plugin may want to tell apart: abi.CodeNotGranted, a rule or the grant does not allow the command,
-// or nobody agreed to it; abi.CodeInvalid, the line cannot be judged, or the directory is not there; abi.CodeLimit, more
-// commands than one call may start; abi.CodeBusy, too many run already. Their messages say what would be allowed: show them as they are.
-// A command that ran and failed is no error.
+// Run runs a command to its end and copies its output to stdout and stderr while it runs; nil discards it. An error of
+// a writer ends the command.
 package pdkexec
 
 import (
@@ -17,20 +15,20 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Command is what to run. Exactly one of Argv and Line is set.
+// Command is a command to run. Exactly one of Argv and Line is set.
 type Command struct {
-	// Argv is a program with its arguments, each of which it gets as it is.
+	// Argv is a program and its arguments, which are passed unchanged.
 	Argv []string
-	// Line is a line in a shell's language, with pipes, variables and the like. The host judges every program in it.
+	// Line is a shell command line, with pipes, variables and the like. The host judges every program in it.
 	Line string
-	// Dir is the directory to work in: as the plugin sees it ("/workspace/sub"), as the host does, or relative to the first mount.
-	// Empty means the first mount.
+	// Dir is the working directory: as the plugin sees it ("/workspace/sub"), as the host does, or relative to the
+	// first mount. Empty means the first mount.
 	Dir string
-	// Timeout ends the command, the time in which a person is asked not counted. Zero leaves that to the call's deadline.
+	// Timeout bounds the command, without the time in which a person is asked. Zero means the call's deadline.
 	Timeout time.Duration
 }
 
-// Stream is one of the two that a command writes to.
+// Stream is an output stream of a command.
 type Stream int
 
 // Streams.
@@ -41,18 +39,18 @@ const (
 
 // Exit says how a command ended.
 type Exit struct {
-	// Code is the exit status; -1 if a signal ended the command, which Signal then names ("killed").
+	// Code is the exit status, or -1 if a signal ended the command; Signal is the name of that signal ("killed").
 	Code   int
 	Signal string
 	// Stopped says why the host ended the command: abi.StoppedTime or abi.StoppedOutput; empty if it did not.
 	Stopped string
-	// Cut are the streams that had more output than the host passes on.
+	// Cut lists the streams whose output exceeded the limit.
 	Cut []Stream
-	// Unjudged are programs that it started of which the host knows nothing: no rule looked into them, the sandbox alone held them.
+	// Unjudged lists started programs that no rule covers: only the sandbox restricted them.
 	Unjudged []string
 }
 
-// Process is a command that was started. It is not safe for concurrent use.
+// Process is a started command. It is not safe for concurrent use.
 type Process struct {
 	source source
 	exit   *Exit
@@ -61,16 +59,17 @@ type Process struct {
 
 // source is the host's side of a command.
 type source interface {
-	// read returns stream 0 when there is no more.
+	// read returns stream 0 at the end.
 	read(p []byte) (stream, n int, err error)
 	wait() (*abi.ExecExit, error)
 	close()
 }
 
-// Start starts a command, which may mean that a person is asked first. Close gives it up; the end of the call does too.
+// Start starts a command, possibly after a person has agreed. Close ends it, and so does the end of the call.
 func Start(ctx context.Context, c *Command) (*Process, error) {
 	if (len(c.Argv) > 0) == (c.Line != "") {
-		return nil, &abi.Error{Code: abi.CodeInvalid, Message: "a command needs a program with arguments or a line, and not both"}
+		return nil, &abi.Error{Code: abi.CodeInvalid,
+			Message: "a command needs a program with arguments or a line, and not both"}
 	}
 	request := &abi.ExecRequest{Argv: c.Argv, Line: c.Line, Cwd: c.Dir, TimeoutMS: c.Timeout.Milliseconds()}
 	source, err := hostStart(ctx, request)
@@ -80,8 +79,8 @@ func Start(ctx context.Context, c *Command) (*Process, error) {
 	return &Process{source: source}, nil
 }
 
-// Read waits for output and puts as much as fits into p, of one stream. It returns io.EOF when the command has ended and all of its
-// output was read.
+// Read waits for output and reads as much as fits into buffer, of one stream. It returns io.EOF when the command has
+// ended and all of its output has been read.
 func (p *Process) Read(buffer []byte) (Stream, int, error) {
 	if len(buffer) == 0 {
 		return 0, 0, io.ErrShortBuffer
@@ -93,31 +92,31 @@ func (p *Process) Read(buffer []byte) (Stream, int, error) {
 	return Stream(stream), n, err
 }
 
-// Wait waits for the end of the command. Output that was not read can still be read.
+// Wait waits for the end of the command. Unread output can still be read.
 func (p *Process) Wait() (*Exit, error) {
 	if p.exit != nil || p.err != nil {
 		return p.exit, p.err
 	}
-	told, err := p.source.wait()
+	exit, err := p.source.wait()
 	switch {
 	case err != nil:
 		p.err = err
-	case told.Error != nil:
-		p.err = told.Error
+	case exit.Error != nil:
+		p.err = exit.Error
 	default:
-		p.exit = &Exit{Code: told.ExitCode, Signal: told.Signal, Stopped: told.Stopped, Unjudged: told.Unjudged}
-		for _, name := range told.Cut {
+		p.exit = &Exit{Code: exit.ExitCode, Signal: exit.Signal, Stopped: exit.Stopped, Unjudged: exit.Unjudged}
+		for _, name := range exit.Cut {
 			p.exit.Cut = append(p.exit.Cut, map[string]Stream{"stdout": Stdout, "stderr": Stderr}[name])
 		}
 	}
 	return p.exit, p.err
 }
 
-// Close ends the command if it still runs, with all that it started.
+// Close ends the command and everything that it started.
 func (p *Process) Close() { p.source.close() }
 
-// Run runs a command to its end. What it writes goes to stdout and stderr while it runs; nil drops it. An error of a writer ends the
-// command.
+// Run runs a command to its end. What it writes goes to stdout and stderr while it runs; nil drops it. An error of a
+// writer ends the command.
 func Run(ctx context.Context, c *Command, stdout, stderr io.Writer) (*Exit, error) {
 	p, err := Start(ctx, c)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	var got *abi.ExecRequest
-	ctx := pdktest.Context(t, pdktest.Options{Exec: func(request *abi.ExecRequest, output func(int, []byte)) (*abi.ExecExit, error) {
+	ctx := pdktest.Context(t, pdktest.Options{Exec: func(request *abi.ExecRequest,
+		output func(int, []byte)) (*abi.ExecExit, error) {
 		got = request
 		output(abi.ExecStdout, []byte("out"))
 		output(abi.ExecStderr, []byte("err"))
@@ -24,14 +25,16 @@ func TestRun(t *testing.T) {
 		return &abi.ExecExit{ExitCode: -1, Signal: "killed", Stopped: abi.StoppedTime, Cut: []string{"stderr"}}, nil
 	}})
 	var out, errs strings.Builder
-	exit, err := pdkexec.Run(ctx, &pdkexec.Command{Argv: []string{"git", "log"}, Dir: "sub", Timeout: 1500 * time.Millisecond}, &out, &errs)
+	exit, err := pdkexec.Run(ctx, &pdkexec.Command{Argv: []string{"git", "log"}, Dir: "sub",
+		Timeout: 1500 * time.Millisecond}, &out, &errs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "output" || errs.String() != "err" {
 		t.Errorf("wrote %q and %q", out.String(), errs.String())
 	}
-	if exit.Code != -1 || exit.Signal != "killed" || exit.Stopped != abi.StoppedTime || !slices.Equal(exit.Cut, []pdkexec.Stream{pdkexec.Stderr}) {
+	if exit.Code != -1 || exit.Signal != "killed" || exit.Stopped != abi.StoppedTime ||
+		!slices.Equal(exit.Cut, []pdkexec.Stream{pdkexec.Stderr}) {
 		t.Errorf("%+v", exit)
 	}
 	if !slices.Equal(got.Argv, []string{"git", "log"}) || got.Cwd != "sub" || got.TimeoutMS != 1500 {
@@ -53,7 +56,8 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	ctx := pdktest.Context(t, pdktest.Options{Exec: func(_ *abi.ExecRequest, output func(int, []byte)) (*abi.ExecExit, error) {
+	ctx := pdktest.Context(t, pdktest.Options{Exec: func(_ *abi.ExecRequest, output func(int, []byte)) (*abi.ExecExit,
+		error) {
 		output(abi.ExecStdout, []byte("abc"))
 		return &abi.ExecExit{}, nil
 	}})
@@ -85,10 +89,12 @@ func TestRead(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	refused := pdktest.Context(t, pdktest.Options{Exec: func(*abi.ExecRequest, func(int, []byte)) (*abi.ExecExit, error) {
+	refused := pdktest.Context(t, pdktest.Options{Exec: func(*abi.ExecRequest, func(int, []byte)) (*abi.ExecExit,
+		error) {
 		return nil, &abi.Error{Code: abi.CodeNotGranted, Message: "no"}
 	}})
-	failed := pdktest.Context(t, pdktest.Options{Exec: func(*abi.ExecRequest, func(int, []byte)) (*abi.ExecExit, error) {
+	failed := pdktest.Context(t, pdktest.Options{Exec: func(*abi.ExecRequest, func(int, []byte)) (*abi.ExecExit,
+		error) {
 		return &abi.ExecExit{Error: &abi.Error{Code: abi.CodeInternal, Message: "broken"}}, nil
 	}})
 	line := &pdkexec.Command{Line: "x"}
@@ -105,7 +111,8 @@ func TestErrors(t *testing.T) {
 	if _, err := pdkexec.Start(failed, &pdkexec.Command{Line: "x", Argv: []string{"y"}}); err == nil {
 		t.Error("a line and a program")
 	}
-	if _, err := pdkexec.Start(pdktest.Context(t, pdktest.Options{}), line); err == nil || !strings.Contains(err.Error(), "pdktest.Options.Exec") {
+	if _, err := pdkexec.Start(pdktest.Context(t, pdktest.Options{}), line); err == nil ||
+		!strings.Contains(err.Error(), "pdktest.Options.Exec") {
 		t.Errorf("without a host: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package pdkhttp lets net/http programs send their requests through the host. It makes a plugin some megabytes larger than
-// pdk.Fetch does, because it links net/http.
+// Package pdkhttp provides an http.RoundTripper, Transport, that sends requests through the host. It makes a plugin
+// some megabytes larger than pdk.Fetch, because it links net/http.
 package pdkhttp
 
 import (
@@ -12,15 +12,16 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Transport is an http.RoundTripper that sends requests through the host. The zero value is ready; it may be shared.
+// Transport is an http.RoundTripper that sends requests through the host. The zero value is ready and safe for
+// concurrent use.
 type Transport struct{}
 
 var _ http.RoundTripper = Transport{}
 
-// Client returns an http.Client on Transport. Redirects are followed by the host, under the plugin's grants.
+// Client returns an http.Client with a Transport. The host follows redirects, under the plugin's grants.
 func Client() *http.Client { return &http.Client{Transport: Transport{}} }
 
-// RoundTrip sends one request. The whole request body is read first. An error that comes from the host is an *abi.Error.
+// RoundTrip sends a request after reading its whole body. An error of the host is an *abi.Error.
 func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	var body []byte
 	if request.Body != nil {

@@ -31,7 +31,8 @@ func TestTransport(t *testing.T) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || string(body) != "made" || response.Status != "201 Created" || response.Header.Get("X-Seen") != "POST yes body" {
+	if err != nil || string(body) != "made" || response.Status != "201 Created" ||
+		response.Header.Get("X-Seen") != "POST yes body" {
 		t.Errorf("%s %q %v %v", response.Status, body, response.Header, err)
 	}
 }
@@ -47,7 +48,8 @@ func TestBrokenBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (pdkhttp.Transport{}).RoundTrip(request); err == nil || !strings.Contains(err.Error(), "read the request body: broken") {
+	if _, err := (pdkhttp.Transport{}).RoundTrip(request); err == nil ||
+		!strings.Contains(err.Error(), "read the request body: broken") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/hako-run/hako/pdk/internal/nativesql"
 )
 
-// Outside of Wasm the database is the one that the test made with package pdksqltest.
+// Outside of Wasm the database is that of package pdksqltest.
 
-var errNoDatabase = &abi.Error{Code: abi.CodeNotGranted, Message: "outside of a host there is a database only in tests: " +
-	"pdksqltest.Database(t, \"manifest.yaml\") makes one, and pdktest.Context(t, ...) is the context to use it with"}
+var errNoDatabase = &abi.Error{Code: abi.CodeNotGranted,
+	Message: "outside of a host there is a database only in tests: " +
+		"pdksqltest.Database(t, \"manifest.yaml\") makes one, and pdktest.Context(t, ...) is the context to use it with"}
 
 func hostQuery(ctx context.Context, s *abi.SQLStatement) (*abi.SQLResult, error) {
 	session := nativesql.FromContext(ctx)
@@ -31,18 +32,18 @@ func hostExec(ctx context.Context, s *abi.SQLStatement) (*abi.SQLResult, error) 
 }
 
 func hostBegin(ctx context.Context, write bool) error {
-	return native(ctx, func(s nativesql.Session) *abi.Error { return s.Begin(ctx, write) })
+	return withSession(ctx, func(s nativesql.Session) *abi.Error { return s.Begin(ctx, write) })
 }
 
 func hostCommit(ctx context.Context) error {
-	return native(ctx, func(s nativesql.Session) *abi.Error { return s.Commit(ctx) })
+	return withSession(ctx, func(s nativesql.Session) *abi.Error { return s.Commit(ctx) })
 }
 
 func hostRollback(ctx context.Context) error {
-	return native(ctx, func(s nativesql.Session) *abi.Error { return s.Rollback(ctx) })
+	return withSession(ctx, func(s nativesql.Session) *abi.Error { return s.Rollback(ctx) })
 }
 
-func native(ctx context.Context, do func(nativesql.Session) *abi.Error) error {
+func withSession(ctx context.Context, do func(nativesql.Session) *abi.Error) error {
 	session := nativesql.FromContext(ctx)
 	if session == nil {
 		return errNoDatabase

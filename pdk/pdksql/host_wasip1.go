@@ -35,7 +35,7 @@ func hostQuery(_ context.Context, s *abi.SQLStatement) (*abi.SQLResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(importQuery(start(head), uint32(len(head)), start(blobs), uint32(len(blobs))))
+	return takeResult(importQuery(pointer(head), uint32(len(head)), pointer(blobs), uint32(len(blobs))))
 }
 
 func hostExec(_ context.Context, s *abi.SQLStatement) (*abi.SQLResult, error) {
@@ -43,29 +43,29 @@ func hostExec(_ context.Context, s *abi.SQLStatement) (*abi.SQLResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(importExec(start(head), uint32(len(head)), start(blobs), uint32(len(blobs))))
+	return takeResult(importExec(pointer(head), uint32(len(head)), pointer(blobs), uint32(len(blobs))))
 }
 
 func hostBegin(_ context.Context, write bool) error {
 	if write {
-		return failed(importBegin(1))
+		return takeError(importBegin(1))
 	}
-	return failed(importBegin(0))
+	return takeError(importBegin(0))
 }
 
-func hostCommit(context.Context) error { return failed(importCommit()) }
+func hostCommit(context.Context) error { return takeError(importCommit()) }
 
-func hostRollback(context.Context) error { return failed(importRollback()) }
+func hostRollback(context.Context) error { return takeError(importRollback()) }
 
-func start(data []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(data)) }
+func pointer(data []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(data)) }
 
 func take(length uint32) []byte {
 	data := make([]byte, length)
-	importTake(start(data))
+	importTake(pointer(data))
 	return data
 }
 
-func answer(length uint32) (*abi.SQLResult, error) {
+func takeResult(length uint32) (*abi.SQLResult, error) {
 	head := take(length)
 	var blobs []byte
 	if length := importBlobs(); length > 0 {
@@ -78,8 +78,8 @@ func answer(length uint32) (*abi.SQLResult, error) {
 	return result, nil
 }
 
-// failed takes the error of that length; 0 means none.
-func failed(length uint32) error {
+// takeError takes an error of length bytes from the host; 0 means none.
+func takeError(length uint32) error {
 	if length == 0 {
 		return nil
 	}

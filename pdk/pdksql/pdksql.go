@@ -1,15 +1,16 @@
-// Package pdksql is a plugin's database: a SQLite database of its own for each tenant, with the tables that the manifest's
-// migrations made.
+// Package pdksql gives a plugin its database: one SQLite database per tenant, with the tables of the manifest's
+// migrations.
 //
 //	open, err := pdksql.Select[Task](ctx, `SELECT id, title FROM task WHERE done = ?`, false)
 //
-// Values go in as parameters, never as part of the statement's text. A parameter may be nil, a bool (0 or 1), an integer, a float, a
-// string, a []byte, a json.RawMessage (text), an encoding.TextMarshaler such as time.Time (text), a pointer to one of them (nil is
-// NULL), or of a type derived from one of them.
+// Select and Query read rows, Exec changes them, Transaction groups statements. Pass values as parameters, never in the
+// text of the statement. A parameter may be nil, a bool (0 or 1), an integer, a float, a string, a []byte, a
+// json.RawMessage (text), an encoding.TextMarshaler such as time.Time (text), a pointer to one of them (nil is NULL),
+// or of a type derived from one.
 //
-// Errors of the database are *abi.Error. Codes that a plugin may want to tell apart: abi.CodeConflict, a constraint forbids the
-// change; abi.CodeBusy, another call holds the database; abi.CodeLimit, the quota or a bound on rows, bytes or memory;
-// abi.CodeTimeout and abi.CodeCanceled, the call is over; abi.CodeInvalid, the statement or a value is wrong.
+// Errors of the database are *abi.Error with these codes: abi.CodeConflict for a constraint; abi.CodeBusy if another
+// call locks the database; abi.CodeLimit for the quota or a bound on rows, bytes or memory; abi.CodeTimeout and
+// abi.CodeCanceled if the call has ended; abi.CodeInvalid for a wrong statement or value.
 package pdksql
 
 import (
@@ -25,8 +26,8 @@ type Rows struct {
 	Values  [][]any
 }
 
-// Query runs one statement and returns its rows, for example of a SELECT or of an INSERT ... RETURNING. More rows or bytes than the
-// host allows in one answer are an error with abi.CodeLimit: page with LIMIT.
+// Query runs a statement and returns its rows, for example of a SELECT or of an INSERT ... RETURNING. Exceeding the
+// host's bounds on rows or bytes is an error with abi.CodeLimit: page with LIMIT.
 func Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	result, err := run(ctx, hostQuery, query, args)
 	if err != nil {
@@ -35,13 +36,13 @@ func Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	return &Rows{result.Columns, result.Rows}, nil
 }
 
-// Result tells what a statement changed. Changes is how many rows an INSERT, UPDATE or DELETE touched; LastInsertID is the rowid of the
-// last row that this call inserted, 0 if it inserted none.
+// Result describes the changes of a statement. Changes is the number of rows that an INSERT, UPDATE or DELETE changed;
+// LastInsertID is the rowid of the last row that this call inserted, or 0.
 type Result struct {
 	Changes, LastInsertID int64
 }
 
-// Exec runs one statement that changes something. Rows that it gives are dropped.
+// Exec runs a statement that changes data. It drops rows.
 func Exec(ctx context.Context, query string, args ...any) (Result, error) {
 	result, err := run(ctx, hostExec, query, args)
 	if err != nil {
@@ -50,13 +51,14 @@ func Exec(ctx context.Context, query string, args ...any) (Result, error) {
 	return Result{result.Changes, result.LastInsertID}, nil
 }
 
-// Transaction runs f in a transaction that may write, and commits it. No other call writes between its start and its end, so what f
-// has read still holds when it writes. An error or a panic of f undoes what it did. A transaction cannot begin within another.
+// Transaction runs f in a write transaction and commits it. No other call writes meanwhile, so what f has read stays
+// valid until it writes. An error or a panic of f rolls back. Transactions cannot be nested.
 func Transaction(ctx context.Context, f func(ctx context.Context) error) error {
 	return transaction(ctx, true, f)
 }
 
-// ReadTransaction runs f in a transaction that only reads: all its queries see the database at one moment, while others write.
+// ReadTransaction runs f in a read transaction: all its queries see the same state of the database, while other calls
+// may write.
 func ReadTransaction(ctx context.Context, f func(ctx context.Context) error) error {
 	return transaction(ctx, false, f)
 }
@@ -68,7 +70,7 @@ func transaction(ctx context.Context, write bool, f func(ctx context.Context) er
 	committed := false
 	defer func() {
 		if !committed {
-			// The host rolls back by itself where this fails, at the latest when the call ends.
+			// If this fails, the host rolls back, at the latest when the call ends.
 			_ = hostRollback(ctx)
 		}
 	}()
@@ -82,10 +84,11 @@ func transaction(ctx context.Context, write bool, f func(ctx context.Context) er
 	return nil
 }
 
-// run sends a statement and turns the answer's error into one.
-func run(ctx context.Context, send func(context.Context, *abi.SQLStatement) (*abi.SQLResult, error), query string, args []any) (*abi.SQLResult, error) {
+// run sends a statement and returns the error of its result as an error.
+func run(ctx context.Context, send func(context.Context, *abi.SQLStatement) (*abi.SQLResult, error), query string,
+	args []any) (*abi.SQLResult, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, ended(err)
+		return nil, contextError(err)
 	}
 	values, err := parameters(args)
 	if err != nil {
@@ -101,8 +104,8 @@ func run(ctx context.Context, send func(context.Context, *abi.SQLStatement) (*ab
 	return result, nil
 }
 
-// ended says why nothing is sent any more.
-func ended(err error) *abi.Error {
+// contextError returns the error for a context that has ended.
+func contextError(err error) *abi.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &abi.Error{Code: abi.CodeTimeout, Message: "the call's time is up"}
 	}

@@ -18,11 +18,12 @@ import (
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
-// database returns a context with a database that has a table.
+// database returns a context with a database and a table.
 func database(t *testing.T) context.Context {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "manifest.yaml")
-	const manifest = "permissions:\n  sql:\n    migrations: ['CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT UNIQUE)']\n    reason: r\n"
+	const manifest = "permissions:\n  sql:\n    migrations: ['CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT " +
+		"UNIQUE)']\n    reason: r\n"
 	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +54,17 @@ func TestParameters(t *testing.T) {
 	var nothing *int
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("JST", 9*3600))
 	for name, test := range map[string]struct{ arg, want any }{
-		"nil": {nil, nil}, "int": {seven, int64(7)}, "int8": {int8(-7), int64(-7)}, "uint64": {uint64(math.MaxInt64), int64(math.MaxInt64)},
-		"true": {true, int64(1)}, "false": {false, int64(0)}, "float32": {float32(0.5), 0.5}, "float64": {2.0, 2.0}, "string": {"é", "é"},
-		"blob": {[]byte{0, 1}, []byte{0, 1}}, "no bytes": {[]byte{}, []byte{}}, "nil bytes": {[]byte(nil), nil},
-		"JSON": {json.RawMessage(`{"a":1}`), `{"a":1}`}, "nil JSON": {json.RawMessage(nil), nil}, "time": {noon, "2026-11-20T12:00:00+09:00"},
-		"pointer": {&text, "x"}, "nil pointer": {nothing, nil}, "pointer to time": {&noon, "2026-11-20T12:00:00+09:00"}, "nil time": {(*time.Time)(nil), nil},
-		"named string": {status("open"), "open"}, "named uint": {level(3), int64(3)}, "named bool": {flag(true), int64(1)},
+		"nil": {nil, nil}, "int": {seven, int64(7)}, "int8": {int8(-7), int64(-7)},
+		"uint64": {uint64(math.MaxInt64), int64(math.MaxInt64)},
+		"true":   {true, int64(1)}, "false": {false, int64(0)}, "float32": {float32(0.5), 0.5}, "float64": {2.0, 2.0},
+		"string": {"é", "é"},
+		"blob":   {[]byte{0, 1}, []byte{0, 1}}, "no bytes": {[]byte{}, []byte{}}, "nil bytes": {[]byte(nil), nil},
+		"JSON": {json.RawMessage(`{"a":1}`), `{"a":1}`}, "nil JSON": {json.RawMessage(nil), nil},
+		"time":    {noon, "2026-11-20T12:00:00+09:00"},
+		"pointer": {&text, "x"}, "nil pointer": {nothing, nil}, "pointer to time": {&noon, "2026-11-20T12:00:00+09:00"},
+		"nil time":     {(*time.Time)(nil), nil},
+		"named string": {status("open"), "open"}, "named uint": {level(3), int64(3)},
+		"named bool":  {flag(true), int64(1)},
 		"named float": {ratio(0.25), 0.25}, "named bytes": {bytes{7}, []byte{7}},
 	} {
 		rows, err := pdksql.Query(ctx, "SELECT ?", test.arg)
@@ -107,7 +113,8 @@ func TestSelect(t *testing.T) {
 		t.Fatal(err)
 	}
 	high := level(200)
-	want := note{base{math.MaxInt64}, "x", true, &high, 3, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), json.RawMessage(`{"a":[1]}`), []byte{0, 255}, nil, "", "p"}
+	want := note{base{math.MaxInt64}, "x", true, &high, 3, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		json.RawMessage(`{"a":[1]}`), []byte{0, 255}, nil, "", "p"}
 	if len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -115,10 +122,12 @@ func TestSelect(t *testing.T) {
 	if err != nil || got[0].Level != nil || got[0].Any != 1.5 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if ids, err := pdksql.Select[int](ctx, "SELECT value FROM json_each('[3,1,2]') ORDER BY value"); err != nil || !reflect.DeepEqual(ids, []int{1, 2, 3}) {
+	if ids, err := pdksql.Select[int](ctx, "SELECT value FROM json_each('[3,1,2]') ORDER BY value"); err != nil ||
+		!reflect.DeepEqual(ids, []int{1, 2, 3}) {
 		t.Errorf("got %v, %v", ids, err)
 	}
-	if times, err := pdksql.Select[time.Time](ctx, "SELECT '2026-11-20T12:00:00Z'"); err != nil || times[0].Year() != 2026 {
+	if times, err := pdksql.Select[time.Time](ctx, "SELECT '2026-11-20T12:00:00Z'"); err != nil ||
+		times[0].Year() != 2026 {
 		t.Errorf("got %v, %v", times, err)
 	}
 	if none, err := pdksql.Select[note](ctx, "SELECT id FROM note"); err != nil || none == nil || len(none) != 0 {

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// Select runs one statement and returns its rows as values of T.
+// Select runs a statement and returns its rows as values of T.
 //
-// If T is a struct, each column goes to the field with that name in its json tag, or else with that Go name; a column without a field
-// is an error, fields without a column stay zero, and embedded structs count as in encoding/json. Any other T takes the one column
-// there is. A bool takes 0 and 1; an integer what fits it; a float any number; a string or a json.RawMessage takes text; a []byte a
-// blob; an encoding.TextUnmarshaler such as time.Time takes text; a pointer takes NULL besides; an any takes everything. What does not fit
-// is an error that names the column. Without rows the slice is empty, not nil.
+// If T is a struct, each column is assigned to the field with that name in its json tag, or else with that Go name. A
+// column without a field is an error; fields without a column stay zero; embedded structs are handled as in
+// encoding/json. Any other T takes a single column. A bool takes 0 and 1; an integer takes integers in its range; a
+// float any number; a string or a json.RawMessage text; a []byte a blob; an encoding.TextUnmarshaler such as time.Time
+// text; a pointer also NULL; an any everything. Other values are an error that names the column. Without rows the slice
+// is empty, not nil.
 func Select[T any](ctx context.Context, query string, args ...any) ([]T, error) {
 	rows, err := Query(ctx, query, args...)
 	if err != nil {
@@ -41,18 +42,19 @@ func Select[T any](ctx context.Context, query string, args ...any) ([]T, error) 
 	return list, nil
 }
 
-// fieldPaths returns where each column goes in a struct; nil if t takes a column by itself.
+// fieldPaths returns the field index of each column in a struct; nil if t takes a single column.
 func fieldPaths(t reflect.Type, columns []string) ([][]int, error) {
 	if !isRecord(t) {
 		if len(columns) != 1 {
-			return nil, invalidf("a %s takes one column, and the statement gives %d: select into a struct", t, len(columns))
+			return nil, invalidf("a %s takes one column, and the statement gives %d: select into a struct", t,
+				len(columns))
 		}
 		return nil, nil
 	}
 	fields := map[string][]int{}
 	for _, field := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || tag == "-" || field.Anonymous && tag == "" || throughPointer(t, field.Index) {
+		if !field.IsExported() || tag == "-" || field.Anonymous && tag == "" || embeddedPointer(t, field.Index) {
 			continue
 		}
 		if tag == "" {
@@ -66,20 +68,22 @@ func fieldPaths(t reflect.Type, columns []string) ([][]int, error) {
 	for i, column := range columns {
 		path, ok := fields[column]
 		if !ok {
-			return nil, invalidf("the column %q has no field in %s: tag one with `json:%q`, or name the columns that you want", column, t, column)
+			return nil, invalidf("the column %q has no field in %s: tag one with `json:%q`, or name the columns that "+
+				"you want",
+				column, t, column)
 		}
 		paths[i] = path
 	}
 	return paths, nil
 }
 
-// isRecord reports whether t has a field for each column.
+// isRecord reports whether t is a struct with a field per column.
 func isRecord(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// throughPointer reports whether the way to a promoted field leads through an embedded pointer, which may be nil.
-func throughPointer(t reflect.Type, index []int) bool {
+// embeddedPointer reports whether a promoted field is reached through an embedded pointer, which may be nil.
+func embeddedPointer(t reflect.Type, index []int) bool {
 	for _, i := range index[:len(index)-1] {
 		if t = t.Field(i).Type; t.Kind() == reflect.Pointer {
 			return true
@@ -88,7 +92,7 @@ func throughPointer(t reflect.Type, index []int) bool {
 	return false
 }
 
-// assign puts a value of SQL into place.
+// assign assigns an SQL value to place.
 func assign(place reflect.Value, value any) error {
 	if place.Kind() == reflect.Interface && place.NumMethod() == 0 {
 		if value != nil {
@@ -121,7 +125,7 @@ func assign(place reflect.Value, value any) error {
 		}
 	}
 	if !fits {
-		return fmt.Errorf("a %s cannot hold %s", place.Type(), show(value))
+		return fmt.Errorf("a %s cannot hold %s", place.Type(), describe(value))
 	}
 	return nil
 }
@@ -160,7 +164,7 @@ func assignText(place reflect.Value, text string) error {
 	return nil
 }
 
-func show(value any) string {
+func describe(value any) string {
 	if b, ok := value.([]byte); ok {
 		return fmt.Sprintf("a blob of %d bytes", len(b))
 	}

@@ -14,7 +14,7 @@ func invalidf(format string, args ...any) *abi.Error {
 	return &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// parameters turns arguments into values that cross to the host.
+// parameters converts arguments to the types of abi.SQLStatement.
 func parameters(args []any) ([]any, error) {
 	values := make([]any, len(args))
 	for i, arg := range args {
@@ -36,7 +36,7 @@ func parameter(arg any) (any, error) {
 	case int:
 		return int64(v), nil
 	case bool:
-		return truth(v), nil
+		return boolValue(v), nil
 	case []byte:
 		if v == nil {
 			return nil, nil
@@ -48,18 +48,18 @@ func parameter(arg any) (any, error) {
 		}
 		return string(v), nil
 	}
-	return reflected(reflect.ValueOf(arg))
+	return convert(reflect.ValueOf(arg))
 }
 
-func truth(b bool) int64 {
+func boolValue(b bool) int64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// reflected converts what is not one of the plain types.
-func reflected(v reflect.Value) (any, error) {
+// convert converts types that parameter does not handle.
+func convert(v reflect.Value) (any, error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func reflected(v reflect.Value) (any, error) {
 	case reflect.Pointer:
 		return parameter(v.Elem().Interface())
 	case reflect.Bool:
-		return truth(v.Bool()), nil
+		return boolValue(v.Bool()), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return v.Int(), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:

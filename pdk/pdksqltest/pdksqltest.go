@@ -1,6 +1,7 @@
-// Package pdksqltest gives plugins that use package pdksql a real database under go test, without Wasm and without a host.
+// Package pdksqltest provides a real database for tests of plugins that use package pdksql, without Wasm and without a
+// host.
 //
-// It is a package of its own so that tests of plugins without a database need not compile SQLite.
+// It is a separate package so that tests of plugins without a database need not compile SQLite.
 package pdksqltest
 
 import (
@@ -14,13 +15,13 @@ import (
 	"github.com/hako-run/hako/pdk/internal/nativesql"
 )
 
-// Database gives the test and its subtests an empty database with the migrations of the manifest, under the host's rules for values,
-// statements and limits. Each call with package pdktest then has a session of its own in it, also when calls run at once, and a context
-// of pdktest.Context one for the whole test. The database goes when the test ends. It fails the test if the manifest asks for none or a
-// migration fails.
+// Database creates an empty database for the test and its subtests, runs the manifest's migrations, and applies the
+// host's rules for values, statements and limits. Each call with package pdktest has its own session, also concurrent
+// calls; a context of pdktest.Context has one session for the whole test. The database is removed when the test ends.
+// Database fails the test if the manifest requests no database or a migration fails.
 func Database(t testing.TB, manifest string) {
 	t.Helper()
-	options, err := read(manifest)
+	options, err := readManifest(manifest)
 	if err != nil {
 		t.Fatalf("pdksqltest: %v", err)
 	}
@@ -40,11 +41,11 @@ func Database(t testing.TB, manifest string) {
 	})
 }
 
-// maxManifest is the largest manifest that is read, in bytes.
+// maxManifest bounds the manifest, in bytes.
 const maxManifest = 4 << 20
 
-// read takes the permission sql out of a manifest.
-func read(manifest string) (*database.Options, error) {
+// readManifest reads the permission sql of a manifest.
+func readManifest(manifest string) (*database.Options, error) {
 	data, err := os.ReadFile(manifest)
 	if err != nil {
 		return nil, err

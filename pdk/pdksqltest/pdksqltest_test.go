@@ -71,7 +71,8 @@ func TestHandlers(t *testing.T) {
 		t.Error(got, err)
 	}
 	_, err = pdksql.Exec(ctx, "INSERT INTO note (text) VALUES (?)", "買い物\n\"x\"")
-	if failure := (*abi.Error)(nil); !errors.As(err, &failure) || failure.Code != abi.CodeConflict || failure.Message != "UNIQUE constraint failed: note.text" {
+	if failure := (*abi.Error)(nil); !errors.As(err, &failure) || failure.Code != abi.CodeConflict ||
+		failure.Message != "UNIQUE constraint failed: note.text" {
 		t.Errorf("%v", err)
 	}
 	_, err = pdksql.Query(ctx, "SELECT *\n FROM nothing")

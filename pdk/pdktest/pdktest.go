@@ -1,4 +1,5 @@
-// Package pdktest calls a plugin's handlers by name from go test, without Wasm and without a host.
+// Package pdktest calls a plugin's handlers from go test, without Wasm and without a host. CallTool calls a tool by
+// name, Context returns a context for calling a handler directly.
 package pdktest
 
 import (
@@ -13,21 +14,21 @@ import (
 	"github.com/hako-run/hako/pdk/internal/updates"
 )
 
-// Options are the call's surroundings. The zero value is a call with no configuration and no language.
+// Options configures a call. The zero value has no configuration and no language.
 type Options struct {
-	// Config is the plugin's configuration; nothing fills in the manifest's defaults here.
+	// Config is the plugin's configuration. The defaults of the manifest are not filled in.
 	Config any
 	// Locale is the caller's language.
 	Locale string
-	// Updated receives the URIs that the call passes to pdk.ResourceUpdated. It may be nil.
+	// Updated receives the URIs of pdk.ResourceUpdated. It may be nil.
 	Updated func(uri string)
-	// Exec plays the host for commands: it passes what a command writes to output, with abi.ExecStdout or abi.ExecStderr, and returns
-	// how it ended. Nil refuses all commands.
+	// Exec runs commands in place of the host: it passes the output of a command to output, with abi.ExecStdout or
+	// abi.ExecStderr, and returns how it ended. Nil refuses all commands.
 	Exec func(request *abi.ExecRequest, output func(stream int, data []byte)) (*abi.ExecExit, error)
 }
 
-// surround puts into ctx what of the options is not in the request.
-func (o Options) surround(ctx context.Context) context.Context {
+// withOptions adds the options that are not part of the request to ctx.
+func (o Options) withOptions(ctx context.Context) context.Context {
 	if o.Updated != nil {
 		ctx = updates.With(ctx, o.Updated)
 	}
@@ -46,16 +47,16 @@ func Context(t testing.TB, options Options) context.Context {
 			t.Errorf("pdktest: end of the call: %v", err)
 		}
 	})
-	return pdk.NewContext(options.surround(ctx), request(t, options))
+	return pdk.NewContext(options.withOptions(ctx), request(t, options))
 }
 
-// CallTool calls the tool as the host would, except that no schema is checked.
+// CallTool calls the tool like the host, but without validating against schemas.
 func CallTool(t testing.TB, name string, arguments any, options Options) *abi.Response {
 	t.Helper()
 	r := request(t, options)
 	r.Method, r.Name, r.Arguments = abi.CallTool, name, marshal(t, arguments)
 	ctx, end := nativesql.Start(t.Context(), t.Name())
-	response := pdk.Handle(options.surround(ctx), r)
+	response := pdk.Handle(options.withOptions(ctx), r)
 	if err := end(); err != nil {
 		t.Fatalf("pdktest: %s: end of the call: %v", name, err)
 	}

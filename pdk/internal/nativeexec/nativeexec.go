@@ -1,4 +1,4 @@
-// Package nativeexec takes the commands of handlers to the test that called them, where there is no host.
+// Package nativeexec passes the commands of handlers to the test that called them, in place of a host.
 package nativeexec
 
 import (
@@ -7,13 +7,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Runner plays the host for one command: it passes what the command writes to output and returns how it ended. An *abi.Error means
-// that the host does not start it.
+// Runner runs a command in place of the host: it passes the output of the command to output and returns how it ended.
+// An *abi.Error means that the command is not started.
 type Runner func(request *abi.ExecRequest, output func(stream int, data []byte)) (*abi.ExecExit, error)
 
 type key struct{}
 
-// With returns a context whose commands go to runner.
+// With returns a context whose commands are run by runner.
 func With(ctx context.Context, runner Runner) context.Context {
 	return context.WithValue(ctx, key{}, runner)
 }

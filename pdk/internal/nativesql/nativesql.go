@@ -1,4 +1,4 @@
-// Package nativesql ties the databases of package pdksqltest to the tests that pdksql runs in, outside of Wasm.
+// Package nativesql passes the databases of package pdksqltest to package pdksql in tests outside of Wasm.
 package nativesql
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Session is one call's side of a database, what hako:sql/1 is for a guest.
+// Session is the database session of one call, like hako:sql/1 for a guest.
 type Session interface {
 	Query(ctx context.Context, s *abi.SQLStatement) *abi.SQLResult
 	Exec(ctx context.Context, s *abi.SQLStatement) *abi.SQLResult
@@ -24,7 +24,7 @@ var (
 	openers = map[string]func() Session{} // by the test's name
 )
 
-// Register makes open the source of sessions for a test and its subtests; nil takes it back.
+// Register sets the function that opens sessions for a test and its subtests; nil removes it.
 func Register(test string, open func() Session) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -37,8 +37,8 @@ func Register(test string, open func() Session) {
 
 type key struct{}
 
-// Start returns a context for one call under a test, with a session if the test or one that it is part of has a database. end ends the
-// session.
+// Start returns a context for one call in a test. It has a session if the test, or one that it is a subtest of, has a
+// database. end closes the session.
 func Start(ctx context.Context, test string) (_ context.Context, end func() error) {
 	open := opener(test)
 	if open == nil {
@@ -63,7 +63,7 @@ func opener(test string) func() Session {
 	}
 }
 
-// FromContext returns the session of the call whose context this is, or nil.
+// FromContext returns the session of the call, or nil.
 func FromContext(ctx context.Context) Session {
 	s, _ := ctx.Value(key{}).(Session)
 	return s

@@ -1,18 +1,18 @@
-// Package updates takes what handlers say of changed resources to the test that called them, where there is no host.
+// Package updates passes notifications about changed resources to the test that called a handler, in place of a host.
 package updates
 
 import "context"
 
 type key struct{}
 
-// With returns a context in which Tell calls told.
-func With(ctx context.Context, told func(uri string)) context.Context {
-	return context.WithValue(ctx, key{}, told)
+// With returns a context in which Notify calls updated.
+func With(ctx context.Context, updated func(uri string)) context.Context {
+	return context.WithValue(ctx, key{}, updated)
 }
 
-// Tell tells whoever is named in ctx that the resource with this URI has changed.
-func Tell(ctx context.Context, uri string) {
-	if told, ok := ctx.Value(key{}).(func(string)); ok {
-		told(uri)
+// Notify reports to the function in ctx, if any, that the resource with this URI has changed.
+func Notify(ctx context.Context, uri string) {
+	if updated, ok := ctx.Value(key{}).(func(string)); ok {
+		updated(uri)
 	}
 }

@@ -1,5 +1,5 @@
-// Package wire reads and writes the JSON of ABI 1 for guests: the common shapes by hand, because reflection is what a small call
-// in Wasm spends most of its time on, and everything else with encoding/json.
+// Package wire decodes requests and encodes responses of ABI 1 for guests. Common forms are handled without reflection,
+// on which a small call in Wasm would spend most of its time; all others use encoding/json.
 package wire
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Request decodes a request as the host writes it. Parts of the result point into data.
+// Request decodes a request of the host. Parts of the result point into data.
 func Request(data []byte) (*abi.Request, error) {
 	if request, ok := plainRequest(data); ok {
 		return request, nil
@@ -21,8 +21,8 @@ func Request(data []byte) (*abi.Request, error) {
 	return request, json.Unmarshal(data, request)
 }
 
-// plainRequest reads a request without white space around its members and without escapes in its own texts. It reports false for
-// any other, also for what is not valid: encoding/json then says so.
+// plainRequest decodes a request without white space between its members and without escapes in its strings. It returns
+// false for any other, also for an invalid one, for which encoding/json then returns the error.
 func plainRequest(data []byte) (*abi.Request, bool) {
 	request := new(abi.Request)
 	s := &scanner{data: data}
@@ -61,7 +61,7 @@ func (s *scanner) member(request *abi.Request, key string) (ok bool) {
 	return ok
 }
 
-// scanner reads JSON that has no white space.
+// scanner scans JSON without white space.
 type scanner struct {
 	data []byte
 	pos  int
@@ -75,7 +75,7 @@ func (s *scanner) skip(b byte) bool {
 	return false
 }
 
-// text reads a string without escapes.
+// text scans a string without escapes.
 func (s *scanner) text() (string, bool) {
 	if !s.skip('"') {
 		return "", false
@@ -106,7 +106,7 @@ func (s *scanner) number() (int64, bool) {
 	return n, err == nil
 }
 
-// raw reads an object whole and leaves its inside to whoever decodes it.
+// raw scans an object without validating its content.
 func (s *scanner) raw() (json.RawMessage, bool) {
 	start, depth := s.pos, 0
 	for s.pos < len(s.data) {
@@ -116,7 +116,7 @@ func (s *scanner) raw() (json.RawMessage, bool) {
 		case '}':
 			depth--
 		case '"':
-			if !s.inside() {
+			if !s.skipString() {
 				return nil, false
 			}
 		}
@@ -129,8 +129,8 @@ func (s *scanner) raw() (json.RawMessage, bool) {
 	return nil, false
 }
 
-// inside moves from the quote that opens a string to the one that closes it.
-func (s *scanner) inside() bool {
+// skipString moves from the opening to the closing quote of a string.
+func (s *scanner) skipString() bool {
 	for s.pos++; s.pos < len(s.data); s.pos++ {
 		s.pos += plainBytes(s.data[s.pos:])
 		if s.pos == len(s.data) {
@@ -139,13 +139,13 @@ func (s *scanner) inside() bool {
 		if s.data[s.pos] == '"' {
 			return true
 		}
-		s.pos++ // what is escaped
+		s.pos++ // the escaped byte
 	}
 	return false
 }
 
-// plainBytes is how many bytes stand before the first quote or backslash. It looks at eight at a time: long texts are what large
-// arguments consist of, and a loop by bytes took a fourth of such a call.
+// plainBytes returns the number of bytes before the first quote or backslash. It checks eight at a time: large
+// arguments are mostly long strings, and a loop over bytes took a fourth of such a call.
 func plainBytes(data []byte) int {
 	n := 0
 	for ; n+8 <= len(data); n += 8 {
@@ -160,8 +160,8 @@ func plainBytes(data []byte) int {
 	return n
 }
 
-// eight is a byte eight times, if multiplied by it.
+// eight times a byte is that byte, eight times.
 const eight = 0x0101010101010101
 
-// zeroBytes sets the highest bit of the lowest byte that is zero. It may set those of bytes above.
+// zeroBytes sets the highest bit of the lowest zero byte, and possibly those of higher bytes.
 func zeroBytes(word uint64) uint64 { return (word - eight) &^ word & (eight * 0x80) }

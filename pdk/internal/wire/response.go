@@ -21,7 +21,7 @@ func Response(response *abi.Response) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// plainResponse encodes a tool's result of plain text blocks and structured content. It reports false for any other.
+// plainResponse encodes a tool result of plain text blocks and structured content. It returns false for any other.
 func plainResponse(response *abi.Response) ([]byte, bool) {
 	size := 64 + len(response.StructuredContent)
 	for i := range response.Content {
@@ -31,7 +31,8 @@ func plainResponse(response *abi.Response) ([]byte, bool) {
 		}
 		size += 48 + len(block.Text) + len(block.Text)/8
 	}
-	if response.StructuredText != nil || response.Contents != nil || response.Messages != nil || response.Completion != nil ||
+	if response.StructuredText != nil || response.Contents != nil || response.Messages != nil ||
+		response.Completion != nil ||
 		response.Handlers != nil || response.Error != nil || response.Description != "" {
 		return nil, false
 	}
@@ -52,9 +53,10 @@ func plainResponse(response *abi.Response) ([]byte, bool) {
 	return append(out, '}'), true
 }
 
-// plainBlock reports whether a block is a text and nothing else.
+// plainBlock reports whether a block has only text.
 func plainBlock(block *abi.Content) bool {
-	return block.Type == abi.Text && utf8.ValidString(block.Text) && block.Annotations == nil && block.Resource == nil && block.Size == nil &&
+	return block.Type == abi.Text && utf8.ValidString(block.Text) && block.Annotations == nil &&
+		block.Resource == nil && block.Size == nil &&
 		block.MIMEType+block.URI+block.Name+block.Title+block.Description == ""
 }
 

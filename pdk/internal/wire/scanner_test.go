@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlainBytes puts a quote, a backslash, and what differs from them by a bit or is like them in another way, at every place of a text.
+// TestPlainBytes puts every byte at every position of a text, also bytes that differ from a quote or backslash in one
+// bit.
 func TestPlainBytes(t *testing.T) {
 	t.Parallel()
 	for length := range 40 {

@@ -22,16 +22,17 @@ var requests = []string{
 	`{}`, `{"method":"x"`, `{"method":"x"}}`, `{"method":"x",}`, `[]`, ``, `{"arguments":{"a":"}`,
 }
 
-// same holds the reading by hand against encoding/json.
-func same(t *testing.T, data []byte) {
+// checkRequest compares Request with encoding/json.
+func checkRequest(t *testing.T, data []byte) {
 	t.Helper()
 	got, err := wire.Request(data)
 	want := new(abi.Request)
 	wantErr := json.Unmarshal(data, want)
 	if wantErr != nil {
-		// What is inside of arguments and config is not looked at.
-		if err == nil && json.Valid(got.Arguments) == (got.Arguments != nil) && json.Valid(got.Config) == (got.Config != nil) {
-			t.Errorf("%q is taken, encoding/json says: %v", data, wantErr)
+		// The content of arguments and config is not validated.
+		if err == nil && json.Valid(got.Arguments) == (got.Arguments != nil) &&
+			json.Valid(got.Config) == (got.Config != nil) {
+			t.Errorf("%q is accepted, but encoding/json says: %v", data, wantErr)
 		}
 		return
 	}
@@ -43,11 +44,11 @@ func same(t *testing.T, data []byte) {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	for _, data := range requests {
-		same(t, []byte(data))
+		checkRequest(t, []byte(data))
 	}
 }
 
-// TestTexts puts quotes, backslashes and the end at every place of a text.
+// TestTexts puts quotes, backslashes and the end of the data at every position of a text.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	for length := range 20 {
@@ -55,8 +56,8 @@ func TestTexts(t *testing.T) {
 			for _, special := range []string{``, `\"`, `\\`, `\\\"`, `"`, `\`, `{`, `}`, "\x80", `!`, `]`, `#`} {
 				text := strings.Repeat("a", at) + special + strings.Repeat("b", length-at)
 				whole := `{"method":"x","arguments":{"text":"` + text + `"},"locale":"ja"}`
-				same(t, []byte(whole))
-				same(t, []byte(whole[:len(whole)-len(`"},"locale":"ja"}`)])) // ends inside
+				checkRequest(t, []byte(whole))
+				checkRequest(t, []byte(whole[:len(whole)-len(`"},"locale":"ja"}`)])) // ends inside
 			}
 		}
 	}
@@ -66,11 +67,11 @@ func FuzzRequest(f *testing.F) {
 	for _, data := range requests {
 		f.Add([]byte(data))
 	}
-	f.Fuzz(same)
+	f.Fuzz(checkRequest)
 }
 
-// sameResponse reads what was written with encoding/json.
-func sameResponse(t *testing.T, response *abi.Response) {
+// checkResponse compares Response with encoding/json.
+func checkResponse(t *testing.T, response *abi.Response) {
 	t.Helper()
 	data, err := wire.Response(response)
 	if err != nil {
@@ -105,18 +106,19 @@ func TestResponse(t *testing.T) {
 		{Content: []abi.Content{{Type: abi.Text, Text: "\xff"}}},
 		{StructuredContent: json.RawMessage(`{"a":[1,"x"]}`)},
 		{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/png", Blob: &blob}}},
-		{Content: []abi.Content{{Type: abi.Text, Text: "x", Annotations: &abi.Annotations{Audience: []string{"user"}}}}},
+		{Content: []abi.Content{{Type: abi.Text, Text: "x",
+			Annotations: &abi.Annotations{Audience: []string{"user"}}}}},
 		{Error: &abi.Error{Code: "x", Message: "y"}},
 		{Description: "d", Messages: []abi.PromptMessage{{Role: "user"}}},
 		{Completion: &abi.Completion{Values: []string{"a"}}},
 	} {
-		sameResponse(t, response)
+		checkResponse(t, response)
 	}
 }
 
 func FuzzResponseText(f *testing.F) {
 	f.Add("a \"b\" \\ \x01", true)
 	f.Fuzz(func(t *testing.T, text string, failed bool) {
-		sameResponse(t, &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: text}}, IsError: failed})
+		checkResponse(t, &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: text}}, IsError: failed})
 	})
 }
