@@ -44,9 +44,9 @@ type Catalog struct {
 	mu     sync.Mutex
 	offers map[string]*offer
 	// holders maps each entry to the name of its source.
-	holders map[entry]string
+	holders  map[entry]string
 	watchers map[int]func()
-	nextID  int
+	nextID   int
 }
 
 // View returns the current snapshot.

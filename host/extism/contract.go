@@ -137,8 +137,9 @@ func callContext(guest *sandbox.Guest) jsonObject {
 const maxFailure = 8 << 10
 
 // invoke calls an export with input as JSON. It returns a copy of the output, or the error that the guest reported.
-func (s *session) invoke(ctx context.Context, export string, input jsonObject) (output []byte, failed *abi.Error,
-	err error) {
+func (s *session) invoke(
+	ctx context.Context, export string, input jsonObject,
+) (output []byte, failed *abi.Error, err error) {
 	if s.used {
 		s.kernel.reset()
 	}

@@ -34,8 +34,8 @@ func (p *Pipeline) checkAudit(record *Record) error {
 		return nil
 	}
 	if err := p.options.Audit.Ready(); err != nil {
-		p.options.Logger.Error("a call was refused because it could not be recorded", "method", record.Method, "err",
-			err)
+		p.options.Logger.Error("a call was refused because it could not be recorded", "method", record.Method,
+			"err", err)
 		return errUnrecordable
 	}
 	return nil
@@ -82,8 +82,8 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, r
 	}
 	// The call is recorded however it ended, also if the caller has disconnected.
 	if err := p.options.Audit.Append(context.WithoutCancel(ctx), event); err != nil {
-		p.options.Logger.Error("a call could not be recorded in the audit log", "method", record.Method, "name",
-			record.Name, "err", err)
+		p.options.Logger.Error("a call could not be recorded in the audit log", "method", record.Method,
+			"name", record.Name, "err", err)
 		if !p.settings.Load().AuditOptional {
 			return errUnrecorded
 		}

@@ -116,8 +116,9 @@ func (e *elicitor) elicit(ctx context.Context, r *elicitation.Request) (elicitat
 }
 
 // askChecked validates the question, asks it and validates the answer.
-func (e *elicitor) askChecked(ctx context.Context, r *elicitation.Request) (mode string, _ elicitation.Answer,
-	outcome string, _ error) {
+func (e *elicitor) askChecked(
+	ctx context.Context, r *elicitation.Request,
+) (mode string, _ elicitation.Answer, outcome string, _ error) {
 	none := elicitation.Answer{Action: elicitation.Cancel}
 	q, err := elicitation.Parse(r)
 	if err != nil {
@@ -149,8 +150,9 @@ func (e *elicitor) askChecked(ctx context.Context, r *elicitation.Request) (mode
 }
 
 // checkAnswer validates and scans an answer.
-func (e *elicitor) checkAnswer(q *elicitation.Question, answer elicitation.Answer) (mode string, _ elicitation.Answer,
-	outcome string, err error) {
+func (e *elicitor) checkAnswer(
+	q *elicitation.Question, answer elicitation.Answer,
+) (mode string, _ elicitation.Answer, outcome string, err error) {
 	none := elicitation.Answer{Action: elicitation.Cancel}
 	switch {
 	case answer.Action == elicitation.Decline:

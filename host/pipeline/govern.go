@@ -173,8 +173,9 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, q *approval.Question, wa
 
 // asker returns a function with which a broker asks about what the call is doing. A second call cannot bring the
 // answer, because this one would have ended.
-func (p *Pipeline) asker(call *Call, s *subject, arguments json.RawMessage, record *Record) func(context.Context,
-	broker.Question) error {
+func (p *Pipeline) asker(
+	call *Call, s *subject, arguments json.RawMessage, record *Record,
+) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
 		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, about.Reason

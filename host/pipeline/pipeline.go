@@ -105,8 +105,8 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	}
 	record.Outcome = outcomeOf(response, err)
 	if record.Outcome == Internal && !errors.Is(err, errInternal) && !errors.Is(err, errUnrecordable) {
-		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method, "name",
-			record.Name, "err", err)
+		p.options.Logger.ErrorContext(ctx, "a call failed inside the host", "method", record.Method,
+			"name", record.Name, "err", err)
 		err = errInternal
 	}
 	if err == nil {
@@ -130,8 +130,8 @@ func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 func (p *Pipeline) callRecovered(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method, "name",
-				record.Name,
+			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method,
+				"name", record.Name,
 				"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 			response, err = nil, errInternal
 		}

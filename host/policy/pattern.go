@@ -77,8 +77,10 @@ func (x *index) add(rule *Rule, i int) {
 	for _, by := range []struct {
 		names []string
 		rules map[string][]int
-	}{{rule.Users, x.users}, {rule.prefixes(), x.tools}, {rule.Tokens, x.tokens}, {rule.Groups, x.groups},
-		{rule.Tenants, x.tenants}} {
+	}{
+		{rule.Users, x.users}, {rule.prefixes(), x.tools}, {rule.Tokens, x.tokens}, {rule.Groups, x.groups},
+		{rule.Tenants, x.tenants},
+	} {
 		for _, name := range by.names {
 			by.rules[name] = append(by.rules[name], i)
 		}

@@ -65,8 +65,8 @@ func (b *Book) Slots(ctx context.Context, key string, rule *Rule, n int) (have i
 			return err
 		}
 		var others int
-		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(held), 0) FROM quota_slot WHERE owner = $1 AND replica <> "+
-			"$2 AND until > $3 AND held > 0",
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(held), 0) FROM quota_slot "+
+			"WHERE owner = $1 AND replica <> $2 AND until > $3 AND held > 0",
 			key, b.store.Replica(), now.UnixMilli()).Scan(&others)
 		if err != nil {
 			return err

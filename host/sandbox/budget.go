@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -128,8 +127,7 @@ func (b *budget) release(n int64) {
 }
 
 func (b *budget) exceededError(plugin string) error {
-	return &LimitError{plugin, LimitBudget, bytesText(b.limit), fmt.Sprintf("try again shortly, or raise %s",
-		LimitBudget)}
+	return &LimitError{plugin, LimitBudget, bytesText(b.limit), "try again shortly, or raise " + LimitBudget}
 }
 
 // reclaimable is a kind of cache that plugins keep only for speed.

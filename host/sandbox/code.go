@@ -129,8 +129,8 @@ func (p *Plugin) idleCodeSince() (time.Time, bool) {
 // unloadable reports whether there is code that no call uses and that holds no state. p.mu is held.
 func (p *Plugin) unloadable() bool {
 	busy := p.compiling != nil && !p.starved.Load() || p.sessions.any()
-	return p.code != nil && p.code.users == 0 && !busy && (p.spec.State != manifest.StateShared ||
-		p.code.pool.noneIdle())
+	return p.code != nil && p.code.users == 0 && !busy &&
+		(p.spec.State != manifest.StateShared || p.code.pool.noneIdle())
 }
 
 // reserveCode reserves memory for code, waiting up to Limits.QueueWait.

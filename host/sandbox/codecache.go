@@ -115,8 +115,8 @@ func (c *codeCache) compile(ctx context.Context, module *rewritten) error {
 	var refusal *compile.LimitError
 	if errors.As(err, &refusal) {
 		c.known.Store(module.digest, refusal)
-		return errors.Join(refusal, wholefile.Write(c.notePath(module.digest, refusedSuffix),
-			[]byte(refusal.Reason+"\n")))
+		note := c.notePath(module.digest, refusedSuffix)
+		return errors.Join(refusal, wholefile.Write(note, []byte(refusal.Reason+"\n")))
 	}
 	if err != nil {
 		return err

@@ -125,8 +125,9 @@ func (p *Plugin) compiledWeight(module *rewritten) int64 {
 }
 
 // installCompiled installs the code in the cache. Its weight is reserved; p.mu is held.
-func (p *Plugin) installCompiled(ctx context.Context, module *rewritten, how string, begin time.Time,
-	weight int64) error {
+func (p *Plugin) installCompiled(
+	ctx context.Context, module *rewritten, how string, begin time.Time, weight int64,
+) error {
 	code, err := p.buildCode(ctx, module, how, begin, weight)
 	if err != nil {
 		return err
@@ -165,8 +166,8 @@ func (p *Plugin) compileInBackground(module *rewritten) {
 		p.compileErr = fmt.Errorf("plugin %s: %w", p.spec.Name, err)
 		if p.code != nil { // interpreted
 			p.prepared = true
-			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty", "err",
-				err)
+			p.logger.Warn("the plugin stays in the interpreter, which is slower by a factor of ten to thirty",
+				"err", err)
 		}
 	})
 }
@@ -213,8 +214,9 @@ func (p *Plugin) beginPrepare(ctx context.Context) (<-chan struct{}, error) {
 
 // buildCode loads a module's compiled code from the cache, or the module into the interpreter, and links its imports.
 // begin is when loading began. The weight is reserved in the memory budget; buildCode releases it if it fails.
-func (p *Plugin) buildCode(ctx context.Context, module *rewritten, how string, begin time.Time, weight int64) (_ *code,
-	err error) {
+func (p *Plugin) buildCode(
+	ctx context.Context, module *rewritten, how string, begin time.Time, weight int64,
+) (_ *code, err error) {
 	defer func() {
 		if err != nil {
 			p.engine.budget.release(weight)

@@ -30,8 +30,8 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Limit == LimitBudget {
-		return fmt.Sprintf("plugin %s finds no free memory: all plugins together use the %s that the host gives "+
-			"them: %s",
+		return fmt.Sprintf("plugin %s finds no free memory: "+
+			"all plugins together use the %s that the host gives them: %s",
 			e.Plugin, e.Value, e.Remedy)
 	}
 	return fmt.Sprintf("plugin %s passed its %s limit of %s: %s", e.Plugin, e.Limit, e.Value, e.Remedy)

@@ -39,8 +39,8 @@ func capture(i *instance, now int64) (*image, error) {
 func (image *image) initialize(i *instance) error {
 	size := uint64(len(image.memory.data))
 	if size < i.memory.size {
-		return fmt.Errorf("the image has %s of memory and the module %s", bytesText(int64(size)),
-			bytesText(int64(i.memory.size)))
+		return fmt.Errorf("the image has %s of memory and the module %s",
+			bytesText(int64(size)), bytesText(int64(i.memory.size)))
 	}
 	missing := uint32((size - i.memory.size) / page)
 	if _, ok := i.module.Memory().Grow(missing); !ok {

@@ -67,15 +67,16 @@ var i32 = broker.I32
 
 // CoreModule is hako:core/1 of docs/abi.md, which every guest may import.
 var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Function{
-	{Name: "take", Params: []broker.Type{broker.I32}, Do: func(_ context.Context, c *broker.Call, p []uint64) uint64 {
-		c.Put("take", p[0], c.Take())
-		return 0
-	}},
-	{Name: "respond", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call,
-		p []uint64) uint64 {
-		callOf(ctx).respond(p[0], p[1])
-		return 0
-	}},
+	{Name: "take", Params: []broker.Type{broker.I32},
+		Do: func(_ context.Context, c *broker.Call, p []uint64) uint64 {
+			c.Put("take", p[0], c.Take())
+			return 0
+		}},
+	{Name: "respond", Params: []broker.Type{broker.I32, broker.I32},
+		Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+			callOf(ctx).respond(p[0], p[1])
+			return 0
+		}},
 	{Name: "blob", Params: []broker.Type{broker.I32, broker.I32}, Result: &i32,
 		Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
 			return callOf(ctx).attach(p[0], p[1])
@@ -93,15 +94,15 @@ var CoreModule = broker.Module{Name: abi.CoreModule, Functions: []broker.Functio
 			callOf(ctx).reportProgress(api.DecodeF64(p[0]), api.DecodeF64(p[1]), p[2], p[3])
 			return 0
 		}},
-	{Name: "updated", Params: []broker.Type{broker.I32, broker.I32}, Do: func(ctx context.Context, c *broker.Call,
-		p []uint64) uint64 {
-		call := callOf(ctx)
-		if call.admitUpdate(int(p[1])) {
-			call.Charge(int64(len(call.updates)) * broker.EntrySteps)
-			call.addUpdate(string(c.Bytes("updated", p[0], p[1])))
-		}
-		return 0
-	}},
+	{Name: "updated", Params: []broker.Type{broker.I32, broker.I32},
+		Do: func(ctx context.Context, c *broker.Call, p []uint64) uint64 {
+			call := callOf(ctx)
+			if call.admitUpdate(int(p[1])) {
+				call.Charge(int64(len(call.updates)) * broker.EntrySteps)
+				call.addUpdate(string(c.Bytes("updated", p[0], p[1])))
+			}
+			return 0
+		}},
 	{Name: "canceled", Result: &i32, Late: true, Do: func(ctx context.Context, _ *broker.Call, _ []uint64) uint64 {
 		if ctx.Err() != nil {
 			return 1

@@ -37,8 +37,9 @@ func linkWASI(ctx context.Context, runtime wazero.Runtime) error {
 			function = markingDescriptors(function, name)
 		}
 		function = charged(bounded(function, name))
-		builder.NewFunctionBuilder().WithGoModuleFunction(function, definition.ParamTypes(),
-			definition.ResultTypes()).Export(name)
+		builder.NewFunctionBuilder().
+			WithGoModuleFunction(function, definition.ParamTypes(), definition.ResultTypes()).
+			Export(name)
 	}
 	_, err = builder.Instantiate(ctx)
 	return err
@@ -93,10 +94,9 @@ const (
 
 // pathLengths are the indexes of parameters with the length of a path.
 var pathLengths = map[string][]int{
-	"path_create_directory": {2}, "path_filestat_get": {3}, "path_filestat_set_times": {3}, "path_link": {3,
-		6}, "path_open": {3},
-	"path_readlink": {2}, "path_remove_directory": {2}, "path_rename": {2, 5}, "path_symlink": {1,
-		4}, "path_unlink_file": {2},
+	"path_create_directory": {2}, "path_filestat_get": {3}, "path_filestat_set_times": {3}, "path_link": {3, 6},
+	"path_open": {3}, "path_readlink": {2}, "path_remove_directory": {2}, "path_rename": {2, 5},
+	"path_symlink": {1, 4}, "path_unlink_file": {2},
 }
 
 // bounded wraps function to refuse, shorten or charge for long lists and texts. wazero processes them without checking

@@ -100,8 +100,8 @@ func skipImmediates(r *reader, op byte) error {
 		op >= opI32Eqz && op <= opI64Extend32S:
 	case op == opBlock, op == opLoop, op == opIf:
 		r.int() // block type: a 33-bit number, of which the one-byte forms are types
-	case op == opBr, op == opBrIf, op == opCall, op == opReturnCall, op == opRefFunc, op >= opLocalGet &&
-		op <= opTableSet:
+	case op == opBr, op == opBrIf, op == opCall, op == opReturnCall, op == opRefFunc,
+		op >= opLocalGet && op <= opTableSet:
 		r.uint()
 	case op == opBrTable:
 		for range r.uint() {
