@@ -28,7 +28,7 @@ type government struct {
 	policy *policy.Live
 	desk   *approval.Desk
 	quotas *quota.Limiter
-	book   *quota.Book
+	book   *quota.Store
 	audit  *audit.Log // nil: not recorded
 	store  *store.Store
 	// databases are those of plugins, in the store; nil: they are files.
@@ -62,7 +62,7 @@ func govern(ctx context.Context, c *config.Config, logger *slog.Logger) (_ *gove
 	if g.databases, err = pluginDatabases(ctx, g.store); err != nil {
 		return nil, err
 	}
-	if g.book, err = quota.NewBook(ctx, g.store); err != nil {
+	if g.book, err = quota.NewStore(ctx, g.store); err != nil {
 		return nil, err
 	}
 	limits := &quota.Options{Ledger: g.book, Now: g.store.Time, Logger: logger}

@@ -67,7 +67,7 @@ type elicitor struct {
 	// refused has the questions that were declined or canceled: they are not asked again.
 	refused map[string]elicitation.Answer
 
-	mu    sync.Mutex // guards asked
+	mu    sync.Mutex // guards count
 	count int
 }
 

@@ -17,14 +17,14 @@ import (
 func TestHostileStore(t *testing.T) {
 	t.Parallel()
 	rule := &quota.Rule{Name: "calls", Per: quota.Tenant, Rate: 60, Burst: 20, Concurrent: 8}
-	begin := func(t *testing.T, statement string) *quota.Book {
+	begin := func(t *testing.T, statement string) *quota.Store {
 		t.Helper()
 		s, err := store.OpenWith(t.Context(), postgrestest.Start(t), &store.Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		b, err := quota.NewBook(t.Context(), s)
+		b, err := quota.NewStore(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Pool shares rates and concurrent calls between replicas. *Book implements it.
+// Pool shares rates and concurrent calls between replicas. *Store implements it.
 //
 // A Limiter takes batches from it, a tenth of Rule.Burst and an eighth of Rule.Concurrent, so that most calls need no
 // access to the store. Other replicas lack the unused part of a batch until the next Flush: together, replicas never

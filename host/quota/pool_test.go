@@ -14,18 +14,18 @@ import (
 
 // countingPool counts the calls of a pool.
 type countingPool struct {
-	*quota.Book
+	*quota.Store
 	asked atomic.Int64
 }
 
 func (c *countingPool) Tokens(ctx context.Context, key string, rule *quota.Rule, n int) (int, time.Duration, error) {
 	c.asked.Add(1)
-	return c.Book.Tokens(ctx, key, rule, n)
+	return c.Store.Tokens(ctx, key, rule, n)
 }
 
 func (c *countingPool) Slots(ctx context.Context, key string, rule *quota.Rule, n int) (int, error) {
 	c.asked.Add(1)
-	return c.Book.Slots(ctx, key, rule, n)
+	return c.Store.Slots(ctx, key, rule, n)
 }
 
 // replicas returns limiters over one store.
@@ -33,7 +33,7 @@ func replicas(t *testing.T, n int, rules ...quota.Rule) (list []*quota.Limiter, 
 	t.Helper()
 	where := storetest.Where(t)
 	for range n {
-		pool := &countingPool{Book: book(t, where)}
+		pool := &countingPool{Store: book(t, where)}
 		l := quota.New(rules, &quota.Options{Ledger: pool, Pool: pool})
 		t.Cleanup(l.Close)
 		list, pools = append(list, l), append(pools, pool)

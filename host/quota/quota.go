@@ -68,7 +68,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("quota %s: %s: try again in %s", e.Rule, e.Limit, e.RetryAfter.Round(time.Second))
 }
 
-// Ledger keeps the used computing over restarts and shares it between replicas. *Book implements it.
+// Ledger keeps the used computing over restarts and shares it between replicas. *Store implements it.
 type Ledger interface {
 	// Add adds used to the use of key on day, and returns the sum. Zero only reads it.
 	Add(ctx context.Context, day, key string, used time.Duration) (time.Duration, error)

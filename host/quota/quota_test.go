@@ -141,7 +141,7 @@ func TestComputing(t *testing.T) {
 	use(again, 1)
 }
 
-func book(t *testing.T, dir string) *quota.Book {
+func book(t *testing.T, dir string) *quota.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), dir)
 	if err != nil {
@@ -152,7 +152,7 @@ func book(t *testing.T, dir string) *quota.Book {
 			t.Error(err)
 		}
 	})
-	b, err := quota.NewBook(t.Context(), s)
+	b, err := quota.NewStore(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func governance(t *testing.T, rules int) pipeline.Governance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := quota.NewBook(t.Context(), s)
+	book, err := quota.NewStore(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

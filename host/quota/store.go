@@ -9,20 +9,20 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Book implements Ledger and Pool in the host's store. It is safe for concurrent use.
-type Book struct{ store *store.Store }
+// Store implements Ledger and Pool in the host's store. It is safe for concurrent use.
+type Store struct{ store *store.Store }
 
-// NewBook returns a Book in s and creates its tables. Errors are the store's.
-func NewBook(ctx context.Context, s *store.Store) (*Book, error) {
+// NewStore returns a Store in s and creates its tables. Errors are the store's.
+func NewStore(ctx context.Context, s *store.Store) (*Store, error) {
 	const table = `CREATE TABLE quota_use (day TEXT NOT NULL, owner TEXT NOT NULL, nanoseconds BIGINT NOT NULL, PRIMARY KEY (day, owner))`
 	if err := s.Migrate(ctx, "quota", table, poolTables); err != nil {
 		return nil, err
 	}
-	return &Book{s}, nil
+	return &Store{s}, nil
 }
 
 // Add adds used to the use of key on day, and returns the sum. Errors are the store's.
-func (b *Book) Add(ctx context.Context, day, key string, used time.Duration) (sum time.Duration, err error) {
+func (b *Store) Add(ctx context.Context, day, key string, used time.Duration) (sum time.Duration, err error) {
 	const add = `INSERT INTO quota_use (day, owner, nanoseconds) VALUES ($1, $2, $3)
 		ON CONFLICT (day, owner) DO UPDATE SET nanoseconds = quota_use.nanoseconds + excluded.nanoseconds RETURNING nanoseconds`
 	if used == 0 {
@@ -35,7 +35,7 @@ func (b *Book) Add(ctx context.Context, day, key string, used time.Duration) (su
 }
 
 // usedOn returns the use of key on day without a write transaction.
-func (b *Book) usedOn(ctx context.Context, day, key string) (sum time.Duration, err error) {
+func (b *Store) usedOn(ctx context.Context, day, key string) (sum time.Duration, err error) {
 	err = b.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT nanoseconds FROM quota_use WHERE day = $1 AND owner = $2", day,
 			key).Scan((*int64)(&sum))
@@ -51,7 +51,7 @@ func (b *Book) usedOn(ctx context.Context, day, key string) (sum time.Duration, 
 const retention = 48 * time.Hour
 
 // Forget deletes counters older than retention. One of the replicas should call it regularly. Errors are the store's.
-func (b *Book) Forget(ctx context.Context) error {
+func (b *Store) Forget(ctx context.Context) error {
 	return b.store.Update(ctx, func(tx *sql.Tx) error {
 		now, err := b.store.Now(ctx, tx)
 		if err != nil {
@@ -69,4 +69,4 @@ func (b *Book) Forget(ctx context.Context) error {
 	})
 }
 
-var _ Ledger = (*Book)(nil)
+var _ Ledger = (*Store)(nil)

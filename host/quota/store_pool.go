@@ -18,7 +18,7 @@ const poolTables = `CREATE TABLE quota_bucket (owner TEXT PRIMARY KEY, tokens DO
 const slotTime = 30 * time.Second
 
 // Tokens implements Pool. It uses the clock of the store: those of replicas may differ.
-func (b *Book) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error) {
+func (b *Store) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error) {
 	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
 		now, err := b.store.Now(ctx, tx)
 		if err != nil {
@@ -58,7 +58,7 @@ func bucketTokens(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now t
 }
 
 // Slots implements Pool.
-func (b *Book) Slots(ctx context.Context, key string, rule *Rule, n int) (have int, err error) {
+func (b *Store) Slots(ctx context.Context, key string, rule *Rule, n int) (have int, err error) {
 	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
 		now, err := b.store.Now(ctx, tx)
 		if err != nil {
@@ -84,4 +84,4 @@ func (b *Book) Slots(ctx context.Context, key string, rule *Rule, n int) (have i
 	return have, err
 }
 
-var _ Pool = (*Book)(nil)
+var _ Pool = (*Store)(nil)
