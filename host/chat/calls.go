@@ -11,6 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
@@ -148,12 +151,19 @@ func (r *run) runCall(ctx context.Context, call llm.Call, e *ended) {
 
 // throughPipeline makes one call, and returns how it ended and a line for people.
 func (r *run) throughPipeline(ctx context.Context, shown ToolCall, call llm.Call, result *llm.Result) (outcome pipeline.Outcome, line string) {
-	limited, cancel := context.WithTimeout(ctx, r.patience(call.Name))
+	bounded, cancel := context.WithTimeout(ctx, r.patience(call.Name))
 	defer cancel()
+	limited, clock, stop := callclock.Start(bounded, r.engine.options.Limits.ToolTimeout, context.DeadlineExceeded)
+	defer stop()
+	permitted := clock.Pause() // while the policy asks
 	answer, err := r.engine.options.Call(limited, &pipeline.Call{
 		Caller:  r.caller,
 		Request: abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
-		Way:     r.screen.way(shown),
+		Way:     paused(r.screen.way(shown), clock),
+		Permitted: func(context.Context) error {
+			permitted()
+			return nil
+		},
 	})
 	if err == nil {
 		*result = r.result(call, answer.Response)
@@ -164,7 +174,24 @@ func (r *run) throughPipeline(ctx context.Context, shown ToolCall, call llm.Call
 	return outcome, ""
 }
 
-// patience is how long a call may take.
+// paused is the way with a clock that stands still while the person is asked.
+func paused(way approval.Way, clock *callclock.Clock) approval.Way {
+	if ask := way.Ask; ask != nil {
+		way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
+			defer clock.Pause()()
+			return ask(ctx, q)
+		}
+	}
+	if fill := way.Fill; fill != nil {
+		way.Fill = func(ctx context.Context, q *elicitation.Question) (elicitation.Answer, error) {
+			defer clock.Pause()()
+			return fill(ctx, q)
+		}
+	}
+	return way
+}
+
+// patience is how long a call may take, with the time in which people are asked.
 func (r *run) patience(name string) time.Duration {
 	o := &r.engine.options
 	if tool := r.byName[name]; tool != nil && o.MayAsk != nil && o.MayAsk(r.caller, tool) {
@@ -182,7 +209,7 @@ func (r *run) failure(ctx, limited context.Context, name string, err error) (pip
 	case ctx.Err() != nil:
 		return pipeline.Canceled, "the user stopped it"
 	case limited.Err() != nil:
-		return pipeline.Timeout, fmt.Sprintf("%s did not answer within %s. Try something smaller, or tell the user", name, r.patience(name))
+		return pipeline.Timeout, fmt.Sprintf("%s did not answer within %s. Try something smaller, or tell the user", name, r.engine.options.Limits.ToolTimeout)
 	case errors.As(err, &missing):
 		if len(missing.Near) > 0 {
 			return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Did you mean %s?", label(name), strings.Join(missing.Near, " or "))

@@ -58,7 +58,7 @@ type Limits struct {
 	Rounds int
 	// Calls is how many calls it may ask for in one round: 16. Parallel is how many of them run at once: 8.
 	Calls, Parallel int
-	// ToolTimeout bounds one call: 30 s. Where people may be asked, AskTimeout is added: 5 min.
+	// ToolTimeout bounds one call: 30 s. It stands still while a person is asked, for which there is AskTimeout: 5 min.
 	ToolTimeout, AskTimeout time.Duration
 	// Result is how much of a tool's result, or of a file, the model gets to read, in bytes: 32 KiB.
 	Result int

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
@@ -192,6 +193,31 @@ func TestToolTimeout(t *testing.T) {
 			t.Errorf("%v, given %+v, shown %q", err, given, s.events)
 		}
 	})
+}
+
+// TestTimeOfQuestions: the time of a call stands still while the policy or the tool asks a person, and only then.
+func TestTimeOfQuestions(t *testing.T) {
+	t.Parallel()
+	m := &model{steps: []step{calls("get_weather", `{"location":"x"}`), says("ok")}}
+	b := setup(t, m, nil, nil, func(o *chat.Options) {
+		o.Limits.ToolTimeout = time.Nanosecond
+		o.MayAsk = func(pipeline.Caller, *catalog.Tool) bool { return true }
+		o.Call = func(ctx context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+			if yes, err := call.Way.Ask(ctx, nil); !yes || err != nil || ctx.Err() != nil {
+				t.Errorf("asked: %v, %v, %v", yes, err, ctx.Err())
+			}
+			_ = call.Permitted(ctx)
+			<-ctx.Done() // within 5 minutes and much less
+			return nil, ctx.Err()
+		}
+	})
+	s := &surface{ask: func(context.Context, *approval.Question) (bool, error) { return true, nil }}
+	if _, err := b.Turn(t.Context(), &chat.Turn{Conversation: "c", Caller: aki, Text: "weather?", Surface: s}); err != nil {
+		t.Fatal(err)
+	}
+	if given := results(m.asked(t, 1))[0]; !strings.Contains(given.Text, "did not answer within 1ns") {
+		t.Errorf("given %+v", given)
+	}
 }
 
 // TestBudgets: what is used up is said, with when it begins anew.

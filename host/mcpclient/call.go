@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -40,7 +41,7 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 		return nil, err
 	}
 	defer bounds.gate.Release()
-	ctx, clock, stop := withClock(parent, limits.Time, newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
+	ctx, clock, stop := callclock.Start(parent, limits.Time, newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)
 	if errors.Is(err, mcp.ErrSessionMissing) {
@@ -56,7 +57,7 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 }
 
 // attempt makes the call in the session that there is, or is about to be.
-func (s *server) attempt(ctx context.Context, clock *clock, inv *catalog.Invocation) (*abi.Response, error) {
+func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catalog.Invocation) (*abi.Response, error) {
 	x, err := s.current(ctx)
 	if err != nil {
 		return nil, err

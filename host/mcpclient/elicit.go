@@ -16,6 +16,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -42,7 +43,7 @@ var (
 // ongoing is a call that is under way in a session.
 type ongoing struct {
 	invocation *catalog.Invocation
-	clock      *clock
+	clock      *callclock.Clock
 	// ctx ends with the call. token is that of its stream, number its place among the calls of the session.
 	ctx    context.Context
 	token  string
@@ -67,7 +68,7 @@ func sameCaller(a, b *catalog.Invocation) bool {
 }
 
 // begin notes a call. end is called when it is over; given up says that the server has not answered it.
-func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *clock, token string) (o *ongoing, end func(givenUp bool)) {
+func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclock.Clock, token string) (o *ongoing, end func(givenUp bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	o = &ongoing{invocation: inv, clock: c, ctx: ctx, token: token, number: x.tokens.Add(1)}
 	x.mu.Lock()
@@ -155,7 +156,7 @@ func (s *server) question(ctx context.Context, o *ongoing, p *mcp.ElicitParams) 
 	if p.RequestedSchema == nil {
 		schema = nil
 	}
-	defer o.clock.pause()()
+	defer o.clock.Pause()()
 	answer, err := o.invocation.Elicit(ctx, &elicitation.Request{Mode: p.Mode, Message: p.Message, Schema: schema, URL: p.URL, ID: p.ElicitationID})
 	if err != nil && ctx.Err() == nil {
 		if s.lines.Allow() {

@@ -18,7 +18,51 @@ import (
 type listArgs struct {
 	Path  string `json:"path"`
 	Depth int    `json:"depth"`
-	Limit int    `json:"limit"`
+	extent
+}
+
+// extent says which part of a list is asked for.
+type extent struct {
+	Limit  int `json:"limit"`
+	Offset int `json:"offset"`
+}
+
+// defaultLimit is how many items a list has unless the caller says otherwise.
+const defaultLimit = 50
+
+// page says how much of a list there is. It comes before the items, which a reader may not see all of.
+type page struct {
+	Count      int  `json:"count"`
+	NextOffset *int `json:"next_offset"`
+	Truncated  bool `json:"truncated"`
+
+	limit, offset, passed int
+}
+
+func newPage(e extent) page {
+	return page{limit: cmp.Or(e.Limit, defaultLimit), offset: e.Offset}
+}
+
+// next reports whether an item is in the part that is asked for. It returns fs.SkipAll after the last one.
+func (p *page) next() (bool, error) {
+	if p.passed++; p.passed <= p.offset {
+		return false, nil
+	}
+	if p.Count == p.limit {
+		next := p.offset + p.limit
+		p.NextOffset, p.Truncated = &next, true
+		return false, fs.SkipAll
+	}
+	p.Count++
+	return true, nil
+}
+
+// note says that there is more, if so.
+func (p *page) note(ctx context.Context) string {
+	if p.NextOffset == nil {
+		return ""
+	}
+	return say(ctx, "[%d of them; for the rest call again with \"offset\": %d]\n", "[%d 件を表示しています。続きは \"offset\": %d で取得してください]\n", p.Count, *p.NextOffset)
 }
 
 // entry describes one file, directory or link. The path is relative to the mount.
@@ -30,8 +74,8 @@ type entry struct {
 }
 
 type listResult struct {
-	Entries   []entry `json:"entries"`
-	Truncated bool    `json:"truncated"`
+	page
+	Entries []entry `json:"entries"`
 }
 
 // list is the tool file_list.
@@ -40,14 +84,13 @@ func list(ctx context.Context, in listArgs) (*pdk.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, limit := listResult{Entries: []entry{}}, cmp.Or(in.Limit, 200)
+	out := listResult{page: newPage(in.extent), Entries: []entry{}}
 	err = walk(ctx, rel, full, cmp.Or(in.Depth, 1), func(e entry, _ string) error {
-		if len(out.Entries) == limit {
-			out.Truncated = true
-			return fs.SkipAll
+		shown, err := out.next()
+		if shown {
+			out.Entries = append(out.Entries, e)
 		}
-		out.Entries = append(out.Entries, e)
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -58,6 +101,7 @@ func list(ctx context.Context, in listArgs) (*pdk.Result, error) {
 // text is one line for each entry.
 func (r listResult) text(ctx context.Context, rel string) string {
 	var b strings.Builder
+	b.WriteString(r.note(ctx))
 	for _, e := range r.Entries {
 		switch e.Type {
 		case "directory":
@@ -70,10 +114,6 @@ func (r listResult) text(ctx context.Context, rel string) string {
 	}
 	if len(r.Entries) == 0 {
 		b.WriteString(say(ctx, "%s is empty.\n", "%s は空です。\n", rel))
-	}
-	if r.Truncated {
-		b.WriteString(say(ctx, "[there is more: list a directory below, or raise \"limit\"]\n",
-			"[続きがあります。下のディレクトリを指定するか \"limit\" を大きくしてください]\n"))
 	}
 	return b.String()
 }

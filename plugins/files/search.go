@@ -25,7 +25,7 @@ type searchArgs struct {
 	Name       string `json:"name"`
 	Text       string `json:"text"`
 	IgnoreCase bool   `json:"ignoreCase"`
-	Limit      int    `json:"limit"`
+	extent
 }
 
 // match is a file, or a line in it if text was searched for.
@@ -36,15 +36,14 @@ type match struct {
 }
 
 type searchResult struct {
-	Matches   []match `json:"matches"`
-	Truncated bool    `json:"truncated"`
+	page
+	Matches []match `json:"matches"`
 }
 
 // searching is one search under way.
 type searching struct {
 	searchArgs
 	name        *glob
-	limit       int
 	files, read int64
 	out         searchResult
 }
@@ -59,7 +58,7 @@ func search(ctx context.Context, in searchArgs) (*pdk.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &searching{searchArgs: in, limit: cmp.Or(in.Limit, 100), out: searchResult{Matches: []match{}}}
+	s := &searching{searchArgs: in, out: searchResult{page: newPage(in.extent), Matches: []match{}}}
 	if s.name, err = parseGlob(in.Name); err != nil {
 		return nil, err
 	}
@@ -167,11 +166,11 @@ func excerpt(line string, at int) string {
 }
 
 func (s *searching) found(m match) error {
-	if len(s.out.Matches) == s.limit {
-		return s.stop()
+	shown, err := s.out.next()
+	if shown {
+		s.out.Matches = append(s.out.Matches, m)
 	}
-	s.out.Matches = append(s.out.Matches, m)
-	return nil
+	return err
 }
 
 // stop ends the search early.
@@ -182,6 +181,10 @@ func (s *searching) stop() error {
 
 func (r searchResult) text(ctx context.Context) string {
 	var b strings.Builder
+	b.WriteString(r.note(ctx))
+	if r.Truncated && r.NextOffset == nil {
+		b.WriteString(say(ctx, "[not everything was searched: narrow \"path\" or \"name\"]\n", "[すべては検索されていません。\"path\" や \"name\" で絞ってください]\n"))
+	}
 	for _, m := range r.Matches {
 		if m.Line == 0 {
 			fmt.Fprintf(&b, "%s\n", m.Path)
@@ -191,10 +194,6 @@ func (r searchResult) text(ctx context.Context) string {
 	}
 	if len(r.Matches) == 0 {
 		b.WriteString(say(ctx, "No match.\n", "見つかりませんでした。\n"))
-	}
-	if r.Truncated {
-		b.WriteString(say(ctx, "[not everything was searched or shown: narrow \"path\" or \"name\", or raise \"limit\"]\n",
-			"[すべては検索・表示されていません。\"path\" や \"name\" で絞るか \"limit\" を大きくしてください]\n"))
 	}
 	return b.String()
 }

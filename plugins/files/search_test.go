@@ -50,6 +50,9 @@ func TestSearch(t *testing.T) {
 	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2}); len(got.Matches) != 2 || !got.Truncated {
 		t.Errorf("with a limit: %+v", got)
 	}
+	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2, "offset": 1}); len(got.Matches) != 2 || got.Count != 2 || got.NextOffset == nil || *got.NextOffset != 3 {
+		t.Errorf("with an offset: %+v", got)
+	}
 	refused(t, "file_search", args{}, "nothing to search for")
 	refused(t, "file_search", args{"name": "[a"}, "malformed")
 	refused(t, "file_search", args{"name": "*", "path": "a.md"}, "not a directory")

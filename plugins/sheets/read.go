@@ -18,14 +18,15 @@ type readArguments struct {
 }
 
 // defaultRows is how many rows are returned unless the caller says otherwise.
-const defaultRows = 200
+const defaultRows = 50
 
 // table is the tool's structured content.
 type table struct {
 	Range     string              `json:"range"`
-	Rows      [][]json.RawMessage `json:"rows"`
 	TotalRows int                 `json:"total_rows"`
+	Count     int                 `json:"count"`
 	Next      string              `json:"next_range,omitempty"`
+	Rows      [][]json.RawMessage `json:"rows"`
 }
 
 func read(ctx context.Context, in readArguments) (*pdk.Result, error) {
@@ -61,6 +62,7 @@ func page(read string, values [][]json.RawMessage, limit int) table {
 	if t.Rows == nil {
 		t.Rows = [][]json.RawMessage{}
 	}
+	t.Count = min(len(values), limit)
 	if len(values) <= limit {
 		return t
 	}

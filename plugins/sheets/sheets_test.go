@@ -160,14 +160,14 @@ func TestRead(t *testing.T) {
 	b := newBook(t)
 	must(t, b.write(t, `{"spreadsheet_id":"ID","range":"'売上 2026/04'!C3","mode":"overwrite","rows":[["a",1],[],["b"],["c",true],["d"]]}`))
 	for name, test := range map[string]struct{ arguments, want string }{
-		"a whole sheet":  {`"range":"売上 2026/04"`, `{"range":"'売上 2026/04'!A1:Z1000","rows":[[],[],["","","a","1"],[],["","","b"],["","","c","TRUE"],["","","d"]],"total_rows":7}`},
-		"some cells":     {`"range":"'売上 2026/04'!C3:D4"`, `{"range":"'売上 2026/04'!C3:D4","rows":[["a","1"]],"total_rows":1}`},
-		"from a row on":  {`"range":"'売上 2026/04'!$C$6:D"`, `{"range":"'売上 2026/04'!C6:D1000","rows":[["c","TRUE"],["d"]],"total_rows":2}`},
-		"the first page": {`"range":"'売上 2026/04'!c3:c","max_rows":2`, `{"range":"'売上 2026/04'!C3:C1000","rows":[["a"],[]],"total_rows":5,"next_range":"'売上 2026/04'!C5:C1000"}`},
-		"the next page":  {`"range":"'売上 2026/04'!C5:C1000","max_rows":3`, `{"range":"'売上 2026/04'!C5:C1000","rows":[["b"],["c"],["d"]],"total_rows":3}`},
-		"nothing there":  {`"range":"A1:B2"`, `{"range":"Sheet1!A1:B2","rows":[],"total_rows":0}`},
+		"a whole sheet":  {`"range":"売上 2026/04"`, `{"range":"'売上 2026/04'!A1:Z1000","total_rows":7,"count":7,"rows":[[],[],["","","a","1"],[],["","","b"],["","","c","TRUE"],["","","d"]]}`},
+		"some cells":     {`"range":"'売上 2026/04'!C3:D4"`, `{"range":"'売上 2026/04'!C3:D4","total_rows":1,"count":1,"rows":[["a","1"]]}`},
+		"from a row on":  {`"range":"'売上 2026/04'!$C$6:D"`, `{"range":"'売上 2026/04'!C6:D1000","total_rows":2,"count":2,"rows":[["c","TRUE"],["d"]]}`},
+		"the first page": {`"range":"'売上 2026/04'!c3:c","max_rows":2`, `{"range":"'売上 2026/04'!C3:C1000","total_rows":5,"count":2,"next_range":"'売上 2026/04'!C5:C1000","rows":[["a"],[]]}`},
+		"the next page":  {`"range":"'売上 2026/04'!C5:C1000","max_rows":3`, `{"range":"'売上 2026/04'!C5:C1000","total_rows":3,"count":3,"rows":[["b"],["c"],["d"]]}`},
+		"nothing there":  {`"range":"A1:B2"`, `{"range":"Sheet1!A1:B2","total_rows":0,"count":0,"rows":[]}`},
 		"by its URL": {`"spreadsheet_id":"https://docs.google.com/spreadsheets/d/ID/edit?gid=0#gid=0","range":"C3"`,
-			`{"range":"Sheet1!C3","rows":[],"total_rows":0}`},
+			`{"range":"Sheet1!C3","total_rows":0,"count":0,"rows":[]}`},
 	} {
 		got := must(t, b.read(t, `{"spreadsheet_id":"ID",`+test.arguments+`}`)).StructuredContent
 		if string(got) != test.want {

@@ -1,4 +1,5 @@
-package mcpclient
+// Package callclock bounds the time of a call, without that in which a person is asked.
+package callclock
 
 import (
 	"context"
@@ -6,8 +7,8 @@ import (
 	"time"
 )
 
-// clock ends a call when its time is up. It stands still while a person is asked.
-type clock struct {
+// Clock ends a call when its time is up. It stands still while a person is asked.
+type Clock struct {
 	mu     sync.Mutex
 	timer  *time.Timer
 	left   time.Duration
@@ -15,10 +16,10 @@ type clock struct {
 	asking int
 }
 
-// withClock returns a context that ends with cause once it has run for limit. stop releases it.
-func withClock(parent context.Context, limit time.Duration, cause error) (_ context.Context, c *clock, stop func()) {
+// Start returns a context that ends with cause once it has run for limit. stop releases it.
+func Start(parent context.Context, limit time.Duration, cause error) (_ context.Context, c *Clock, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	c = &clock{left: limit, since: time.Now()}
+	c = &Clock{left: limit, since: time.Now()}
 	c.timer = time.AfterFunc(limit, func() { cancel(cause) })
 	return ctx, c, func() {
 		c.timer.Stop()
@@ -26,8 +27,8 @@ func withClock(parent context.Context, limit time.Duration, cause error) (_ cont
 	}
 }
 
-// pause stops the clock until resume is called.
-func (c *clock) pause() (resume func()) {
+// Pause stops the clock until resume is called.
+func (c *Clock) Pause() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asking++; c.asking == 1 && c.timer.Stop() {

@@ -1,4 +1,4 @@
-package mcpclient
+package callclock
 
 import (
 	"context"
@@ -14,11 +14,11 @@ func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := errors.New("over")
 		began := time.Now()
-		ctx, clock, stop := withClock(t.Context(), 10*time.Second, over)
+		ctx, clock, stop := Start(t.Context(), 10*time.Second, over)
 		defer stop()
 		time.Sleep(4 * time.Second)
-		first := clock.pause()
-		second := clock.pause()
+		first := clock.Pause()
+		second := clock.Pause()
 		time.Sleep(time.Hour)
 		first()
 		time.Sleep(time.Hour)
