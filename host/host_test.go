@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -428,7 +429,7 @@ func TestWatch(t *testing.T) {
 	defer w.Catalog().Watch(func() { changed <- struct{}{} })()
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		deadline := time.After(patience)
+		deadline := testwait.Context(t).Done()
 		for !holds() {
 			select {
 			case <-changed:

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/agent"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 func TestDevAgent(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAgentKilled(t *testing.T) {
 		if err != nil {
 			t.Errorf("the second process: %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Error("the second process does not end")
 	}
 	invoke(t, dir, "audit", "query", "--action", "agent.call").want(t, exitOK, "probe_wait")
@@ -223,7 +223,7 @@ func TestAgentReload(t *testing.T) {
 		orders <- syscall.SIGHUP
 		select {
 		case <-reported:
-		case <-time.After(time.Minute):
+		case <-testwait.Context(t).Done():
 			t.Fatalf("there is no %q in\n%s", want, stderr)
 		}
 	}

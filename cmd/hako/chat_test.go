@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/jma"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -96,7 +96,7 @@ func (p *person) see(t *testing.T, text string) {
 	t.Helper()
 	select {
 	case <-p.screen.await(text):
-	case <-time.After(5 * time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Fatalf("%q was not shown: %s", text, &p.screen)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,9 +10,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/internal/fakes/freee"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // connectable is a directory whose configuration has credentials of every kind, with a stand-in for freee.
@@ -42,9 +41,7 @@ func invokeBrowsing(t *testing.T, dir string, browse func(url string) error, arg
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, browse: browse}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	code := a.run(ctx, append([]string{"--directory", dir}, args...))
+	code := a.run(testwait.Context(t), append([]string{"--directory", dir}, args...))
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

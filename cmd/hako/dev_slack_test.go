@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // scene plays lines in the stand-in for Slack, and returns what people see.
@@ -70,7 +71,7 @@ func TestDevSlackPage(t *testing.T) {
 	case <-screen.await("/?token="):
 	case code := <-done:
 		t.Fatalf("exit code %d: %s", code, screen)
-	case <-time.After(time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Fatalf("no page: %s", screen)
 	}
 	at := strings.Fields(screen.String()[strings.Index(screen.String(), "http://"):])[0]

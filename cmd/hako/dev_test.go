@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // offline is a directory with a configuration for the stand-ins, which run as long as the test.
@@ -200,7 +200,7 @@ func TestDevFakes(t *testing.T) {
 		if code != exitOK {
 			t.Errorf("exit code %d: %s", code, a.stderr)
 		}
-	case <-time.After(5 * time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Fatal("it does not end")
 	}
 }

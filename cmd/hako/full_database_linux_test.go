@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // TestFullDatabase fills the disk of the database under load: with its tables, and with its write-ahead log. Calls are refused before they are
@@ -71,7 +71,7 @@ type fullCalls struct {
 // until calls until an answer says want. What is refused must not have run.
 func (c *fullCalls) until(want string) {
 	c.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); c.sent++ {
+	for ctx := testwait.Context(c.t); ctx.Err() == nil; c.sent++ {
 		word := fmt.Sprintf("word-%d-end", c.sent)
 		_, answer := c.served.rpc(c.t, "", "tools/call", "probe_log", fmt.Sprintf(`"name":"probe_log","arguments":{"text":%q},`, word))
 		ok := strings.Contains(answer, `"isError":false`) || strings.Contains(answer, `"content"`) && !strings.Contains(answer, `"isError":true`)

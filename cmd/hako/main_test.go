@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/internal/gobuild"
 	supervisor "github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -75,9 +76,7 @@ func invokeWith(t *testing.T, dir, stdin string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}
 	// What should have ended is ended by this, and then fails its test.
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	code := a.run(ctx, append([]string{"--directory", dir}, args...))
+	code := a.run(testwait.Context(t), append([]string{"--directory", dir}, args...))
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes"
 	modelscript "github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // reloading is a "hako serve" whose configuration changes.
@@ -59,12 +60,8 @@ func (r *reloading) reload(configuration, want string) {
 	before := len(r.stderr.String())
 	r.write(configuration)
 	r.orders <- syscall.Signal(1)
-	deadline := time.Now().Add(2 * time.Minute)
-	for !strings.Contains(r.stderr.String()[before:], want) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("no %q in\n%s", want, r.stderr.String()[before:])
-		}
-		time.Sleep(5 * time.Millisecond)
+	if !testwait.Until(r.t, func() bool { return strings.Contains(r.stderr.String()[before:], want) }) {
+		r.t.Fatalf("no %q in\n%s", want, r.stderr.String()[before:])
 	}
 }
 
@@ -240,7 +237,7 @@ func TestReloadStorm(t *testing.T) {
 	group.Wait()
 	select { // one more, which the end may meet
 	case r.orders <- syscall.Signal(1):
-	case <-time.After(2 * time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Error("orders are not taken")
 	}
 	if code := r.stop(); code != exitOK {
@@ -388,10 +385,8 @@ func TestReloadEverything(t *testing.T) {
 	put(t, filepath.Join(r.dir, "servers.json"), fmt.Appendf(nil, `{"mcpServers": {"box": {"command": %q, "args": ["serve", "--stdio"], "cwd": "inner", "env": {%q: "1", "HAKO_CACHE": %q}}}}`,
 		program(t), asProgram, os.Getenv("HAKO_CACHE")))
 	r.reload("upstreams: servers.json\n", "applied=[upstreams]")
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(tools(), "box_probe_echo"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no tools of the upstream server:\n%s", r.stderr)
-		}
+	if !testwait.Until(t, func() bool { return strings.Contains(tools(), "box_probe_echo") }) {
+		t.Fatalf("no tools of the upstream server:\n%s", r.stderr)
 	}
 	r.reload("upstreamsEnabled: false\n", "upstreamsEnabled")
 	if got := tools(); strings.Contains(got, "box_") {
@@ -402,10 +397,8 @@ func TestReloadEverything(t *testing.T) {
 	before := len(r.stderr.String())
 	put(t, filepath.Join(r.dir, "hako.yaml"), []byte("plugins: [others]\napprovals: {timeout: 1s}\ntenants: {acme: {plugin: {other: {config: {base_url: 'https://acme.example/'}}}}}\n"))
 	r.orders <- syscall.Signal(1)
-	for deadline := time.Now().Add(2 * time.Minute); strings.Contains(tools(), "probe_echo"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the folder is still there")
-		}
+	if !testwait.Until(t, func() bool { return !strings.Contains(tools(), "probe_echo") }) {
+		t.Fatal("the folder is still there")
 	}
 	waitUntil(t, "report", func() bool {
 		log := r.stderr.String()[before:]

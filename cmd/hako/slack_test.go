@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // serveSlack starts hako serve with the bot, on the stand-ins, with a model that follows the script of "hako dev chat".
@@ -36,10 +36,8 @@ func serveSlack(t *testing.T) *slack.Server {
 
 func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("no %s", what)
-		}
+	if !testwait.Until(t, holds) {
+		t.Fatalf("no %s", what)
 	}
 }
 

@@ -19,10 +19,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/fakes/script"
 	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/internal/testwait"
 )
-
-// patience bounds each wait for a process.
-const patience = time.Minute
 
 // process is a program that a test runs until it ends.
 type process struct {
@@ -44,7 +42,7 @@ func start(t *testing.T, dir, name string, args ...string) *process {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {
 		case <-p.ended:
-		case <-time.After(patience):
+		case <-testwait.Context(t).Done():
 			_ = p.cmd.Process.Kill()
 			t.Errorf("%s does not end", name)
 		}
@@ -58,7 +56,7 @@ func start(t *testing.T, dir, name string, args ...string) *process {
 // awaitOK waits until url answers with 200.
 func awaitOK(t *testing.T, p *process, url string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for ctx := testwait.Context(t); ; time.Sleep(20 * time.Millisecond) {
 		response, err := http.Get(url)
 		if err == nil {
 			response.Body.Close()
@@ -72,7 +70,7 @@ func awaitOK(t *testing.T, p *process, url string) {
 			t.Fatalf("%s ended: %v", p.cmd.Path, err)
 		default:
 		}
-		if time.Now().After(end) {
+		if ctx.Err() != nil {
 			t.Fatalf("%s does not answer: %v", url, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // made-up, and of the form of a token of GitHub's, so that the scan for secrets finds it.
@@ -147,10 +148,5 @@ func (s *subject) press(action, pattern string) bool {
 
 // await waits until something holds, and reports false if it does not in time.
 func (s *subject) await(holds func() bool) bool {
-	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) || s.t.Context().Err() != nil {
-			return false
-		}
-	}
-	return true
+	return testwait.Until(s.t, func() bool { return s.t.Context().Err() != nil || holds() }) && s.t.Context().Err() == nil
 }

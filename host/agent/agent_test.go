@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -147,9 +148,6 @@ func start(t *testing.T, r *Runner) (stop func() error) {
 	return stop
 }
 
-// patience is how long tests wait for what has to come.
-const patience = 2 * time.Minute
-
 // result is what an agent got.
 type result struct {
 	text    string
@@ -192,7 +190,7 @@ func readResult(e managedagents.Event) (r result) {
 // until waits until the events of a session are as wanted.
 func (w *world) until(t *testing.T, session, what string, wanted func([]managedagents.Event) bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := testwait.Context(t).Done()
 	for {
 		events, changed := w.fake.Events(session)
 		if wanted(events) {
@@ -201,7 +199,7 @@ func (w *world) until(t *testing.T, session, what string, wanted func([]manageda
 		select {
 		case <-changed:
 		case <-late:
-			t.Fatalf("there are no %s after %s: %v", what, patience, events)
+			t.Fatalf("there are no %s: %v", what, events)
 		}
 	}
 }
@@ -209,10 +207,8 @@ func (w *world) until(t *testing.T, session, what string, wanted func([]manageda
 // eventually waits until something holds that nothing announces.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for late := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("after %s: not %s", patience, what)
-		}
+	if !testwait.Until(t, holds) {
+		t.Fatalf("not %s", what)
 	}
 }
 

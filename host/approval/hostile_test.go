@@ -1,7 +1,6 @@
 package approval_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // desks returns the desks of two replicas, and a function that changes their store.
@@ -50,10 +50,8 @@ func asks(t *testing.T, d *approval.Desk, q *approval.Question, waits func(id st
 	stop := d.Watch(always, func(q *approval.Question) { told <- q.ID })
 	defer stop()
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
 	go func() {
-		_, err := d.Ask(ctx, q, approval.Way{})
+		_, err := d.Ask(testwait.Context(t), q, approval.Way{})
 		ended <- err
 	}()
 	waits(<-told)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/backup"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 type list struct {
@@ -174,8 +175,7 @@ func TestHostileBackups(t *testing.T) {
 			damage(t, from)
 			above := t.TempDir()
 			to := filepath.Join(above, "hako.store")
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := testwait.Context(t)
 			_, err := backup.Restore(ctx, from, to)
 			if err == nil {
 				t.Fatal("it is restored")

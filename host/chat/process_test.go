@@ -9,6 +9,7 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // TestLostName: a process whose connection to the store is lost is taken for alive again soon.
@@ -38,22 +39,22 @@ func TestLostName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for free, taken := false, false; !taken; { // first the one, then the other
-		if time.Now().After(deadline) {
-			t.Fatal("the name is not taken again")
-		}
-		time.Sleep(50 * time.Millisecond)
+	free := false
+	takenAgain := func() bool {
 		_, release, err := hold(t.Context(), stores[1], p.name(), time.Millisecond)
 		switch {
 		case err == nil:
 			free = true
 			release()
 		case errors.Is(err, store.ErrLocked):
-			taken = free
+			return free
 		case !errors.Is(err, context.DeadlineExceeded):
 			t.Fatal(err)
 		}
+		return false
+	}
+	if !testwait.Until(t, takenAgain) {
+		t.Fatal("the name is not taken again")
 	}
 }
 

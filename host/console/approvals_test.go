@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -39,7 +39,7 @@ func (w *world) asked(tool, user, door, arguments string) (*approval.Question, <
 		return q, outcome
 	case err := <-outcome:
 		w.t.Fatalf("the call was over without a question: %v", err)
-	case <-time.After(time.Minute):
+	case <-testwait.Context(w.t).Done():
 		w.t.Fatal("nobody was asked")
 	}
 	return nil, nil

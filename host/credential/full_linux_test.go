@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // limitFiles sets how large the files of a process may get, which is what a full disk looks like to it.
@@ -54,10 +56,7 @@ func TestFullDiskAfterRenewal(t *testing.T) {
 	}
 	limitFiles(t, p.Process.Pid, unix.RLIM_INFINITY)
 	got := ""
-	for deadline := time.Now().Add(2 * time.Minute); got != "access-0001" && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		p.ask(t)
-		got = p.answer(t)
-	}
+	testwait.Until(t, func() bool { p.ask(t); got = p.answer(t); return got == "access-0001" })
 	if n := s.refreshes(); got != "access-0001" || n != 1 {
 		t.Errorf("with room: %s after %d renewals", got, n)
 	}

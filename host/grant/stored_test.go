@@ -6,11 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 func replica(t *testing.T, where string) *store.Store {
@@ -44,7 +44,7 @@ func TestStoredConsents(t *testing.T) {
 	approve(t, stored(t, here, path), weather())
 	select {
 	case <-changes:
-	case <-time.After(2 * time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Fatal("the other replica is not told")
 	}
 	after := stored(t, there, path)

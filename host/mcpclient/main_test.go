@@ -27,6 +27,7 @@ import (
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/process"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -406,9 +407,7 @@ func newRigWith(t *testing.T, change func(*mcpclient.Options), specs ...mcpclien
 
 func (r *rig) ready() {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
-	defer cancel()
-	if err := r.upstreams.Ready(ctx); err != nil {
+	if err := r.upstreams.Ready(testwait.Context(r.t)); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -455,10 +454,8 @@ func (r *rig) status(name string) mcpclient.Status {
 // eventually waits for what happens in other processes.
 func (r *rig) eventually(what string, is func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("not yet: %s. %+v", what, r.upstreams.Status())
-		}
+	if !testwait.Until(r.t, is) {
+		r.t.Fatalf("not yet: %s. %+v", what, r.upstreams.Status())
 	}
 }
 

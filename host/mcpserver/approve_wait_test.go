@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -47,16 +48,15 @@ func inSessions(t *testing.T, run func(t *testing.T, door door)) {
 // expectNothingWaits waits until no question waits.
 func (g *governed) expectNothingWaits(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	none := func() bool {
 		waiting, err := g.desk.Waiting(t.Context(), nil)
-		switch {
-		case err != nil:
+		if err != nil {
 			t.Fatal(err)
-		case len(waiting) == 0:
-			return
-		case time.Now().After(deadline):
-			t.Fatalf("%d questions wait", len(waiting))
 		}
+		return len(waiting) == 0
+	}
+	if !testwait.Until(t, none) {
+		t.Fatal("questions still wait")
 	}
 }
 

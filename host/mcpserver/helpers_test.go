@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,9 +23,6 @@ const (
 	withSessions    = "2025-11-25"
 	withoutSessions = sessionless
 )
-
-// patience is how long a test waits for what happens elsewhere, on the slowest machine.
-const patience = 2 * time.Minute
 
 var eras = []string{withSessions, withoutSessions}
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // sessionClient is an HTTP client of a server: an address, or a user.
@@ -498,10 +499,8 @@ func TestHostileSessionsOfReplicas(t *testing.T) {
 	})
 	t.Run("the first session has ended everywhere", func(t *testing.T) {
 		for i, r := range f.replicas {
-			for end := time.Now().Add(patience); use(t, r, first) != http.StatusNotFound; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("it lives at replica %d", i)
-				}
+			if !testwait.Until(t, func() bool { return use(t, r, first) == http.StatusNotFound }) {
+				t.Fatalf("it lives at replica %d", i)
 			}
 		}
 	})

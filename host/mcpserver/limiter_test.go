@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 func TestLimiter(t *testing.T) {
@@ -258,11 +259,8 @@ func TestTenThousandParallelRequests(t *testing.T) {
 // settle waits until there are no more goroutines than before.
 func settle(t *testing.T, before int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
+	if !testwait.Until(t, func() bool { return runtime.NumGoroutine() <= before }) {
+		stacks := make([]byte, 1<<20)
+		t.Errorf("%d goroutines, %d before: %s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 	}
-	stacks := make([]byte, 1<<20)
-	t.Errorf("%d goroutines, %d before: %s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 }

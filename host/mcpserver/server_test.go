@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -221,8 +222,8 @@ func TestTellsOfChanges(t *testing.T) {
 		after := func(change func(), want ...string) {
 			t.Helper()
 			var names []string
-			for end := time.Now().Add(patience); !slices.Equal(names, want); {
-				if time.Now().After(end) {
+			for ctx := testwait.Context(t); !slices.Equal(names, want); {
+				if ctx.Err() != nil {
 					t.Fatalf("tools %v, want %v", names, want)
 				}
 				change()

@@ -25,6 +25,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -240,10 +241,8 @@ func TestEndedEverywhere(t *testing.T) {
 // eventually waits until another replica has heard of something.
 func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !happened(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
-		}
+	if !testwait.Until(t, happened) {
+		t.Fatal("it does not happen")
 	}
 }
 
@@ -457,9 +456,7 @@ func TestAnswersArriveAnywhere(t *testing.T) {
 	})
 	defer session.Close()
 	for range 6 {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "look"})
-		cancel()
+		result, err := session.CallTool(testwait.Context(t), &mcp.CallToolParams{Name: "look"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -490,7 +487,7 @@ func TestWithdrawnAnywhere(t *testing.T) {
 			close(asked)
 			select {
 			case <-ctx.Done():
-			case <-time.After(patience):
+			case <-testwait.Context(t).Done():
 				t.Error("it is not taken back")
 			}
 			close(takenBack)
@@ -597,7 +594,7 @@ func TestCanceledAnywhere(t *testing.T) {
 			}
 			select {
 			case <-entered:
-			case <-time.After(patience):
+			case <-testwait.Context(t).Done():
 				t.Error("it goes on")
 			}
 		})

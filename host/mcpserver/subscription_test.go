@@ -24,6 +24,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -278,16 +279,13 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	}
 	client.subscribe("probe://item/one-more")
 	client.Close()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	none := func() bool {
 		s.subscriptions.mu.Lock()
-		left := len(s.subscriptions.topics)
-		s.subscriptions.mu.Unlock()
-		if left == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the subscriptions of a session that has ended are kept")
-		}
+		defer s.subscriptions.mu.Unlock()
+		return len(s.subscriptions.topics) == 0
+	}
+	if !testwait.Until(t, none) {
+		t.Fatal("the subscriptions of a session that has ended are kept")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // telling is a backend that tells of changes where it was asked to.
@@ -52,7 +53,7 @@ func TestTellers(t *testing.T) {
 		s.subscribe("probe://fixed", "probe://item/1")
 		told := func(by *telling, uri string) {
 			t.Helper()
-			for end := time.Now().Add(patience); ; {
+			for ctx := testwait.Context(t); ; {
 				asked := by.tell(uri)
 				select {
 				case got := <-s.told:
@@ -62,7 +63,7 @@ func TestTellers(t *testing.T) {
 					return
 				case <-time.After(20 * time.Millisecond): // the stream may not stand yet
 				}
-				if time.Now().After(end) {
+				if ctx.Err() != nil {
 					t.Fatalf("not told of %s, asked: %v", uri, asked)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // listed lists the tools page by page. No page but the last may be empty, and none larger than most.
@@ -120,7 +121,7 @@ func TestToolsChanged(t *testing.T) {
 		s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
 		options, told := watching()
 		session := door.connect(t, s, version, options)
-		for deadline := time.After(patience); ; { // a stream may not stand yet
+		for deadline := testwait.Context(t).Done(); ; { // a stream may not stand yet
 			s.ToolsChanged()
 			select {
 			case <-told:

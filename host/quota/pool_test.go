@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/internal/storetest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // countingPool counts the calls of a pool.
@@ -117,12 +118,7 @@ func TestCallsAtOnceAreShared(t *testing.T) {
 				end(0)
 			}
 			all[0].Flush() // slots may still be on their way back
-			other := 0
-			for end := time.Now().Add(2 * time.Minute); other == 0 &&
-				time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				other, _, _ = acquire(all[1], 1, quota.Call{})
-			}
-			if other == 0 {
+			if !testwait.Until(t, func() bool { other, _, _ := acquire(all[1], 1, quota.Call{}); return other > 0 }) {
 				t.Error("what is free again is not for another replica")
 			}
 		})

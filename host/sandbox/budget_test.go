@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -146,10 +147,8 @@ func floodAnswers(t *testing.T, engine *sandbox.Engine, arguments string) {
 // awaitUnused waits until no memory is in use.
 func awaitUnused(t *testing.T, engine *sandbox.Engine) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); engine.Used() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes are in use after everything has been delivered and unloaded", engine.Used())
-		}
+	if !testwait.Until(t, func() bool { return engine.Used() == 0 }) {
+		t.Fatalf("%d bytes are in use after everything has been delivered and unloaded", engine.Used())
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/fakes/slack"
 	"github.com/hako-run/hako/internal/storetest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // Who and what there is in the stand-in.
@@ -122,7 +123,7 @@ func (l *logBuffer) String() string {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, slack: slack.New(), dir: storetest.Where(t), counts: &counts{}, log: &logBuffer{}, rated: make(chan string, 1)}
-	w.slack.AckTime = patience
+	w.slack.AckTime = 10 * time.Minute // on a busy machine
 	w.slack.OnCall = func(method string, arguments map[string]any) {
 		switch method { // those that Slack documents the arguments for, and their siblings
 		case "chat.postMessage", "chat.postEphemeral", "chat.update":
@@ -217,16 +218,11 @@ func (w *world) connected() {
 	w.wait("a connection", func() bool { return w.slack.Connections() > 0 })
 }
 
-// patience is how long a test waits for what has to come, on the slowest machine.
-const patience = 2 * time.Minute
-
 // wait waits until something holds.
 func (w *world) wait(what string, holds func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatalf("no %s; messages %+v\nlog:\n%s", what, w.answers(), w.log)
-		}
+	if !testwait.Until(w.t, holds) {
+		w.t.Fatalf("no %s; messages %+v\nlog:\n%s", what, w.answers(), w.log)
 	}
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // TestRetire: a bot that another one takes the place of answers what it has begun, takes nothing more, and ends by itself.
@@ -46,7 +46,7 @@ func TestRetire(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
+	case <-testwait.Context(t).Done():
 		t.Error("the first bot does not end")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // heard waits until something is.
@@ -13,7 +15,7 @@ func heard(t *testing.T, bell <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-bell:
-	case <-time.After(2 * time.Minute):
+	case <-testwait.Context(t).Done():
 		t.Fatal("nothing is heard")
 	}
 }

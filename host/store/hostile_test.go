@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // beside is a connection of somebody who can do what hako can.
@@ -67,7 +68,7 @@ func TestHostileDatabase(t *testing.T) {
 			}
 			select {
 			case <-rings:
-			case <-time.After(2 * time.Minute):
+			case <-testwait.Context(t).Done():
 				t.Error("the replica is not told")
 			}
 			if err := b.Join(t.Context(), "test"); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // TestURLs: whatever is wrong with a URL, its password is nowhere.
@@ -205,7 +206,7 @@ func TestOutages(t *testing.T) {
 			done.Wait()
 			select {
 			case <-held.Done():
-			case <-time.After(2 * time.Minute):
+			case <-testwait.Context(t).Done():
 				t.Error("the loss of the lock is not noticed")
 			}
 			if cause := context.Cause(held); !errors.Is(cause, ErrLockLost) {
@@ -419,13 +420,9 @@ func TestFailover(t *testing.T) {
 	until := func(what string, done func(error) bool) {
 		t.Helper()
 		var err error
-		for range 2000 {
-			if err = s.Update(t.Context(), appendNote(t)); done(err) {
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
+		if !testwait.Until(t, func() bool { err = s.Update(t.Context(), appendNote(t)); return done(err) }) {
+			t.Fatalf("%s: %v", what, err)
 		}
-		t.Fatalf("%s: %v", what, err)
 	}
 	server.Exec(t, "ALTER SYSTEM SET default_transaction_read_only = on")
 	server.Exec(t, "SELECT pg_reload_conf()")

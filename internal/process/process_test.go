@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/process"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // asHost makes the test binary start itself as a program, and wait; asProgram makes it be that program, its value says which.
@@ -150,11 +151,9 @@ func running(pid int) bool {
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		for deadline := time.Now().Add(time.Minute); running(pid); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-				t.Fatalf("process %d is still there", pid)
-			}
+		if !testwait.Until(t, func() bool { return !running(pid) }) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatalf("process %d is still there", pid)
 		}
 	}
 }

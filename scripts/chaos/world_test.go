@@ -27,6 +27,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // world is all that runs: a PostgreSQL server, the vendors' stand-ins, replicas of hako, and nginx before them.
@@ -313,16 +314,18 @@ func (r *replica) kill() {
 // ready waits until the replica serves.
 func (r *replica) ready() {
 	r.world.t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if response, err := http.Get("http://" + r.address + "/readyz"); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return
-			}
+	serves := func() bool {
+		response, err := http.Get("http://" + r.address + "/readyz")
+		if err != nil {
+			return false
 		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
 	}
-	text, _ := os.ReadFile(r.logFile())
-	r.world.t.Fatalf("replica %d does not serve: %s", r.number, text[max(0, len(text)-4000):])
+	if !testwait.Until(r.world.t, serves) {
+		text, _ := os.ReadFile(r.logFile())
+		r.world.t.Fatalf("replica %d does not serve: %s", r.number, text[max(0, len(text)-4000):])
+	}
 }
 
 var nginxConfiguration = template.Must(template.New("").Parse(`
@@ -390,14 +393,15 @@ func (w *world) startProxy(program string) {
 		_ = command.Process.Signal(os.Interrupt)
 		_ = command.Wait()
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", listen); err == nil {
-			_ = conn.Close()
-			return
+	listens := func() bool {
+		conn, err := net.Dial("tcp", listen)
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("nginx does not listen: %s", out.String())
-		}
+		return conn.Close() == nil
+	}
+	if !testwait.Until(w.t, listens) {
+		w.t.Fatalf("nginx does not listen: %s", out.String())
 	}
 }
 

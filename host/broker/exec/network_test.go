@@ -28,6 +28,7 @@ import (
 	"github.com/hako-run/hako/host/broker/exec/judge"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // resolver resolves the names that the tests grant. A name with several lists of addresses returns the next list for
@@ -428,9 +429,8 @@ func (n *networked) listens(t *testing.T) {
 		}
 	})
 	var text []byte
-	for deadline := time.Now().Add(patience); len(text) == 0 &&
-		time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		text, _ = os.ReadFile(filepath.Join(n.dir, "listening"))
+	if !testwait.Until(t, func() bool { text, _ = os.ReadFile(filepath.Join(n.dir, "listening")); return len(text) > 0 }) {
+		t.Error("the command does not listen")
 	}
 	for address := range strings.FieldsSeq(string(text)) {
 		if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {
@@ -474,13 +474,9 @@ func TestHostileCommandConnections(t *testing.T) {
 			n.granted.open.Wait() // the server's sides have ended too
 		})
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for runtime.NumGoroutine() > before+5 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if now := runtime.NumGoroutine(); now > before+5 {
+	if !testwait.Until(t, func() bool { return runtime.NumGoroutine() <= before+5 }) {
 		buffer := make([]byte, 1<<20)
-		t.Errorf("%d goroutines, %d before:\n%s", now, before, buffer[:runtime.Stack(buffer, true)])
+		t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buffer[:runtime.Stack(buffer, true)])
 	}
 	if got := n.seen.outcomes(); !slices.Contains(got, " busy") || !slices.Contains(got, " refused") ||
 		!slices.Contains(got, "db.test:"+n.granted.port+":private ok") {

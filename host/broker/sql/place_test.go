@@ -21,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -325,11 +326,8 @@ func TestOutage(t *testing.T) {
 	}
 	g.wants("query", `{"sql":"SELECT value FROM item"}`, `"code":"busy"`)
 	server.Start(t)
-	deadline := time.Now().Add(2 * time.Minute)
-	for !strings.Contains(g.send("query", `{"sql":"SELECT value FROM item"}`, ""), `[[0]]`) {
-		if time.Now().After(deadline) {
-			t.Fatal(g.send("query", `{"sql":"SELECT value FROM item"}`, ""))
-		}
+	if !testwait.Until(t, func() bool { return strings.Contains(g.send("query", `{"sql":"SELECT value FROM item"}`, ""), `[[0]]`) }) {
+		t.Fatal(g.send("query", `{"sql":"SELECT value FROM item"}`, ""))
 	}
 	if !increment(newGuest(t, b, "")) {
 		t.Error("no write after the outage")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // open opens one more replica over the database at where.
@@ -117,7 +118,7 @@ func TestHostileMail(t *testing.T) {
 			a, b := open(t, where), open(t, where)
 			attack(t, a, b.Replica())
 			check(t, a.Send(t.Context(), Mail{Kind: Updated, Session: "real", Body: "1"}))
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithCancel(testwait.Context(t))
 			defer cancel()
 			real, longest := 0, 0
 			b.Receive(ctx, func(m Mail) {

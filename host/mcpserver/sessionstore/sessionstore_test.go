@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // places runs a test over both kinds of stores. open opens one more replica.
@@ -288,7 +289,7 @@ func TestMail(t *testing.T) {
 			select {
 			case m := <-got:
 				all = append(all, m)
-			case <-time.After(2 * time.Minute):
+			case <-testwait.Context(t).Done():
 				t.Fatalf("got %v", all)
 			}
 		}
@@ -364,7 +365,7 @@ func TestStream(t *testing.T) {
 		check(t, a.Append(ctx, "key", "s", Event{2, `{"b":2}`}, true))
 		select {
 		case <-rings:
-		case <-time.After(2 * time.Minute):
+		case <-testwait.Context(t).Done():
 			t.Error("nobody is told")
 		}
 		stream, err := b.Stream(ctx, "key", "s", 1)
