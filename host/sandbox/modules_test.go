@@ -222,14 +222,14 @@ func TestHostileCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			_, plugin := loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest(t)})
+			_, plugin := loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest})
 			if err := plugin.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := harm(dir); err != nil {
 				t.Fatal(err)
 			}
-			_, plugin = loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest(t)})
+			_, plugin = loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest})
 			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || plugin.Load().Interpreted {
 				t.Errorf("%v, %+v", err, plugin.Load())
 			}
@@ -238,7 +238,7 @@ func TestHostileCache(t *testing.T) {
 	t.Run("no place", func(t *testing.T) {
 		t.Parallel()
 		dir := filepath.Join(t.TempDir(), "cache")
-		_, plugin := loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest(t)})
+		_, plugin := loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest})
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
