@@ -4,9 +4,7 @@
 # scripts/browser/node_modules. Arguments are specs to run instead of all; a spec for another page is one more NAME.test.mjs, with what chromium.mjs has.
 set -euo pipefail
 cd "$(dirname "$0")/browser"
-if ! node_modules/node/bin/node --version >/dev/null 2>&1 || [ ! -d node_modules/playwright-core ] || [ ! -d node_modules/axe-core ]; then
-	npm install --no-audit --no-fund --no-package-lock --loglevel=error
-fi
+../npm.sh browser
 export PATH="$PWD/node_modules/node/bin:$PATH"
 [ $# -gt 0 ] || set -- ./*.test.mjs
 exec node --test --test-reporter=spec --test-concurrency=2 "$@"

@@ -3,8 +3,6 @@
 # HTTP. Installs them (pinned) into scripts/clients/node_modules. Needs npm and a built bin/hako.
 set -euo pipefail
 cd "$(dirname "$0")/clients"
-if ! node_modules/node/bin/node --version >/dev/null 2>&1; then
-	npm install --no-audit --no-fund --no-package-lock --loglevel=error
-fi
+../npm.sh clients
 export PATH="$PWD/node_modules/node/bin:$PATH"
 exec node --test --test-reporter=spec --test-concurrency=1 clients.test.mjs

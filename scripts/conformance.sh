@@ -9,9 +9,7 @@ hako=${HAKO:-$root/bin/hako}
 tools=$root/scripts/conformance/node_modules
 results=$root/dist/conformance
 
-if ! "$tools/node/bin/node" --version >/dev/null 2>&1; then
-	(cd scripts/conformance && npm install --no-audit --no-fund --no-package-lock --loglevel=error)
-fi
+scripts/npm.sh conformance
 rm -rf "$results"
 mkdir -p "$results"
 
