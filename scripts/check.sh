@@ -18,8 +18,8 @@ go vet ./... || fail=1
 for os in darwin windows; do
 	GOOS=$os go vet ./... || fail=1
 done
-
-GOOS=wasip1 GOARCH=wasm go vet ./pdk/... ./plugins/... ./examples/... || fail=1
+# The shipped plugins are built as guests by make plugins; their tests run on the host and import most of it.
+GOOS=wasip1 GOARCH=wasm go vet ./pdk/... ./examples/... || fail=1
 
 step staticcheck
 go run "$staticcheck" ./... || fail=1
