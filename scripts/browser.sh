@@ -7,4 +7,4 @@ cd "$(dirname "$0")/browser"
 ../npm.sh browser
 export PATH="$PWD/node_modules/node/bin:$PATH"
 [ $# -gt 0 ] || set -- ./*.test.mjs
-exec node --test --test-reporter=spec --test-concurrency=2 "$@"
+exec node --test --test-timeout=900000 --test-reporter=spec --test-concurrency=2 "$@"

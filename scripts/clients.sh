@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/clients"
 ../npm.sh clients
 export PATH="$PWD/node_modules/node/bin:$PATH"
-exec node --test --test-reporter=spec --test-concurrency=1 clients.test.mjs
+exec node --test --test-timeout=900000 --test-reporter=spec --test-concurrency=1 clients.test.mjs

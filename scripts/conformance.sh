@@ -35,15 +35,9 @@ END
 (cd "$work" && exec "$hako" serve --conformance --http 127.0.0.1:0) >"$results/hako.log" 2>&1 &
 server=$!
 url=
-for _ in $(seq 1200); do
-	url=$(sed -n 's/.* serves MCP at \(http[^ ]*\)$/\1/p' "$results/hako.log")
-	if [ -n "$url" ]; then
-		break
-	fi
-	if ! kill -0 "$server" 2>/dev/null; then
-		break
-	fi
+while [ -z "$url" ] && kill -0 "$server" 2>/dev/null; do
 	sleep 0.1
+	url=$(sed -n 's/.* serves MCP at \(http[^ ]*\)$/\1/p' "$results/hako.log")
 done
 if [ -z "$url" ]; then
 	echo "conformance: hako does not serve:" >&2

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testwait"
 )
 
 // process is one over a store.
@@ -57,12 +58,10 @@ func places(t *testing.T, run func(t *testing.T, where string)) {
 	})
 }
 
-func within(t *testing.T, limit time.Duration, happened func() bool) {
+func await(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !happened(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
-		}
+	if !testwait.Until(t, happened) {
+		t.Fatal("it does not happen")
 	}
 }
 
@@ -74,7 +73,7 @@ func TestOnce(t *testing.T) {
 		a := start(t, where, counting)
 		b, c := start(t, where, counting), start(t, where, counting)
 		all := func() int64 { return a.runs.Load() + b.runs.Load() + c.runs.Load() }
-		within(t, 2*time.Minute, func() bool { return all() >= 3 })
+		await(t, func() bool { return all() >= 3 })
 		n := all() // before the time is taken
 		if took := time.Since(begin); n > int64(took/time.Second)+2 {
 			t.Errorf("%d runs within %v", n, took)
@@ -82,7 +81,7 @@ func TestOnce(t *testing.T) {
 		a.end()
 		b.end()
 		before := c.runs.Load()
-		within(t, 2*time.Minute, func() bool { return c.runs.Load() > before })
+		await(t, func() bool { return c.runs.Load() > before })
 	})
 }
 
@@ -96,7 +95,7 @@ func TestFailures(t *testing.T) {
 				return errors.New("as it should")
 			}})
 		})
-		within(t, 2*time.Minute, func() bool { return p.runs.Load() >= 2002 && p.runs.Load()%1000 >= 2 })
+		await(t, func() bool { return p.runs.Load() >= 2002 && p.runs.Load()%1000 >= 2 })
 	})
 }
 

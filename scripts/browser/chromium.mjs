@@ -10,6 +10,8 @@ import { chromium } from 'playwright-core'
 export const root = path.resolve(import.meta.dirname, '../..')
 
 const shots = path.join(root, 'dist/browser')
+// Only what hangs takes as long; node:test's own limit (browser.sh) is longer.
+const patience = 600_000
 const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync']
 
@@ -20,13 +22,13 @@ export const sizes = { desktop: { width: 1360, height: 900 }, phone: { width: 36
 export async function startChromium() {
   const home = await mkdtemp(path.join(tmpdir(), 'hako-browser-'))
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home },
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, timeout: patience, env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home },
   })
   return {
     browser,
     async open(url, { size = 'desktop', language = 'en', theme = 'light', ...more } = {}) {
       const context = await browser.newContext({ viewport: sizes[size], locale: language, colorScheme: theme, reducedMotion: 'reduce', ...more })
-      context.setDefaultTimeout(60_000) // on a busy machine
+      context.setDefaultTimeout(patience)
       const page = await context.newPage()
       watch(page)
       await page.goto(url)

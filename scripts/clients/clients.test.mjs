@@ -17,19 +17,20 @@ const env = { ...process.env, MOCK_MODE: 'true', MCP_INSPECTOR_SECRET_STORE: 'me
 const run = promisify(execFile)
 const eras = { legacy: 'legacy', modern: { pin: '2026-07-28' } }
 
-// serve starts bin/hako on a free port in an empty directory and returns its URL and how to stop it.
-async function serve(...args) {
+// serve starts bin/hako on a free port in a directory with these files and returns its URL and how to stop it.
+async function serve(args = [], files = {}) {
   const cwd = await mkdtemp(path.join(tmpdir(), 'hako-clients-'))
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(cwd, name), text)
   const port = 20000 + Math.floor(Math.random() * 20000)
   const child = spawn(hako, ['serve', '--http', `127.0.0.1:${port}`, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
   child.stderr.on('data', chunk => { log += chunk })
   const base = `http://127.0.0.1:${port}`
-  for (let i = 0; ; i++) {
+  for (;;) {
     try {
       if ((await fetch(`${base}/readyz`)).ok) break
     } catch {}
-    if (i > 200 || child.exitCode !== null) throw new Error(`hako did not start:\n${log}`)
+    if (child.exitCode !== null) throw new Error(`hako did not start:\n${log}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
   return {
@@ -109,7 +110,6 @@ describe('the Inspector', () => {
 
 // People are asked about calls by their own client, as its era has it, and what nobody may call is not listed.
 describe('approvals', () => {
-  const policy = 'hako.policy.yaml'
   const rules = `version: 1
 rules:
   - {name: ask before writing, action: ask, tools: [file_write]}
@@ -117,9 +117,7 @@ rules:
 `
   let server
   before(async () => {
-    server = await serve()
-    await writeFile(path.join(server.cwd, policy), rules)
-    await new Promise(resolve => setTimeout(resolve, 2000)) // the policy is looked at every second
+    server = await serve([], { 'hako.policy.yaml': rules })
   })
   after(() => server.stop())
 
@@ -173,7 +171,7 @@ describe('a plugin in the folder', () => {
   for (const era of Object.keys(eras)) {
     test(era, async () => {
       const folder = await mkdtemp(path.join(tmpdir(), 'hako-plugins-'))
-      const server = await serve('--plugins', folder)
+      const server = await serve(['--plugins', folder])
       const plugin = path.join(folder, 'greeter.wasm')
       try {
         const work = path.join(server.cwd, 'work')
@@ -189,9 +187,7 @@ describe('a plugin in the folder', () => {
         const names = async () => (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.map(tool => tool.name)
         // until waits for list_changed notifications until the list holds.
         const until = async holds => {
-          const deadline = Date.now() + 20000
           for (let list = await names(); !holds(list); list = await names()) {
-            assert.ok(Date.now() < deadline, `the list stays ${list}`)
             await Promise.race([new Promise(resolve => waiting.push(resolve)), new Promise(resolve => setTimeout(resolve, 1000))])
           }
         }
