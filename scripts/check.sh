@@ -15,11 +15,11 @@ fi
 
 step go vet
 go vet ./... || fail=1
-for os in darwin windows; do
-	GOOS=$os go vet ./... || fail=1
-done
 # The shipped plugins are built as guests by make plugins; their tests run on the host and import most of it.
 GOOS=wasip1 GOARCH=wasm go vet ./pdk/... ./examples/... || fail=1
+
+step types for macOS and Windows
+go run ./scripts/typecheck darwin windows || fail=1
 
 step staticcheck
 go run "$staticcheck" ./... || fail=1
