@@ -59,7 +59,7 @@ type Options struct {
 	// that ask for one from working.
 	DataDir string
 	// Databases, if not nil, has the databases of plugins instead of DataDir: in a store that replicas share.
-	Databases *sqlbroker.Place
+	Databases *sqlbroker.PageStore
 	// Settings are the operator's for single plugins, by name.
 	Settings map[string]Settings
 	// Tenants are the operator's for callers of single tenants, by name. Callers of others get what is set for all.

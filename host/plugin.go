@@ -188,7 +188,7 @@ func (h *Host) database(s *service, grants grant.Grants) (*sqlbroker.Broker, err
 	options := sqlbroker.Options{Logger: h.logger}
 	switch {
 	case h.options().Databases != nil:
-		options.Place, options.Dir = h.options().Databases, s.name
+		options.PageStore, options.Dir = h.options().Databases, s.name
 	case h.options().DataDir != "":
 		options.Dir = filepath.Join(h.options().DataDir, sqlbroker.Folder, s.name)
 	default:

@@ -177,7 +177,7 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 	w.load()
 	w.approve("database.wasm", nil)
 	w.load()
-	if _, err := w.sql("acme", "query", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "used by a newer version") {
+	if _, err := w.sql("acme", "query", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "a newer version has used it") {
 		t.Errorf("%v", err)
 	}
 	w.gives("", "SELECT n FROM counter", "[[0]]") // this one has not met the newer version

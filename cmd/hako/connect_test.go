@@ -58,7 +58,7 @@ func TestConnect(t *testing.T) {
 	dir := connectable(t)
 	invoke(t, dir, "connect", "status").want(t, exitFailed, "freee", "not connected", "hako connect freee", "kot", "ready")
 	o := invokeBrowsing(t, dir, visit, "connect", "freee", "--tenant", "acme")
-	o.want(t, exitOK, "freee is connected for tenant acme, company_id 1", "made a key that encrypts the connections", "Give your consent on this page")
+	o.want(t, exitOK, "freee is connected for tenant acme, company_id 1", "created a key that encrypts the connections", "Give your consent on this page")
 	o = invoke(t, dir, "connect", "status", "--json")
 	var list []map[string]any
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 2 {
@@ -156,7 +156,7 @@ func TestCredentialConfiguration(t *testing.T) {
 		"secrets: {key: {env: A, file: b}}":                           "secrets.key: needs one of env, file and command",
 		"credentials: {a: {provider: oauth2, clientId: x}}":           "tokenUrl is missing",
 		"credentials: {a: {token: {env: A}, header: Host}}":           `header "Host" cannot carry a credential`,
-		"credentials: {a: {token: {env: A}, clientSecret: {env: B}}}": "clientSecret has no meaning for a static token",
+		"credentials: {a: {token: {env: A}, clientSecret: {env: B}}}": "clientSecret is not used by a static token",
 	} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "hako.yaml"), []byte(text+"\n"))

@@ -32,7 +32,7 @@ type government struct {
 	audit  *audit.Log // nil: not recorded
 	store  *store.Store
 	// databases are those of plugins, in the store; nil: they are files.
-	databases *sqlbroker.Place
+	databases *sqlbroker.PageStore
 	logger    *slog.Logger
 
 	// serving is set when the start has been recorded.

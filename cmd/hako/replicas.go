@@ -18,11 +18,11 @@ import (
 )
 
 // pluginDatabases is where the databases of plugins lie if not in files: in a store that replicas share.
-func pluginDatabases(ctx context.Context, s *store.Store) (*sqlbroker.Place, error) {
+func pluginDatabases(ctx context.Context, s *store.Store) (*sqlbroker.PageStore, error) {
 	if !s.Shared() {
 		return nil, nil
 	}
-	return sqlbroker.NewPlace(ctx, s)
+	return sqlbroker.NewPageStore(ctx, s)
 }
 
 // renewal is how often it is looked whether credentials are due: several times between that moment and their expiry.

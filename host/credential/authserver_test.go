@@ -17,18 +17,18 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// authServer is an authorization server whose refresh tokens work once, as freee's do.
+// authServer is an authorization server with one-time refresh tokens, like freee's.
 type authServer struct {
 	t *testing.T
 
 	mu      sync.Mutex
-	codes   map[string]url.Values // authorization codes, with the query they were asked for with
-	refresh string                // the one refresh token that works
+	codes   map[string]url.Values // authorization codes and the queries that requested them
+	refresh string                // the valid refresh token
 	issued  int
 	posts   []url.Values
-	// before, if set, may answer in the place of the server.
+	// before, if set, may answer instead of the server.
 	before func(w http.ResponseWriter, form url.Values) (done bool)
-	extra  map[string]any // further members of a reply
+	extra  map[string]any // additional members of a reply
 }
 
 func newAuthServer(t *testing.T) *authServer {
@@ -52,7 +52,8 @@ func (s *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	code := fmt.Sprint("code-", len(s.codes))
 	s.codes[code] = query
-	http.Redirect(w, r, query.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {query.Get("state")}}.Encode(), http.StatusFound)
+	http.Redirect(w, r, query.Get("redirect_uri")+"?"+url.Values{"code": {code},
+		"state": {query.Get("state")}}.Encode(), http.StatusFound)
 }
 
 func (s *authServer) token(w http.ResponseWriter, r *http.Request) {
@@ -77,20 +78,23 @@ func (s *authServer) answer(w http.ResponseWriter, form url.Values) {
 	switch {
 	case form.Get("client_id") != "client" || form.Get("client_secret") != "client-secret":
 		reply(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
-	case knownCode, form.Get("grant_type") == "refresh_token" && form.Get("refresh_token") == s.refresh, form.Get("device_code") != "":
+	case knownCode, form.Get("grant_type") == "refresh_token" && form.Get("refresh_token") == s.refresh,
+		form.Get("device_code") != "":
 		reply(w, http.StatusOK, s.next())
 	default:
-		reply(w, http.StatusUnauthorized, map[string]any{"error": "invalid_grant", "error_description": "not valid: " + form.Get("refresh_token")})
+		reply(w, http.StatusUnauthorized, map[string]any{"error": "invalid_grant",
+			"error_description": "not valid: " + form.Get("refresh_token")})
 	}
 }
 
-// next makes the next pair of tokens. mu is held.
+// next creates the next pair of tokens. The caller holds mu.
 func (s *authServer) next() map[string]any {
 	s.issued++
 	s.refresh = fmt.Sprintf("refresh-%04d", s.issued)
 	pair := map[string]any{
-		"access_token": fmt.Sprintf("access-%04d", s.issued), "token_type": "bearer", "expires_in": 21600, "refresh_token": s.refresh,
-		"scope": "read write", "company_id": "1234", "external_cid": "12-34",
+		"access_token": fmt.Sprintf("access-%04d", s.issued), "token_type": "bearer", "expires_in": 21600,
+		"refresh_token": s.refresh,
+		"scope":         "read write", "company_id": "1234", "external_cid": "12-34",
 	}
 	for name, value := range s.extra {
 		pair[name] = value
@@ -104,7 +108,7 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// refreshes counts the requests for a refresh.
+// refreshes returns the number of refresh requests.
 func (s *authServer) refreshes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,10 +121,10 @@ func (s *authServer) refreshes() int {
 	return n
 }
 
-// errBroken is what a handler panics with to break the connection off.
+// errBroken is the panic value with which a handler breaks the connection.
 var errBroken = errors.New("the connection was broken off")
 
-// RoundTrip answers without a network, so that the clock can be a test's.
+// RoundTrip answers without a network, so that tests can use synctest.
 func (s *authServer) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
@@ -135,7 +139,7 @@ func (s *authServer) RoundTrip(r *http.Request) (response *http.Response, err er
 	return w.Result(), r.Context().Err()
 }
 
-// freeeSpec is the credential of all tests with the server at base.
+// freeeSpec returns the Spec of the tests' credential, with the server at base.
 func freeeSpec(base string) Spec {
 	return Spec{
 		Provider: Freee, ClientID: "client", ClientSecret: command("echo", "client-secret"),
@@ -143,7 +147,7 @@ func freeeSpec(base string) Spec {
 	}
 }
 
-// options are those over a directory or a database, with the credential freee.
+// options returns Options with the credential freee and a store at dir.
 func options(dir string, spec Spec) Options {
 	o := Options{
 		Credentials: map[string]Spec{"freee": spec},
@@ -155,7 +159,7 @@ func options(dir string, spec Spec) Options {
 	return o
 }
 
-// offline makes a Broker over a directory whose requests go to s without a network.
+// offline returns a Broker with a store at dir whose requests go to s without a network.
 func (s *authServer) offline(dir string) *Broker {
 	s.t.Helper()
 	b := newBroker(s.t, options(dir, freeeSpec("http://127.0.0.1:1")))
@@ -163,18 +167,19 @@ func (s *authServer) offline(dir string) *Broker {
 	return b
 }
 
-// hold stores a connection whose access token was issued and expires at these distances from now.
-func hold(t *testing.T, b *Broker, tenant string, issued, expires time.Duration) {
+// storeConnection stores a connection. issued and expires are relative to now.
+func storeConnection(t *testing.T, b *Broker, tenant string, issued, expires time.Duration) {
 	t.Helper()
 	now := time.Now()
-	r := &record{Connection: "first", AccessToken: "access-0000", RefreshToken: "refresh-0000", Issued: now.Add(issued), Expires: now.Add(expires),
+	r := &record{Connection: "first", AccessToken: "access-0000", RefreshToken: "refresh-0000",
+		Issued: now.Add(issued), Expires: now.Add(expires),
 		Public: map[string]string{"company_id": "1234"}}
 	if err := b.vault.put(t.Context(), id{tenant, "freee"}, r); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// token is the value that a request would carry now, or the error.
+// token returns the header value that a request would carry now, or the error.
 func token(t *testing.T, b *Broker, tenant string) string {
 	t.Helper()
 	c, err := b.Credential(t.Context(), tenant, "freee")
@@ -184,7 +189,7 @@ func token(t *testing.T, b *Broker, tenant string) string {
 	return strings.TrimPrefix(c.Value, "Bearer ")
 }
 
-// only is the one status there is.
+// only returns the only Status.
 func only(t *testing.T, b *Broker) Status {
 	t.Helper()
 	list, err := b.Status(t.Context())

@@ -16,34 +16,36 @@ import (
 )
 
 const (
-	// earliest is how long before its expiry an access token is renewed: the old one still works then, which freee asks for. Tokens
-	// that live for less than an hour are renewed after three quarters of their life.
+	// earliest is the time before its expiry at which an access token is renewed. The old one still works then, which
+	// freee requires. Tokens with a lifetime below an hour are renewed after three quarters of it.
 	earliest = 15 * time.Minute
-	// pause is the least time between two attempts to renew, and how old a token has to be for a refusal to count against it.
+	// pause is the minimum time between two renewals, and the minimum age of a refused token for which a renewal is
+	// attempted.
 	pause = 30 * time.Second
-	// lostTime is after how long a renewal is given up that another replica began, and whose lock is free: that replica may still be at it,
-	// without the database. It is longer than exchangeTime, with some room for clocks that do not agree.
+	// lostTime is the time after which the unfinished renewal of another replica counts as failed, although its lock is
+	// free: that replica may have lost the database and still be running the renewal. It is longer than exchangeTime,
+	// to allow for clock differences.
 	lostTime = 2 * time.Minute
-	// lockTime bounds the wait for a renewal of another process, exchangeTime our own.
+	// lockTime is the timeout for waiting for a renewal of another process, exchangeTime that of a renewal.
 	lockTime     = 2 * time.Minute
 	exchangeTime = time.Minute
 )
 
-// connection is an access token that the operator consented to, with what renews it.
+// connection is a credential that the operator authorized, with an access token that it renews.
 type connection struct {
 	broker *Broker
 	id     id
 	spec   Spec
-	secret secret // the client's
+	secret secret // of the client
 
 	flight singleflight.Group
 
-	mu sync.Mutex // guards what follows
-	// failed is when the last attempt failed, with which access token and why.
+	mu sync.Mutex // guards the fields below
+	// failed is the time of the last failed attempt, with its access token and its error.
 	failed     time.Time
 	failedWith string
 	reason     error
-	// unsaved is why a new token waits to be stored.
+	// unsaved is the error for which a new token is not stored yet.
 	unsaved error
 }
 
@@ -70,17 +72,18 @@ func (c *connection) credential(ctx context.Context) (*broker.Credential, error)
 	return nil, err
 }
 
-// load reads the connection from the store: another process may have renewed it.
+// load reads the connection from the store, because another process may have renewed it.
 func (c *connection) load(ctx context.Context) (*record, error) {
 	if err := c.notStored(); err != nil {
-		return nil, unusablef(err, "the renewed credential %s cannot be stored: the operator finds the cause in hako's log", c.id)
+		return nil, unusablef(err, "the renewed credential %s cannot be stored: the cause is in hako's log", c.id)
 	}
 	r, err := c.broker.vault.get(ctx, c.id)
 	if err != nil {
 		return nil, c.storeError(ctx, err)
 	}
 	if r == nil {
-		return nil, unusablef(nil, "the credential %s is not connected: the operator runs hako connect %s", c.id, c.id.arguments())
+		return nil, unusablef(nil, "the credential %s is not connected: the operator runs hako connect %s", c.id,
+			c.id.arguments())
 	}
 	return r, nil
 }
@@ -89,10 +92,10 @@ func (c *connection) storeError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return unusablef(err, "the store does not give out the credential %s: see hako connect status", c.id)
+	return unusablef(err, "the credential %s cannot be read from the store: see hako connect status", c.id)
 }
 
-// due reports that it is time to renew r.
+// due reports whether it is time to renew r.
 func (r *record) due(now time.Time) bool {
 	if r.Expires.IsZero() {
 		return false
@@ -101,7 +104,7 @@ func (r *record) due(now time.Time) bool {
 	return !now.Before(r.Expires.Add(-early))
 }
 
-// usable reports that the access token has not expired.
+// usable reports whether the access token is still valid.
 func (r *record) usable(now time.Time) bool { return r.Expires.IsZero() || now.Before(r.Expires) }
 
 func (c *connection) header(r *record) *broker.Credential {
@@ -111,8 +114,9 @@ func (c *connection) header(r *record) *broker.Credential {
 	return h
 }
 
-// renew gives another token if the one refused is not the newest, or is old.
-func (c *connection) renew(ctx context.Context, refused *broker.Credential, status int, body []byte) (*broker.Credential, error) {
+// renew returns another token if the refused one is not the newest, or is old.
+func (c *connection) renew(ctx context.Context, refused *broker.Credential, status int,
+	body []byte) (*broker.Credential, error) {
 	if !c.expired(status, body) {
 		return nil, nil
 	}
@@ -124,7 +128,7 @@ func (c *connection) renew(ctx context.Context, refused *broker.Credential, stat
 		return newest, nil
 	}
 	if r.Ended == "" && c.broker.vault.now().Sub(r.Issued) < pause {
-		return nil, nil // a new token would fare no better
+		return nil, nil // a new token would be refused too
 	}
 	fresh, err := c.renewed(ctx, r)
 	if err != nil {
@@ -133,16 +137,17 @@ func (c *connection) renew(ctx context.Context, refused *broker.Credential, stat
 	return c.header(fresh), nil
 }
 
-// expired reports that an answer refuses the token for its age, or may do so.
+// expired reports whether a response means, or may mean, that the token has expired.
 func (c *connection) expired(status int, body []byte) bool {
 	var refusal struct {
 		Code string `json:"code"`
 	}
 	code := presets[c.spec.Provider].expiredCode
-	return status == http.StatusUnauthorized || code != "" && json.Unmarshal(body, &refusal) == nil && refusal.Code == code
+	return status == http.StatusUnauthorized || code != "" && json.Unmarshal(body,
+		&refusal) == nil && refusal.Code == code
 }
 
-// client is a form that names the application.
+// client returns a form with the client's credentials.
 func (c *connection) client(ctx context.Context, p *party) (url.Values, error) {
 	form := url.Values{"client_id": {p.ClientID}}
 	if p.Resource != "" {
@@ -162,12 +167,13 @@ func (c *connection) client(ctx context.Context, p *party) (url.Values, error) {
 	return form, nil
 }
 
-// record makes a record of a reply; old is what it renews, or nil.
+// record returns the record of a reply. old is the renewed record, or nil.
 func (c *connection) record(reply *tokenReply, old *record) *record {
 	now := c.broker.vault.now()
 	r := &record{
-		AccessToken: reply.AccessToken, RefreshToken: reply.RefreshToken, Issued: reply.issued(now), Expires: reply.expires(now),
-		Public: reply.facts(presets[c.spec.Provider].public),
+		AccessToken: reply.AccessToken, RefreshToken: reply.RefreshToken, Issued: reply.issued(now),
+		Expires: reply.expires(now),
+		Public:  reply.facts(presets[c.spec.Provider].public),
 	}
 	if old == nil {
 		r.Connection = rand.Text()
@@ -175,7 +181,7 @@ func (c *connection) record(reply *tokenReply, old *record) *record {
 	}
 	r.Connection, r.Party = old.Connection, old.Party
 	if r.RefreshToken == "" {
-		r.RefreshToken = old.RefreshToken // it stays valid (RFC 6749, section 6)
+		r.RefreshToken = old.RefreshToken // the old one stays valid (RFC 6749, section 6)
 	}
 	for name, value := range old.Public {
 		if _, ok := r.Public[name]; !ok {
@@ -199,7 +205,7 @@ func (c *connection) status(ctx context.Context) Status {
 	}
 	s := Status{State: Ready, Public: r.Public, Expires: r.Expires, Renewed: r.Issued}
 	if r.Failed != "" {
-		s.Remedy = "the last renewal failed, and is tried again: " + r.Failed
+		s.Remedy = "the last renewal failed and will be retried: " + r.Failed
 	}
 	switch {
 	case r.Ended != "":
@@ -207,12 +213,12 @@ func (c *connection) status(ctx context.Context) Status {
 	case r.Failed != "" && !r.usable(c.broker.vault.now()):
 		s.State = Unusable
 	case r.RefreshToken == "" && !r.usable(c.broker.vault.now()):
-		s.State, s.Remedy = Reconnect, connect+" (the access token has expired, and there is none to renew it with)"
+		s.State, s.Remedy = Reconnect, connect+" (the access token has expired, and there is no refresh token)"
 	}
 	return s
 }
 
-// afterCrash looks whether the process that renews r still lives, and ends the connection if not.
+// afterCrash checks whether the process that renews r is still alive, and ends the connection if not.
 func (c *connection) afterCrash(ctx context.Context, r *record) *record {
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -222,7 +228,7 @@ func (c *connection) afterCrash(ctx context.Context, r *record) *record {
 	}
 	defer release()
 	if newest, err := c.broker.vault.get(ctx, c.id); err == nil && newest != nil {
-		_ = c.mayRenew(ctx, newest) // stores what it finds
+		_ = c.checkRenewal(ctx, newest) // stores the result
 		return newest
 	}
 	return r

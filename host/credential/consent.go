@@ -14,25 +14,25 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Consent is one authorization that is under way (RFC 6749, section 4.1). It is safe for concurrent use.
+// Consent is a running authorization (RFC 6749, section 4.1). It is safe for concurrent use.
 type Consent struct {
-	// URL is where the operator gives the consent, in a browser.
+	// URL is the page on which the operator gives the consent.
 	URL string
 
 	connection *connection
 	party      *party
 	redirect   string
 	state      string
-	verifier   string // RFC 7636; empty if the provider does not know it
+	verifier   string // RFC 7636; empty if the provider does not support it
 
 	mu   sync.Mutex // guards used
 	used bool
 }
 
-// ErrNotConnectable is the error for a credential that there is nothing to consent to.
+// ErrNotConnectable is the error for a credential that needs no consent.
 var ErrNotConnectable = errors.New("it needs no consent")
 
-// connection returns the slot of a credential that is connected.
+// connection returns a credential of a kind that needs consent.
 func (b *Broker) connection(tenant, name string) (*connection, error) {
 	s, err := b.slot(id{tenant, name})
 	if err != nil {
@@ -40,14 +40,14 @@ func (b *Broker) connection(tenant, name string) (*connection, error) {
 	}
 	c, ok := s.(*connection)
 	if !ok {
-		return nil, fmt.Errorf("the credential %s: %w: it is used as it is configured", id{tenant, name}, ErrNotConnectable)
+		return nil, fmt.Errorf("the credential %s: %w: it is used as configured", id{tenant, name}, ErrNotConnectable)
 	}
 	return c, nil
 }
 
-// Consent starts an authorization whose code is sent to redirect; if redirect is empty, to the provider's page that shows the code, or
-// to the configured address. For MCP the authorization server is looked for first, and hako registered there. The error matches
-// ErrNotConnectable if there is nothing to consent to.
+// Consent starts an authorization with the given redirect URI. If redirect is empty, the provider's page that shows the
+// code is used, or the configured address. For MCP it first discovers the authorization server and registers hako
+// there. The error matches ErrNotConnectable if the credential needs no consent.
 func (b *Broker) Consent(ctx context.Context, tenant, name, redirect string) (*Consent, error) {
 	c, err := b.connection(tenant, name)
 	if err != nil {
@@ -56,13 +56,15 @@ func (b *Broker) Consent(ctx context.Context, tenant, name, redirect string) (*C
 	provider := presets[c.spec.Provider]
 	redirect = cmp.Or(redirect, provider.codeRedirect, c.spec.RedirectURL)
 	if c.spec.Provider == MCP {
-		redirect = cmp.Or(redirect, "http://127.0.0.1"+callbackPath) // where nobody answers: the address of the page has the code
+		// nothing answers there: the operator copies the page's address, which contains the code
+		redirect = cmp.Or(redirect, "http://127.0.0.1"+callbackPath)
 	}
 	switch {
 	case c.onlyDevice():
-		return nil, fmt.Errorf("the credential %s has no authorizeUrl: it is connected with a device code", c.id)
+		return nil, fmt.Errorf("the credential %s has no authorizeUrl: connect it with a device code", c.id)
 	case redirect == "":
-		return nil, fmt.Errorf("%s has no page that shows the code: set credentials.%s.redirectUrl to the address that is registered there", c.spec.Provider, name)
+		return nil, fmt.Errorf("%s has no page that shows the code: set credentials.%s.redirectUrl to the address "+
+			"that is registered there", c.spec.Provider, name)
 	}
 	p := c.party()
 	if c.spec.Provider == MCP {
@@ -71,7 +73,8 @@ func (b *Broker) Consent(ctx context.Context, tenant, name, redirect string) (*C
 		}
 	}
 	consent := &Consent{connection: c, party: p, redirect: redirect, state: rand.Text()}
-	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: redirect, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL}}
+	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: redirect, Scopes: p.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL}}
 	var parameters []oauth2.AuthCodeOption
 	if p.Resource != "" {
 		parameters = append(parameters, oauth2.SetAuthURLParam("resource", p.Resource))
@@ -87,26 +90,26 @@ func (b *Broker) Consent(ctx context.Context, tenant, name, redirect string) (*C
 	return consent, nil
 }
 
-// errState is the error for an answer that does not belong to the consent.
-var errState = errors.New("the answer does not belong to this consent, or came a second time")
+// errState is the error for a response with a wrong or used state.
+var errState = errors.New("the response does not belong to this consent, or was received twice")
 
-// claim takes the one use that the state of an answer has.
+// claim checks the state of a response, which is valid once.
 func (c *Consent) claim(answer url.Values) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used || subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(c.state)) == 0 {
 		return errState
 	}
-	if err := c.party.issued(answer); err != nil {
+	if err := c.party.checkIssuer(answer); err != nil {
 		return err
 	}
 	c.used = true
 	return nil
 }
 
-// Exchange trades the code in that the operator was shown, or the address with the code that the browser was sent to, for a connection,
-// which is stored, and returns its status. It takes the place of an earlier connection. The error is that of a wrong address, the
-// authorization server's, the store's or ctx's.
+// Exchange exchanges an authorization code for a connection, stores it in place of an earlier one, and returns its
+// status. pasted is the code, or the address with the code to which the browser was redirected. The error is for an
+// invalid address, or from the authorization server, the store or ctx.
 func (c *Consent) Exchange(ctx context.Context, pasted string) (*Status, error) {
 	code := strings.TrimSpace(pasted)
 	if u, err := url.Parse(code); err == nil && u.IsAbs() {
@@ -117,7 +120,7 @@ func (c *Consent) Exchange(ctx context.Context, pasted string) (*Status, error) 
 		code = query.Get("code")
 	}
 	if code == "" {
-		return nil, errors.New("there is no code in what was pasted")
+		return nil, errors.New("the pasted text contains no code")
 	}
 	return c.exchange(ctx, code)
 }
@@ -136,9 +139,9 @@ func (c *Consent) exchange(ctx context.Context, code string) (*Status, error) {
 	return c.connection.connect(ctx, c.party, form)
 }
 
-// connect asks for the first token of a connection and stores it.
+// connect requests the first token of a connection and stores it.
 func (c *connection) connect(ctx context.Context, p *party, form url.Values) (*Status, error) {
-	// The store comes first: a token that cannot be stored is lost.
+	// Check the store first: a token that cannot be stored is lost.
 	release, err := c.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -153,19 +156,20 @@ func (c *connection) connect(ctx context.Context, p *party, form url.Values) (*S
 		r.Party = p
 	}
 	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
-		return nil, fmt.Errorf("the connection is made, but cannot be stored; make room and connect again: %w", err)
+		return nil, fmt.Errorf("the consent was given, but the connection cannot be stored: solve that and connect "+
+			"again: %w", err)
 	}
 	status := c.broker.statusOf(ctx, c.id)
 	return &status, nil
 }
 
-// Remove forgets the connection of a tenant, also one that is no longer configured, and reports whether there was one. The provider is not
-// told: the application's access is taken back there. The error is the store's.
+// Remove deletes the connection of a tenant, even if it is no longer configured, and reports whether it existed. It
+// does not revoke the access at the provider. Errors are those of the store.
 func (b *Broker) Remove(ctx context.Context, tenant, name string) (bool, error) {
 	return b.vault.remove(ctx, id{tenant, name})
 }
 
-// OnlyDevice reports that ConnectDevice is the one way to connect a credential.
+// OnlyDevice reports whether a credential can be connected with ConnectDevice only.
 func (b *Broker) OnlyDevice(tenant, name string) bool {
 	c, err := b.connection(tenant, name)
 	return err == nil && c.onlyDevice()

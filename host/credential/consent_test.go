@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// online makes a Broker whose authorization server is reached over a network.
+// online returns a Broker whose authorization server is reached over a network.
 func online(t *testing.T, change func(*Spec)) (*Broker, *authServer, string) {
 	t.Helper()
 	s := newAuthServer(t)
@@ -31,10 +31,11 @@ func online(t *testing.T, change func(*Spec)) (*Broker, *authServer, string) {
 	return newBroker(t, options(dir, spec)), s, dir
 }
 
-// web has connections of its own: httptest.Server.Close closes those of http.DefaultTransport, also under the requests of other tests.
+// web has its own connections, because httptest.Server.Close closes those of http.DefaultTransport, including
+// connections of other tests.
 var web = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
-// browse visits a page as a browser does, and returns what it shows.
+// browse requests a page like a browser and returns its body.
 func browse(t *testing.T, url string) (status int, body string) {
 	response, err := web.Get(url)
 	if err != nil {
@@ -54,9 +55,14 @@ func TestConnectInBrowser(t *testing.T) {
 	for _, provider := range []string{Freee, OAuth2} {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
-			b, s, dir := online(t, func(spec *Spec) { spec.Provider = provider; spec.Scopes = []string{"read", "write"} })
+			b, s, dir := online(t, func(spec *Spec) {
+				spec.Provider = provider
+				spec.Scopes = []string{"read",
+					"write"}
+			})
 			status, err := b.Connect(t.Context(), "acme", "freee", func(url string) {
-				if code, page := browse(t, url); code != 200 || !strings.Contains(page, "Thank you") || !strings.Contains(page, "ありがとう") {
+				if code, page := browse(t, url); code != 200 || !strings.Contains(page, "Thank you") ||
+					!strings.Contains(page, "ありがとう") {
 					t.Errorf("%d %s", code, page)
 				}
 			})
@@ -75,7 +81,7 @@ func TestConnectInBrowser(t *testing.T) {
 	}
 }
 
-// checkConsent looks at what was sent for the code.
+// checkConsent checks the token request.
 func checkConsent(t *testing.T, provider string, form url.Values) {
 	redirect, err := url.Parse(form.Get("redirect_uri"))
 	if err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Path != "/callback" {
@@ -86,7 +92,7 @@ func checkConsent(t *testing.T, provider string, form url.Values) {
 	}
 }
 
-// checkEncrypted holds that no token lies in the store in the clear.
+// checkEncrypted checks that the store contains no token in plain text.
 func checkEncrypted(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "hako.db*"))
 	if err != nil || len(files) == 0 {
@@ -121,12 +127,15 @@ func TestAuthorizationURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	query := u.Query()
-	want := url.Values{"response_type": {"code"}, "client_id": {"client"}, "redirect_uri": {"urn:ietf:wg:oauth:2.0:oob"}, "prompt": {"select_company"}, "state": query["state"]}
+	want := url.Values{"response_type": {"code"}, "client_id": {"client"},
+		"redirect_uri": {"urn:ietf:wg:oauth:2.0:oob"}, "prompt": {"select_company"}, "state": query["state"]}
 	u.RawQuery = ""
-	if u.String() != "https://accounts.secure.freee.co.jp/public_api/authorize" || query.Encode() != want.Encode() || len(query.Get("state")) < 20 {
+	if u.String() != "https://accounts.secure.freee.co.jp/public_api/authorize" || query.Encode() != want.Encode() ||
+		len(query.Get("state")) < 20 {
 		t.Errorf("%s ? %v, want %v", u, query, want)
 	}
-	b = newBroker(t, options(t.TempDir(), Spec{Provider: OAuth2, ClientID: "client", AuthorizeURL: "https://a.example", TokenURL: "https://a.example"}))
+	b = newBroker(t, options(t.TempDir(), Spec{Provider: OAuth2, ClientID: "client", AuthorizeURL: "https://a.example",
+		TokenURL: "https://a.example"}))
 	if consent, err = b.Consent(t.Context(), "", "freee", "http://127.0.0.1:1/callback"); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +145,7 @@ func TestAuthorizationURL(t *testing.T) {
 	}
 }
 
-// TestRedirectIsChecked holds that only the first redirect with the right state counts.
+// TestRedirectIsChecked: only the first redirect with the right state counts.
 func TestRedirectIsChecked(t *testing.T) {
 	t.Parallel()
 	b, s, _ := online(t, nil)
@@ -144,7 +153,8 @@ func TestRedirectIsChecked(t *testing.T) {
 	status, err := b.Connect(t.Context(), "", "freee", func(address string) {
 		u, _ := url.Parse(address)
 		redirect, state = u.Query().Get("redirect_uri"), u.Query().Get("state")
-		for _, query := range []string{"/../favicon.ico", "", "?code=attackers-code", "?code=attackers-code&state=guess", "?state=&code=attackers-code", "/more?code=x&state=" + state} {
+		for _, query := range []string{"/../favicon.ico", "", "?code=attackers-code",
+			"?code=attackers-code&state=guess", "?state=&code=attackers-code", "/more?code=x&state=" + state} {
 			if code, page := browse(t, redirect+query); code < 400 || strings.Contains(page, "attackers") {
 				t.Errorf("%s: %d %s", query, code, page)
 			}
@@ -187,11 +197,12 @@ func TestConnectByCode(t *testing.T) {
 		paste func(address string) string
 		want  string
 	}{
-		"code":          {func(string) string { return " code-0\n" }, ""},
-		"address":       {func(a string) string { return a }, ""},
-		"wrong address": {func(a string) string { return strings.Replace(a, "state=", "state=x", 1) }, "does not belong to this consent"},
-		"nothing":       {func(string) string { return "\n" }, "there is no code"},
-		"wrong code":    {func(string) string { return "code-9" }, "invalid_grant"},
+		"code":    {func(string) string { return " code-0\n" }, ""},
+		"address": {func(a string) string { return a }, ""},
+		"wrong address": {func(a string) string { return strings.Replace(a, "state=", "state=x", 1) },
+			"does not belong to this consent"},
+		"nothing":    {func(string) string { return "\n" }, "contains no code"},
+		"wrong code": {func(string) string { return "code-9" }, "invalid_grant"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -201,25 +212,30 @@ func TestConnectByCode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			client := &http.Client{Transport: web.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			client := &http.Client{Transport: web.Transport, CheckRedirect: func(*http.Request,
+				[]*http.Request) error {
+				return http.ErrUseLastResponse
+			}}
 			response, err := client.Get(consent.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
 			address := response.Header.Get("Location")
-			status, err := consent.Exchange(t.Context(), test.paste(strings.Replace(address, "urn:ietf:wg:oauth:2.0:oob", "http://127.0.0.1:1/", 1)))
-			if test.want == "" && (err != nil || status.State != Ready) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			status, err := consent.Exchange(t.Context(),
+				test.paste(strings.Replace(address, "urn:ietf:wg:oauth:2.0:oob", "http://127.0.0.1:1/", 1)))
+			if test.want == "" && (err != nil || status.State != Ready) ||
+				test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%+v, %v, want %q", status, err, test.want)
 			}
 		})
 	}
 }
 
-// TestConnectAgain holds that a connection that has ended works again after a new consent, also in a process that runs.
+// TestConnectAgain: an ended connection works again after a new consent, also in a running process.
 func TestConnectAgain(t *testing.T) {
 	t.Parallel()
 	b, s, _ := online(t, nil)
-	hold(t, b, "", -7*time.Hour, -time.Hour)
+	storeConnection(t, b, "", -7*time.Hour, -time.Hour)
 	s.refresh = "another"
 	if got := token(t, b, ""); !strings.Contains(got, "has to be connected again") {
 		t.Fatal(got)
@@ -249,7 +265,8 @@ func TestNothingToConsentTo(t *testing.T) {
 	if _, err := b.Connect(t.Context(), "", "kot", nil); !errors.Is(err, ErrNotConnectable) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := b.Connect(t.Context(), "", "none", nil); err == nil || !strings.Contains(err.Error(), "set credentials.none") {
+	if _, err := b.Connect(t.Context(), "", "none", nil); err == nil ||
+		!strings.Contains(err.Error(), "set credentials.none") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,8 +1,10 @@
-// Package credential holds the operator's secrets and applies them for plugins, which never see them.
+// Package credential holds the operator's secrets and applies them for plugins, which never see them. New returns a
+// Broker for credentials described by Specs.
 //
-// A Broker gives the HTTP broker what a request is to carry: a static token, the access token of a connection that the operator
-// consented to (OAuth 2.0), or one that a service account signed for. It refreshes what expires, one refresh at a time over all
-// processes of a store, and keeps connections encrypted in it, each bound to its tenant and name.
+// Broker.Credential returns the credential for an HTTP request: a static token, the access token of a connection that
+// the operator authorized (OAuth 2.0), or the access token of a service account. The Broker renews expiring tokens, one
+// renewal at a time over all processes that share a store. Connections are stored encrypted, each bound to its tenant
+// and name. Consent, Connect and ConnectDevice create them.
 package credential
 
 import (
@@ -23,29 +25,29 @@ import (
 
 // Options configures a Broker.
 type Options struct {
-	// Credentials are the operator's by name, for every tenant that has no own one of that name. Where the provider is one that is
-	// connected, what is shared is the application's registration: each tenant has a connection of its own.
+	// Credentials are the shared credentials by name, for every tenant without its own one of that name. For providers
+	// that need consent, only the client registration is shared: each tenant has its own connection.
 	Credentials map[string]Spec
 	// Tenants are the credentials of single tenants, by tenant and name.
 	Tenants map[string]map[string]Spec
-	// Store opens the store that connections are kept in, when it is needed first. Close closes it.
+	// Store opens the store for connections when it is first needed. Close closes it.
 	Store func(context.Context) (*store.Store, error)
-	// Key is where the key that encrypts connections comes from: one key a line, the newest first. Zero means the file
-	// "secrets.key" in the store's directory, which is made at the first use.
+	// Key is the source of the keys that encrypt connections: one key a line, the newest first. Zero means the file
+	// "secrets.key" in the store's directory, which is created at the first use.
 	Key Source
 	// Proxy is an upstream proxy (http, https or socks5) for requests to authorization servers. Nil means none.
 	Proxy *url.URL
-	// Observe, if set, is called after every attempt to get a new access token, from many goroutines at once.
+	// Observe, if set, is called after every attempt to get a new access token. It must be safe for concurrent use.
 	Observe func(Renewal)
-	// Logger receives what happens to connections, never secrets. Nil discards it.
+	// Logger receives events of connections, without secrets. Nil discards them.
 	Logger *slog.Logger
 }
 
 // Renewal is one attempt to get a new access token.
 type Renewal struct {
-	// Credential is its name in the configuration.
+	// Credential is the name in the configuration.
 	Credential string
-	// Outcome is one of the constants.
+	// Outcome is one of the constants below.
 	Outcome string
 }
 
@@ -53,28 +55,28 @@ type Renewal struct {
 const (
 	Renewed     = "ok"
 	Unreachable = "unreachable" // the request did not reach the server
-	Refused     = "refused"     // the server answered with an error that may pass
-	Revoked     = "revoked"     // the server does not know the refresh token any more (invalid_grant)
-	Lost        = "lost"        // the answer did not arrive
-	Unsaved     = "unsaved"     // the new token could not be stored at once
+	Refused     = "refused"     // the server answered with a temporary error
+	Revoked     = "revoked"     // the refresh token is not valid any more (invalid_grant)
+	Lost        = "lost"        // the response did not arrive
+	Unsaved     = "unsaved"     // the new token could not be stored immediately
 )
 
-// Broker gives out credentials. It is safe for concurrent use.
+// Broker provides credentials. It is safe for concurrent use.
 type Broker struct {
 	options Options
-	// specs take the place of those among options, and proxy that of Options.Proxy.
+	// specs and proxy are the current values of Options.Credentials, Tenants and Proxy.
 	specs  atomic.Pointer[specs]
 	proxy  atomic.Pointer[url.URL]
 	vault  vault
 	client *http.Client
 	logger *slog.Logger
 
-	// ending ends when Close is called; working counts what Close waits for.
+	// ending ends with Close; working counts the work that Close waits for.
 	ending  context.Context
 	end     context.CancelFunc
 	working sync.WaitGroup
 
-	mu    sync.Mutex // guards slots with specs, and what begins against Close
+	mu    sync.Mutex // guards slots together with specs, and begin against Close
 	slots map[id]slot
 }
 
@@ -88,15 +90,15 @@ func (i id) String() string {
 	return i.name + " of tenant " + i.tenant
 }
 
-// slot is one credential of a kind. status is called with a context that is short.
+// slot is one credential of some kind. The context of status has a short timeout.
 type slot interface {
 	credential(ctx context.Context) (*broker.Credential, error)
-	// renew is told that a server refused a credential; it returns another one, or nil if that would not help.
+	// renew returns another credential after a server has refused one, or nil if that would not help.
 	renew(ctx context.Context, refused *broker.Credential, status int, body []byte) (*broker.Credential, error)
 	status(ctx context.Context) Status
 }
 
-// New returns a Broker. The error names the credential whose Spec is wrong. Nothing is read yet: neither sources nor the store.
+// New returns a Broker. The error names the credential with an invalid Spec. New reads neither sources nor the store.
 func New(options Options) (*Broker, error) {
 	b := &Broker{options: options, logger: options.Logger, slots: map[id]slot{}}
 	b.client = newClient(b.proxy.Load)
@@ -116,15 +118,17 @@ func New(options Options) (*Broker, error) {
 	return b, nil
 }
 
-// specs are the credentials: shared ones, and those of tenants.
+// specs are the configured credentials.
 type specs struct {
 	shared  map[string]Spec
 	tenants map[string]map[string]Spec
 }
 
-// Reconfigure checks other Credentials, Tenants and Proxy, as in Options, and returns what puts them in force. The error names the
-// credential whose Spec is wrong. What is unchanged keeps what it knows; a renewal under way ends as it began.
-func (b *Broker) Reconfigure(shared map[string]Spec, tenants map[string]map[string]Spec, proxy *url.URL) (put func(), err error) {
+// Reconfigure checks new values of Credentials, Tenants and Proxy and returns a function that applies them. The error
+// names the credential with an invalid Spec. Unchanged credentials keep their state. A running renewal finishes with
+// the old values.
+func (b *Broker) Reconfigure(shared map[string]Spec, tenants map[string]map[string]Spec,
+	proxy *url.URL) (put func(), err error) {
 	next := &specs{shared, tenants}
 	for _, i := range next.all() {
 		spec, _ := next.of(i)
@@ -146,7 +150,7 @@ func (b *Broker) Reconfigure(shared map[string]Spec, tenants map[string]map[stri
 	}, nil
 }
 
-// configured lists what there is: shared ones under no tenant.
+// configured lists the configured credentials. Shared ones have no tenant.
 func (b *Broker) configured() []id { return b.specs.Load().all() }
 
 func (s *specs) all() []id {
@@ -162,7 +166,7 @@ func (s *specs) all() []id {
 	return all
 }
 
-// spec returns what applies to i: the tenant's own, else the shared one.
+// spec returns the Spec for i: the tenant's own, or else the shared one.
 func (b *Broker) spec(i id) (Spec, bool) { return b.specs.Load().of(i) }
 
 func (s *specs) of(i id) (Spec, bool) {
@@ -184,11 +188,11 @@ func (b *Broker) ConfiguredFor(tenant, name string) bool {
 	return ok
 }
 
-// Credential returns what requests of tenant ("" is the tenant of callers without one) are to carry for the credential of that name.
-// An access token that expires soon is renewed first.
+// Credential returns what requests of tenant ("" is the tenant of callers without one) are to carry for the credential
+// of that name. An access token that expires soon is renewed first.
 //
-// Every error that is not ctx's holds an *abi.Error with abi.CodeCredential that says what the operator has to do, in words that may
-// be shown to a guest; the error's own text says more, to be logged.
+// Every error that is not ctx's holds an *abi.Error with abi.CodeCredential that says what the operator has to do, in
+// words that may be shown to a guest; the error's own text says more, to be logged.
 func (b *Broker) Credential(ctx context.Context, tenant, name string) (*broker.Credential, error) {
 	s, err := b.slot(id{tenant, name})
 	if err != nil {
@@ -198,9 +202,11 @@ func (b *Broker) Credential(ctx context.Context, tenant, name string) (*broker.C
 	return c, b.report(ctx, id{tenant, name}, err)
 }
 
-// Renew is told that a server refused a credential with this status, 401 or 403, and answer. It returns another one to try, once, or
-// nil if there is none or the refusal has another reason. Errors are as for Credential.
-func (b *Broker) Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int, body []byte) (*broker.Credential, error) {
+// Renew returns another credential after a server has refused one with the status 401 or 403 and the given body. It is
+// to be tried once. Nil means that there is none, or that the refusal has another reason. Errors are those of
+// Credential.
+func (b *Broker) Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int,
+	body []byte) (*broker.Credential, error) {
 	s, err := b.slot(id{tenant, name})
 	if err != nil {
 		return nil, err
@@ -209,7 +215,7 @@ func (b *Broker) Renew(ctx context.Context, tenant, name string, refused *broker
 	return c, b.report(ctx, id{tenant, name}, err)
 }
 
-// report logs what a guest is not told.
+// report logs the cause of an error, which guests do not see.
 func (b *Broker) report(ctx context.Context, i id, err error) error {
 	if err != nil && ctx.Err() == nil {
 		b.logger.Warn("a credential cannot be used", "credential", i.name, "tenant", i.tenant, "err", err)
@@ -217,14 +223,15 @@ func (b *Broker) report(ctx context.Context, i id, err error) error {
 	return err
 }
 
-// slot returns the one for i. A static token that is shared has one slot for all tenants.
+// slot returns the slot for i. A shared static token has one slot for all tenants.
 func (b *Broker) slot(i id) (slot, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	specs := b.specs.Load()
 	spec, ok := specs.of(i)
 	if !ok {
-		return nil, unusablef(nil, "the credential %s is not configured: set credentials.%s in hako.yaml (docs/credentials.md)", i, i.name)
+		return nil, unusablef(nil, "the credential %s is not configured: set credentials.%s in hako.yaml "+
+			"(docs/credentials.md)", i, i.name)
 	}
 	if _, own := specs.tenants[i.tenant][i.name]; !own && !spec.connects() {
 		i.tenant = ""
@@ -247,7 +254,7 @@ func (b *Broker) newSlot(i id, spec Spec) slot {
 	return newStatic(i, spec)
 }
 
-// begin counts work in that Close is to wait for. It fails once Close has been called.
+// begin starts work that Close waits for. It fails after Close.
 func (b *Broker) begin() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,7 +265,8 @@ func (b *Broker) begin() error {
 	return nil
 }
 
-// Close waits for renewals under way, because their answers would be lost, and closes the store. It may be called twice.
+// Close waits for running renewals, whose responses would be lost otherwise, and closes the store. It may be called
+// twice.
 func (b *Broker) Close() error {
 	b.mu.Lock()
 	b.end()
@@ -267,5 +275,5 @@ func (b *Broker) Close() error {
 	return b.vault.close()
 }
 
-// errEnding is why nothing is renewed any more.
+// errEnding is the error of operations after Close.
 var errEnding = errors.New("hako is stopping")

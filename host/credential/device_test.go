@@ -33,8 +33,9 @@ func TestDeviceCode(t *testing.T) {
 				answers := test.answers
 				s.before = func(w http.ResponseWriter, form url.Values) bool {
 					switch {
-					case form.Get("grant_type") == "": // asks for the code
-						reply(w, 200, map[string]any{"device_code": "device-secret", "user_code": "WDJB-MJHT", "verification_uri": "https://a.example/device", "expires_in": 300})
+					case form.Get("grant_type") == "": // requests the code
+						reply(w, 200, map[string]any{"device_code": "device-secret", "user_code": "WDJB-MJHT",
+							"verification_uri": "https://a.example/device", "expires_in": 300})
 					case form.Get("device_code") != "device-secret":
 						t.Errorf("sent %v", form)
 					case len(answers) > 0:
@@ -49,7 +50,8 @@ func TestDeviceCode(t *testing.T) {
 				}
 				b := newBroker(t, options(dir, Spec{
 					Provider: OAuth2, ClientID: "client", ClientSecret: command("echo", "client-secret"),
-					TokenURL: "http://127.0.0.1:1/token", DeviceURL: "http://127.0.0.1:1/token", Scopes: []string{"a", "b"},
+					TokenURL: "http://127.0.0.1:1/token", DeviceURL: "http://127.0.0.1:1/token",
+					Scopes: []string{"a", "b"},
 				}))
 				b.client.Transport = s
 				if !b.OnlyDevice("", "freee") {
@@ -58,10 +60,12 @@ func TestDeviceCode(t *testing.T) {
 				start := time.Now()
 				var shown DeviceCode
 				status, err := b.ConnectDevice(t.Context(), "", "freee", func(c DeviceCode) { shown = c })
-				if took := time.Since(start); took != test.took || shown.UserCode != "WDJB-MJHT" || shown.URL != "https://a.example/device" {
+				if took := time.Since(start); took != test.took || shown.UserCode != "WDJB-MJHT" ||
+					shown.URL != "https://a.example/device" {
 					t.Errorf("took %v, want %v; shown %+v", took, test.took, shown)
 				}
-				if test.want == "" && (err != nil || status.State != Ready) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				if test.want == "" && (err != nil || status.State != Ready) ||
+					test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 					t.Errorf("%+v, %v, want %q", status, err, test.want)
 				}
 				if s.posts[0].Get("scope") != "a b" {

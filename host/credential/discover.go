@@ -15,29 +15,31 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// party is an application at an authorization server: as configured, or for MCP as it was found and registered. It is kept with the
-// connection, encrypted as that.
+// party is an OAuth client at an authorization server: as configured, or for MCP as discovered and registered. It is
+// stored encrypted with the connection.
 type party struct {
-	// Issuer is the authorization server's name (RFC 8414); empty if it was not asked for it. Named says that its answers carry it (RFC 9207).
+	// Issuer is the authorization server's identifier (RFC 8414); empty if it was not discovered. Named reports whether
+	// its responses carry it (RFC 9207).
 	Issuer string `json:"issuer,omitempty"`
 	Named  bool   `json:"named,omitempty"`
 
 	AuthorizeURL string `json:"authorizeUrl,omitempty"`
 	TokenURL     string `json:"tokenUrl"`
 	ClientID     string `json:"clientId"`
-	// ClientSecret is one that the server gave out at registration; a configured one is read where it lies.
+	// ClientSecret is a secret from the registration. A configured secret is read from its source instead.
 	ClientSecret string   `json:"clientSecret,omitempty"`
 	Scopes       []string `json:"scopes,omitempty"`
-	// Resource is what tokens are for (RFC 8707).
+	// Resource is the resource of the tokens (RFC 8707).
 	Resource string `json:"resource,omitempty"`
 }
 
-// party is the application as it is configured.
+// party returns the configured client.
 func (c *connection) party() *party {
-	return &party{AuthorizeURL: c.spec.AuthorizeURL, TokenURL: c.spec.TokenURL, ClientID: c.spec.ClientID, Scopes: c.spec.Scopes}
+	return &party{AuthorizeURL: c.spec.AuthorizeURL, TokenURL: c.spec.TokenURL,
+		ClientID: c.spec.ClientID, Scopes: c.spec.Scopes}
 }
 
-// partyOf is the application that r was connected with.
+// partyOf returns the client that r was connected with.
 func (c *connection) partyOf(r *record) *party {
 	if r.Party != nil {
 		return r.Party
@@ -45,23 +47,25 @@ func (c *connection) partyOf(r *record) *party {
 	return c.party()
 }
 
-// discoverTime bounds finding an authorization server and registering there.
+// discoverTime is the timeout for discovering an authorization server and registering there.
 const discoverTime = 30 * time.Second
 
-// discover finds the authorization server of an MCP server (RFC 9728, RFC 8414), and registers there if there is no client ID (RFC 7591).
+// discover finds the authorization server of an MCP server (RFC 9728, RFC 8414) and registers there if no client ID is
+// configured (RFC 7591).
 func (c *connection) discover(ctx context.Context, redirect string) (*party, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTime)
 	defer cancel()
-	challenges, err := c.challenges(ctx)
+	challenges, err := c.fetchChallenges(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", c.spec.Resource, withoutURL(err))
 	}
-	about, err := c.protected(ctx, challenges)
+	about, err := c.fetchResourceMetadata(ctx, challenges)
 	if err != nil {
 		return nil, err
 	}
 	if len(about.AuthorizationServers) == 0 {
-		return nil, fmt.Errorf("%s names no authorization server: use a token, or the provider %s with the addresses of its documentation", c.spec.Resource, OAuth2)
+		return nil, fmt.Errorf("%s names no authorization server: use a token, or the provider %s with the "+
+			"addresses in its documentation", c.spec.Resource, OAuth2)
 	}
 	issuer := about.AuthorizationServers[0]
 	server, err := auth.GetAuthServerMetadata(ctx, issuer, c.broker.client)
@@ -69,16 +73,19 @@ func (c *connection) discover(ctx context.Context, redirect string) (*party, err
 	case err != nil:
 		return nil, fmt.Errorf("the authorization server of %s: %w", c.spec.Resource, err)
 	case server == nil:
-		return nil, fmt.Errorf("the authorization server %s does not say what its addresses are (RFC 8414): use the provider %s with those of its documentation", issuer, OAuth2)
+		return nil, fmt.Errorf("the authorization server %s publishes no metadata (RFC 8414): use the provider %s "+
+			"with the addresses in its documentation", issuer, OAuth2)
 	case !slices.Contains(server.CodeChallengeMethodsSupported, "S256"):
-		return nil, fmt.Errorf("the authorization server %s does not know PKCE with S256, without which a code can be stolen", issuer)
+		return nil, fmt.Errorf("the authorization server %s does not support PKCE with S256, without which a code "+
+			"can be stolen", issuer)
 	}
 	p := &party{
 		Issuer: server.Issuer, Named: server.AuthorizationResponseIssParameterSupported,
 		AuthorizeURL: server.AuthorizationEndpoint, TokenURL: server.TokenEndpoint, ClientID: c.spec.ClientID,
-		Scopes: wantedScopes(c.spec.Scopes, challenges, about, server), Resource: about.Resource,
+		Scopes: selectScopes(c.spec.Scopes, challenges, about, server), Resource: about.Resource,
 	}
-	if err := (Spec{AuthorizeURL: p.AuthorizeURL, TokenURL: p.TokenURL, DeviceURL: server.RegistrationEndpoint}).checkAddresses(); err != nil {
+	if err := (Spec{AuthorizeURL: p.AuthorizeURL, TokenURL: p.TokenURL,
+		DeviceURL: server.RegistrationEndpoint}).checkAddresses(); err != nil {
 		return nil, fmt.Errorf("the authorization server %s: %w", issuer, err)
 	}
 	if p.ClientID == "" {
@@ -87,8 +94,8 @@ func (c *connection) discover(ctx context.Context, redirect string) (*party, err
 	return p, err
 }
 
-// challenges are what the server answers to a request without a token. One that does not mind has none.
-func (c *connection) challenges(ctx context.Context) ([]oauthex.Challenge, error) {
+// fetchChallenges returns the challenges in the response to a request without a token, if there are any.
+func (c *connection) fetchChallenges(ctx context.Context) ([]oauthex.Challenge, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.spec.Resource, nil)
 	if err != nil {
 		return nil, err
@@ -101,14 +108,15 @@ func (c *connection) challenges(ctx context.Context) ([]oauthex.Challenge, error
 	defer response.Body.Close()
 	challenges, err := oauthex.ParseWWWAuthenticate(response.Header.Values("WWW-Authenticate"))
 	if err != nil {
-		return nil, nil // the well-known places remain
+		return nil, nil // the well-known addresses remain
 	}
 	return challenges, nil
 }
 
-// protected asks for what the server says of itself: where it pointed to, or at the well-known places (RFC 9728, section 3.1). It may
-// speak for its whole origin.
-func (c *connection) protected(ctx context.Context, challenges []oauthex.Challenge) (*oauthex.ProtectedResourceMetadata, error) {
+// fetchResourceMetadata requests the server's metadata from the address in its challenge, or from the well-known
+// addresses (RFC 9728, section 3.1). The metadata may describe the server's whole origin.
+func (c *connection) fetchResourceMetadata(ctx context.Context,
+	challenges []oauthex.Challenge) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(c.spec.Resource)
 	if err != nil {
 		return nil, err
@@ -131,11 +139,13 @@ func (c *connection) protected(ctx context.Context, challenges []oauthex.Challen
 			errs = append(errs, err)
 		}
 	}
-	return nil, fmt.Errorf("%s does not say what its authorization server is (RFC 9728): %w", c.spec.Resource, errs[0])
+	return nil, fmt.Errorf("%s does not name its authorization server (RFC 9728): %w", c.spec.Resource, errs[0])
 }
 
-// wantedScopes are the configured ones, else those that the server asks for, with that for a refresh token where there is one.
-func wantedScopes(configured []string, challenges []oauthex.Challenge, about *oauthex.ProtectedResourceMetadata, server *oauthex.AuthServerMeta) []string {
+// selectScopes returns the configured scopes, or else those that the server requests, and the scope for refresh tokens
+// if it exists.
+func selectScopes(configured []string, challenges []oauthex.Challenge, about *oauthex.ProtectedResourceMetadata,
+	server *oauthex.AuthServerMeta) []string {
 	if len(configured) > 0 {
 		return configured
 	}
@@ -152,32 +162,38 @@ func wantedScopes(configured []string, challenges []oauthex.Challenge, about *oa
 	return scopes
 }
 
-// register makes hako known to the authorization server. Nothing of its answer is in the error.
+// register registers hako at the authorization server.
 func (c *connection) register(ctx context.Context, p *party, server *oauthex.AuthServerMeta, redirect string) error {
 	if server.RegistrationEndpoint == "" {
-		return fmt.Errorf("%s does not let applications register themselves: register hako there by hand, and set credentials.%s.clientId", p.Issuer, c.id.name)
+		return fmt.Errorf("%s does not support client registration: register hako there by hand, and set "+
+			"credentials.%s.clientId", p.Issuer, c.id.name)
 	}
 	method := "none"
-	if supported := server.TokenEndpointAuthMethodsSupported; len(supported) > 0 && !slices.Contains(supported, method) {
+	if supported := server.TokenEndpointAuthMethodsSupported; len(supported) > 0 &&
+		!slices.Contains(supported, method) {
 		method = "client_secret_post"
 	}
 	registered, err := oauthex.RegisterClient(ctx, server.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-		ClientName: "hako", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: method, ApplicationType: "native",
-		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, Scope: strings.Join(p.Scopes, " "),
+		ClientName: "hako", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: method,
+		ApplicationType: "native",
+		GrantTypes:      []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+		Scope: strings.Join(p.Scopes, " "),
 	}, c.broker.client)
 	var refused *oauthex.ClientRegistrationError
 	switch {
 	case errors.As(err, &refused):
-		return fmt.Errorf("%s does not register hako: %s: register it by hand, and set credentials.%s.clientId", p.Issuer, clean(cmp.Or(refused.ErrorDescription, refused.ErrorCode), nil), c.id.name)
+		return fmt.Errorf("%s refuses to register hako: %s: register it by hand, and set credentials.%s.clientId",
+			p.Issuer, clean(cmp.Or(refused.ErrorDescription, refused.ErrorCode), nil), c.id.name)
 	case err != nil:
-		return fmt.Errorf("%s does not register hako: register it by hand, and set credentials.%s.clientId", p.Issuer, c.id.name)
+		return fmt.Errorf("%s refuses to register hako: register it by hand, and set credentials.%s.clientId",
+			p.Issuer, c.id.name)
 	}
 	p.ClientID, p.ClientSecret = registered.ClientID, registered.ClientSecret
 	return nil
 }
 
-// issued holds that an answer is that of the authorization server that was asked (RFC 9207).
-func (p *party) issued(answer url.Values) error {
+// checkIssuer checks that a response is from the authorization server that was asked (RFC 9207).
+func (p *party) checkIssuer(answer url.Values) error {
 	if issuer := answer.Get("iss"); p.Issuer != "" && issuer != p.Issuer && (issuer != "" || p.Named) {
 		return errState
 	}

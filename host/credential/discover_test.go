@@ -9,22 +9,22 @@ import (
 	"testing"
 )
 
-// mcpServer is an MCP server that wants a token, with its authorization server. Nil members are not there.
+// mcpServer is an MCP server that requires a token, with its authorization server. Nil members are absent.
 type mcpServer struct {
 	*httptest.Server
 	tokens *authServer
 	// challenge is the WWW-Authenticate header; BASE is the server's URL.
 	challenge string
-	// documents are those of RFC 9728 and RFC 8414, by path.
+	// documents are the metadata of RFC 9728 and RFC 8414, by path.
 	documents map[string]string
-	// registered is what was sent to register.
+	// registered is the last registration request.
 	registered map[string]any
-	// registration is the answer, with its status.
+	// registration is the registration response, with its status.
 	registration string
 	status       int
-	// asked is the query of the last authorization.
+	// asked is the query of the last authorization request.
 	asked url.Values
-	// issuer, if set, goes with the code.
+	// issuer, if set, is sent with the code.
 	issuer string
 }
 
@@ -35,8 +35,10 @@ const (
 )
 
 func newMCPServer(t *testing.T) *mcpServer {
-	m := &mcpServer{tokens: newAuthServer(t), status: http.StatusCreated, registration: `{"client_id": "client", "client_secret": "client-secret", "redirect_uris": ["http://127.0.0.1/callback"]}`}
-	m.documents = map[string]string{"/.well-known/oauth-protected-resource/mcp": aboutMCP, "/.well-known/oauth-authorization-server": aboutServer}
+	m := &mcpServer{tokens: newAuthServer(t), status: http.StatusCreated,
+		registration: `{"client_id": "client", "client_secret": "client-secret", "redirect_uris": ["http://127.0.0.1/callback"]}`}
+	m.documents = map[string]string{"/.well-known/oauth-protected-resource/mcp": aboutMCP,
+		"/.well-known/oauth-authorization-server": aboutServer}
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
 	return m
@@ -61,7 +63,8 @@ func (m *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/authorize":
 		m.asked = r.URL.Query()
 		if m.issuer != "" {
-			http.Redirect(w, r, m.asked.Get("redirect_uri")+"?"+url.Values{"code": {"code"}, "state": {m.asked.Get("state")}, "iss": {m.issuer}}.Encode(), http.StatusFound)
+			http.Redirect(w, r, m.asked.Get("redirect_uri")+"?"+url.Values{"code": {"code"},
+				"state": {m.asked.Get("state")}, "iss": {m.issuer}}.Encode(), http.StatusFound)
 			return
 		}
 		m.tokens.authorize(w, r)
@@ -82,7 +85,8 @@ func (m *mcpServer) broker(t *testing.T, change func(*Spec)) (*Broker, string) {
 	return newBroker(t, options(dir, spec)), dir
 }
 
-// TestDiscovery: a credential for an MCP server needs no more than its URL, and is renewed where it came from.
+// TestDiscovery: a credential for an MCP server needs only its URL, and is renewed at the discovered authorization
+// server.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	m := newMCPServer(t)
@@ -90,7 +94,8 @@ func TestDiscovery(t *testing.T) {
 	if _, err := b.Connect(t.Context(), "", "freee", func(url string) { browse(t, url) }); err != nil {
 		t.Fatal(err)
 	}
-	if m.asked.Get("resource") != m.URL+"/mcp" || m.asked.Get("code_challenge_method") != "S256" || m.asked.Get("scope") != "read offline_access" {
+	if m.asked.Get("resource") != m.URL+"/mcp" || m.asked.Get("code_challenge_method") != "S256" ||
+		m.asked.Get("scope") != "read offline_access" {
 		t.Errorf("asked for %v", m.asked)
 	}
 	if form := m.tokens.posts[0]; form.Get("resource") != m.URL+"/mcp" || form.Get("code_verifier") == "" {
@@ -100,7 +105,7 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("registered %v", m.registered)
 	}
 	checkEncrypted(t, dir)
-	other := newBroker(t, b.options) // which has only what is stored
+	other := newBroker(t, b.options) // which knows only the stored data
 	first, err := other.Credential(t.Context(), "", "freee")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +118,8 @@ func TestDiscovery(t *testing.T) {
 	if fresh, err := c.renewed(t.Context(), r); err != nil || "Bearer "+fresh.AccessToken == first.Value {
 		t.Errorf("renewed %+v, %v", fresh, err)
 	}
-	if form := m.tokens.posts[len(m.tokens.posts)-1]; form.Get("grant_type") != "refresh_token" || form.Get("resource") != m.URL+"/mcp" || form.Get("client_id") != "client" {
+	if form := m.tokens.posts[len(m.tokens.posts)-1]; form.Get("grant_type") != "refresh_token" ||
+		form.Get("resource") != m.URL+"/mcp" || form.Get("client_id") != "client" {
 		t.Errorf("renewed with %v", form)
 	}
 }
@@ -127,7 +133,7 @@ func connectionOf(t *testing.T, b *Broker) *connection {
 	return c
 }
 
-// TestDiscoveryPlaces: the server may point elsewhere, speak for its origin, and know the application already.
+// TestDiscoveryPlaces: metadata at another address, metadata for the origin, and a configured client.
 func TestDiscoveryPlaces(t *testing.T) {
 	t.Parallel()
 	m := newMCPServer(t)
@@ -150,17 +156,21 @@ func TestDiscoveryFails(t *testing.T) {
 		change func(*mcpServer)
 		want   string
 	}{
-		"no metadata":         {func(m *mcpServer) { delete(m.documents, meta) }, "does not say what its authorization server is"},
-		"metadata of another": {func(m *mcpServer) { m.documents[meta] = `{"resource": "https://other.example/mcp"}` }, "other.example"},
-		"no server":           {func(m *mcpServer) { m.documents[meta] = `{"resource": "BASE/mcp"}` }, "names no authorization server"},
+		"no metadata": {func(m *mcpServer) { delete(m.documents, meta) },
+			"does not name its authorization server"},
+		"metadata of another": {func(m *mcpServer) { m.documents[meta] = `{"resource": "https://other.example/mcp"}` },
+			"other.example"},
+		"no server": {func(m *mcpServer) { m.documents[meta] = `{"resource": "BASE/mcp"}` },
+			"names no authorization server"},
 		"a server in the clear": {func(m *mcpServer) {
 			m.documents[meta] = `{"resource": "BASE/mcp", "authorization_servers": ["http://as.example"]}`
-		}, "does not say"},
-		"a server that says nothing": {func(m *mcpServer) { delete(m.documents, server) }, "does not say what its addresses are"},
+		}, "publishes no metadata"},
+		"a server that says nothing": {func(m *mcpServer) { delete(m.documents, server) }, "publishes no metadata"},
 		"a server by another name": {func(m *mcpServer) {
 			m.documents[server] = strings.Replace(aboutServer, "BASE", "https://as.example", 1)
 		}, "does not match"},
-		"no PKCE": {func(m *mcpServer) { m.documents[server] = strings.Replace(aboutServer, "S256", "plain", 1) }, "PKCE"},
+		"no PKCE": {func(m *mcpServer) { m.documents[server] = strings.Replace(aboutServer, "S256", "plain", 1) },
+			"PKCE"},
 		"tokens in the clear": {func(m *mcpServer) {
 			m.documents[server] = strings.Replace(aboutServer, "BASE/token", "http://as.example/token", 1)
 		}, "HTTPS"},
@@ -170,7 +180,8 @@ func TestDiscoveryFails(t *testing.T) {
 		"registration refused": {func(m *mcpServer) {
 			m.status, m.registration = 400, `{"error": "invalid_redirect_uri", "error_description": "no loopback here"}`
 		}, "no loopback here: register it by hand"},
-		"registration broken":         {func(m *mcpServer) { m.registration = `{"client_secret": "leaked-secret"}` }, "register it by hand"},
+		"registration broken": {func(m *mcpServer) { m.registration = `{"client_secret": "leaked-secret"}` },
+			"register it by hand"},
 		"an answer of another server": {func(m *mcpServer) { m.issuer = "https://evil.example" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,12 +191,16 @@ func TestDiscoveryFails(t *testing.T) {
 			b, _ := m.broker(t, nil)
 			consent, err := b.Consent(t.Context(), "", "freee", "")
 			if m.issuer != "" && err == nil {
-				client := &http.Client{Transport: web.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+				client := &http.Client{Transport: web.Transport, CheckRedirect: func(*http.Request,
+					[]*http.Request) error {
+					return http.ErrUseLastResponse
+				}}
 				response, failed := client.Get(consent.URL)
 				if failed != nil {
 					t.Fatal(failed)
 				}
-				if _, err = consent.Exchange(t.Context(), response.Header.Get("Location")); err == nil || len(m.tokens.posts) > 0 {
+				if _, err = consent.Exchange(t.Context(), response.Header.Get("Location")); err == nil ||
+					len(m.tokens.posts) > 0 {
 					t.Errorf("error %v, sent %v", err, m.tokens.posts)
 				}
 				return

@@ -6,8 +6,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// unusable is why a credential cannot be used: for guests in words that hold nothing of the host's inside, and with the cause for the
-// operator.
+// unusable is the error for a credential that cannot be used: a text for guests without internals of the host, and the
+// cause for the operator.
 type unusable struct {
 	abi   *abi.Error
 	cause error
@@ -22,7 +22,7 @@ func (e *unusable) Error() string {
 
 func (e *unusable) Unwrap() []error { return []error{e.abi, e.cause} }
 
-// unusablef describes a failure for guests; cause, which may be nil, is for the operator alone.
+// unusablef returns an error for guests. cause, which may be nil, is for the operator only.
 func unusablef(cause error, format string, args ...any) error {
 	return &unusable{abi: &abi.Error{Code: abi.CodeCredential, Message: fmt.Sprintf(format, args...)}, cause: cause}
 }

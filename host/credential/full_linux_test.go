@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// limitFiles sets how large the files of a process may get, which is what a full disk looks like to it.
+// limitFiles limits the size of a process's files, which has the effect of a full disk.
 func limitFiles(t *testing.T, pid int, bytes uint64) {
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
 	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
@@ -20,14 +20,15 @@ func limitFiles(t *testing.T, pid int, bytes uint64) {
 	}
 }
 
-// TestFullDiskBeforeRenewal holds that nothing is sent while its intent cannot be stored: the refresh token stays good.
+// TestFullDiskBeforeRenewal: a renewal is not sent if its start cannot be stored, so the refresh token stays valid.
 func TestFullDiskBeforeRenewal(t *testing.T) {
 	t.Parallel()
 	s, server, dir := shared(t, -time.Minute)
 	p := start(t, dir, server)
 	limitFiles(t, p.Process.Pid, 0)
 	p.ask(t)
-	if got := p.answer(t); !strings.Contains(got, "the store does not give out the credential freee") || !strings.Contains(got, "the disk is full") {
+	if got := p.answer(t); !strings.Contains(got, "the credential freee cannot be read from the store") ||
+		!strings.Contains(got, "the disk is full") {
 		t.Errorf("got %s", got)
 	}
 	if n := s.refreshes(); n != 0 {
@@ -39,7 +40,7 @@ func TestFullDiskBeforeRenewal(t *testing.T) {
 	}
 }
 
-// TestFullDiskAfterRenewal holds that a new pair that cannot be stored is not used, is kept, and is stored as soon as there is room.
+// TestFullDiskAfterRenewal: new tokens that cannot be stored are not used, and are stored as soon as there is room.
 func TestFullDiskAfterRenewal(t *testing.T) {
 	t.Parallel()
 	s, server, dir := shared(t, -time.Minute)
@@ -50,7 +51,8 @@ func TestFullDiskAfterRenewal(t *testing.T) {
 	}
 	for range 2 {
 		p.ask(t)
-		if got := p.answer(t); !strings.Contains(got, "cannot be stored") || !strings.Contains(got, "the disk is full") {
+		if got := p.answer(t); !strings.Contains(got, "cannot be stored") ||
+			!strings.Contains(got, "the disk is full") {
 			t.Errorf("got %s", got)
 		}
 	}

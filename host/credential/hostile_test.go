@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestHostileStore: a row that was changed, or is another tenant's, gives out no token.
+// TestHostileStore: a modified row, or a row of another tenant, provides no token.
 func TestHostileStore(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{
@@ -33,17 +33,18 @@ func TestHostileStore(t *testing.T) {
 			t.Parallel()
 			b := newBroker(t, options(postgrestest.Start(t), freeeSpec("http://127.0.0.1:1")))
 			for _, tenant := range []string{"", "acme", "other"} {
-				hold(t, b, tenant, 0, time.Hour)
+				storeConnection(t, b, tenant, 0, time.Hour)
 			}
 			change(t, b, statement)
 			got := token(t, b, "acme")
-			if strings.HasPrefix(got, "access-") || strings.Contains(got, "forged\"") || strings.Contains(got, "refresh-") {
+			if strings.HasPrefix(got, "access-") || strings.Contains(got, "forged\"") ||
+				strings.Contains(got, "refresh-") {
 				t.Errorf("it gives %s", got)
 			}
 			if _, err := b.Status(t.Context()); err != nil {
 				t.Error(err)
 			}
-			hold(t, b, "new", 0, time.Hour) // others go on
+			storeConnection(t, b, "new", 0, time.Hour) // others still work
 			if got := token(t, b, "new"); got != "access-0000" {
 				t.Errorf("a new connection gives %s", got)
 			}
@@ -52,7 +53,7 @@ func TestHostileStore(t *testing.T) {
 	t.Run("the key for new records is one that there is not", func(t *testing.T) {
 		t.Parallel()
 		b := newBroker(t, options(postgrestest.Start(t), freeeSpec("http://127.0.0.1:1")))
-		hold(t, b, "", 0, time.Hour)
+		storeConnection(t, b, "", 0, time.Hour)
 		change(t, b, `UPDATE credential_key SET key_id = 'forged'`)
 		if err := b.vault.put(t.Context(), id{"acme", "freee"}, &record{AccessToken: "x"}); err == nil {
 			t.Error("a record is written with an unknown key")

@@ -15,23 +15,24 @@ import (
 	"sync"
 )
 
-// keySize is a key's length in bytes: AES-256.
+// keySize is the length of an AES-256 key in bytes.
 const keySize = 32
 
 // key encrypts records with AES-256-GCM under a random nonce.
 type key struct {
-	// id tells keys apart; it is a hash of the key and no secret.
+	// id identifies the key. It is a hash of the key and not secret.
 	id   string
-	text string // as in the source
+	text string // as written in the source
 	aead cipher.AEAD
 }
 
-// parseKey reads a key of 32 bytes in base64, of either alphabet. The error does not hold it.
+// parseKey parses a key of 32 bytes in either alphabet of base64. The error does not contain the key.
 func parseKey(text string) (key, error) {
 	plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(text), "=")
 	raw, err := base64.RawStdEncoding.DecodeString(plain)
 	if err != nil || len(raw) != keySize {
-		return key{}, fmt.Errorf("it is not %d bytes in base64, as openssl rand -base64 %d prints them", keySize, keySize)
+		return key{}, fmt.Errorf("it is not %d bytes in base64, as openssl rand -base64 %d prints them", keySize,
+			keySize)
 	}
 	block, err := aes.NewCipher(raw)
 	if err != nil {
@@ -42,14 +43,14 @@ func parseKey(text string) (key, error) {
 	return key{id: hex.EncodeToString(sum[:6]), text: text, aead: aead}, err
 }
 
-// newKeyText is a new key as it stands in a source.
+// newKeyText returns a new key in the form of a source.
 func newKeyText() string {
 	raw := make([]byte, keySize)
-	_, _ = rand.Read(raw) // never fails
+	_, _ = rand.Read(raw) // cannot fail
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// parseKeys reads one key a line.
+// parseKeys parses one key per line.
 func parseKeys(text string) (ring []key, err error) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -62,19 +63,20 @@ func parseKeys(text string) (ring []key, err error) {
 		ring = append(ring, k)
 	}
 	if len(ring) == 0 {
-		return nil, errors.New("there is no key in it")
+		return nil, errors.New("it contains no key")
 	}
 	return ring, nil
 }
 
-// place binds a record to its tenant and name, so that one cannot be put in another's place.
-func (i id) place() []byte {
-	text, _ := json.Marshal([]string{"hako credential", i.tenant, i.name}) // texts always marshal
+// additionalData returns the additional data that binds a record to its tenant and name, so that records cannot be
+// exchanged.
+func (i id) additionalData() []byte {
+	text, _ := json.Marshal([]string{"hako credential", i.tenant, i.name}) // marshalling strings cannot fail
 	return text
 }
 
 func (k key) seal(i id, plain []byte) string {
-	return base64.StdEncoding.EncodeToString(k.aead.Seal(nil, nil, plain, i.place()))
+	return base64.StdEncoding.EncodeToString(k.aead.Seal(nil, nil, plain, i.additionalData()))
 }
 
 func (k key) open(i id, sealed string) ([]byte, error) {
@@ -82,10 +84,10 @@ func (k key) open(i id, sealed string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.aead.Open(nil, nil, raw, i.place())
+	return k.aead.Open(nil, nil, raw, i.additionalData())
 }
 
-// keys reads the ring of keys from its source. It is safe for concurrent use.
+// keys reads the keys from their source. It is safe for concurrent use.
 type keys struct {
 	source Source
 
@@ -93,10 +95,10 @@ type keys struct {
 	ring []key
 }
 
-// errNoKey is an error for a key that is in the store and not in the source.
+// errNoKey is the error for a key that the store uses and the source lacks.
 var errNoKey = errors.New("the key is missing")
 
-// find returns the key with this id. What is not in memory may have come to the source since.
+// find returns the key with an id. If it is not in memory, find reads the source again.
 func (k *keys) find(ctx context.Context, id string) (key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,8 +112,9 @@ func (k *keys) find(ctx context.Context, id string) (key, error) {
 			return key{}, err
 		}
 	}
-	return key{}, fmt.Errorf("%w: connections are encrypted with the key %s, which is not in %v: put it back as a further line, "+
-		"or remove the connections (hako connect remove) and connect anew", errNoKey, id, k.source)
+	return key{}, fmt.Errorf("%w: connections are encrypted with the key %s, which is not in %v: add it there as "+
+		"another line, "+
+		"or remove the connections (hako connect remove) and connect again", errNoKey, id, k.source)
 }
 
 // all reads the source and returns its keys, the newest first.
@@ -121,7 +124,7 @@ func (k *keys) all(ctx context.Context) ([]key, error) {
 	return k.ring, k.load(ctx)
 }
 
-// load is called with mu held.
+// load reads the source. The caller holds mu.
 func (k *keys) load(ctx context.Context) error {
 	s := secret{source: k.source}
 	text, err := s.read(ctx)

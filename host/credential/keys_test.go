@@ -32,13 +32,14 @@ func TestParseKeys(t *testing.T) {
 	}
 	for name, test := range tests {
 		ring, err := parseKeys(test.text)
-		if len(ring) != test.n || (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "passw?rd")) {
+		if len(ring) != test.n || (err == nil) != (test.want == "") || err != nil &&
+			(!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "passw?rd")) {
 			t.Errorf("%s: %d keys, %v", name, len(ring), err)
 		}
 	}
 }
 
-// TestRecordsAreBound holds that a record opens in its own place alone, and not when a bit of it has changed.
+// TestRecordsAreBound: a record can be decrypted only under its own tenant and name, and not after a bit has changed.
 func TestRecordsAreBound(t *testing.T) {
 	t.Parallel()
 	k, err := parseKey(newKeyText())
@@ -66,7 +67,7 @@ func TestRecordsAreBound(t *testing.T) {
 	}
 }
 
-// keyed makes a Broker over a directory with its key from a source.
+// keyed returns a Broker with a store at dir and its key from a source.
 func keyed(t *testing.T, dir string, source Source) *Broker {
 	o := options(dir, freeeSpec("http://127.0.0.1:1"))
 	o.Key = source
@@ -78,7 +79,7 @@ func TestRotate(t *testing.T) {
 	dir := t.TempDir()
 	running, other := keyed(t, dir, Source{}), keyed(t, dir, Source{})
 	for _, tenant := range []string{"", "acme", "other"} {
-		hold(t, running, tenant, 0, time.Hour)
+		storeConnection(t, running, tenant, 0, time.Hour)
 	}
 	if r, err := keyed(t, t.TempDir(), Source{}).Rotate(t.Context()); err != nil || r.Records != 0 {
 		t.Errorf("without connections: %+v, %v", r, err)
@@ -93,7 +94,8 @@ func TestRotate(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	after, err := os.ReadFile(file)
-	if err != nil || string(after) == string(before) || strings.Contains(string(after), strings.TrimSpace(string(before))) {
+	if err != nil || string(after) == string(before) || strings.Contains(string(after),
+		strings.TrimSpace(string(before))) {
 		t.Errorf("the old key is still there, or there is no new one: %v", err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -106,26 +108,26 @@ func TestRotate(t *testing.T) {
 			}
 		}
 	}
-	hold(t, running, "new", 0, time.Hour) // by a process that knew the old key only
+	storeConnection(t, running, "new", 0, time.Hour) // by a process that knows only the old key
 	write(t, file, string(after))
 	if got := token(t, keyed(t, dir, Source{}), "new"); got != "access-0000" {
 		t.Errorf("written by a process that runs on: %s", got)
 	}
 }
 
-// TestRotateAfterCrash finishes what was begun: two keys in the file, and records that are encrypted with either.
+// TestRotateAfterCrash finishes an interrupted rotation: two keys in the file, and records encrypted with either.
 func TestRotateAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, reencrypted := range []bool{false, true} {
 		dir := t.TempDir()
 		b := keyed(t, dir, Source{})
-		hold(t, b, "", 0, time.Hour)
+		storeConnection(t, b, "", 0, time.Hour)
 		file := filepath.Join(dir, "secrets.key")
-		ring, err := b.vault.newestFirst(t.Context()) // the first step
+		ring, err := b.vault.newestFirst(t.Context()) // the first step of a rotation
 		if err != nil || len(ring) != 2 {
 			t.Fatal(ring, err)
 		}
-		if reencrypted { // and the second
+		if reencrypted { // and the second step
 			s, err := b.vault.ready(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -158,12 +160,13 @@ func TestRotateFromCommand(t *testing.T) {
 	old, next := newKeyText(), newKeyText()
 	write(t, file, old)
 	b := keyed(t, dir, source)
-	hold(t, b, "", 0, time.Hour)
-	if _, err := b.Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "the command "+os.Args[0]+" holds one key only: put a new one in front") {
+	storeConnection(t, b, "", 0, time.Hour)
+	if _, err := b.Rotate(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"the command "+os.Args[0]+" contains only one key: insert a new one before it") {
 		t.Errorf("got %v", err)
 	}
 	write(t, file, next+"\n"+old)
-	hold(t, keyed(t, dir, source), "early", 0, time.Hour) // before the rotation: with the old key
+	storeConnection(t, keyed(t, dir, source), "early", 0, time.Hour) // encrypted with the old key
 	r, err := b.Rotate(t.Context())
 	if err != nil || r.Remedy != "take the old keys out of the command "+os.Args[0] || r.Records != 2 {
 		t.Errorf("%+v, %v", r, err)
@@ -179,7 +182,7 @@ func TestRotateFromCommand(t *testing.T) {
 	}
 }
 
-// TestRotateWhereReplicasShare: a new key in the file of one machine would be unknown to the others.
+// TestRotateWhereReplicasShare: with a shared store Rotate creates no key, because other machines would not have it.
 func TestRotateWhereReplicasShare(t *testing.T) {
 	t.Parallel()
 	where, old, next := postgrestest.Start(t), newKeyText(), newKeyText()
@@ -189,14 +192,15 @@ func TestRotateWhereReplicasShare(t *testing.T) {
 		write(t, file, old+"\n")
 		replicas = append(replicas, keyed(t, where, Source{File: file}))
 	}
-	hold(t, replicas[0], "", 0, time.Hour)
+	storeConnection(t, replicas[0], "", 0, time.Hour)
 	if _, err := replicas[0].Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "for all replicas") {
 		t.Errorf("got %v", err)
 	}
 	for _, file := range files {
 		write(t, file, next+"\n"+old+"\n")
 	}
-	if r, err := replicas[0].Rotate(t.Context()); err != nil || r.Records != 1 || !strings.Contains(r.Remedy, "take the old keys out") {
+	if r, err := replicas[0].Rotate(t.Context()); err != nil || r.Records != 1 ||
+		!strings.Contains(r.Remedy, "remove the old keys") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for i, file := range files {
@@ -209,16 +213,16 @@ func TestRotateWhereReplicasShare(t *testing.T) {
 	}
 }
 
-// TestRotateWhileWriting has a process write while another rotates, again and again: nothing gets lost.
+// TestRotateWhileWriting: nothing is lost if one process writes while another one rotates keys repeatedly.
 func TestRotateWhileWriting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writer, rotator := keyed(t, dir, Source{}), keyed(t, dir, Source{})
-	hold(t, writer, "", 0, time.Hour)
+	storeConnection(t, writer, "", 0, time.Hour)
 	var work sync.WaitGroup
 	work.Go(func() {
 		for range 20 {
-			hold(t, writer, "acme", 0, time.Hour)
+			storeConnection(t, writer, "acme", 0, time.Hour)
 			if got := token(t, writer, "acme"); got != "access-0000" {
 				t.Errorf("got %s", got)
 			}
@@ -242,12 +246,13 @@ func TestRotateWhileWriting(t *testing.T) {
 func TestMissingKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	hold(t, keyed(t, dir, Source{}), "", 0, time.Hour)
+	storeConnection(t, keyed(t, dir, Source{}), "", 0, time.Hour)
 	file := filepath.Join(dir, "secrets.key")
 	if err := os.Rename(file, file+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if got := token(t, keyed(t, dir, Source{}), ""); !strings.Contains(got, "the file "+file) || !strings.Contains(got, "no such file") {
+	if got := token(t, keyed(t, dir, Source{}), ""); !strings.Contains(got, "the file "+file) ||
+		!strings.Contains(got, "no such file") {
 		t.Errorf("without the file: %s", got)
 	}
 	if err := keyed(t, dir, Source{}).vault.put(t.Context(), id{"", "freee"}, &record{}); err == nil {
@@ -258,10 +263,10 @@ func TestMissingKey(t *testing.T) {
 	}
 	write(t, file, newKeyText())
 	b := keyed(t, dir, Source{})
-	if got := token(t, b, ""); !strings.Contains(got, "is not in the file "+file+": put it back") {
+	if got := token(t, b, ""); !strings.Contains(got, "is not in the file "+file+": add it there") {
 		t.Errorf("with another key: %s", got)
 	}
-	if status := only(t, b); status.State != Unusable || !strings.Contains(status.Remedy, "put it back") {
+	if status := only(t, b); status.State != Unusable || !strings.Contains(status.Remedy, "add it there") {
 		t.Errorf("status %+v", status)
 	}
 	if err := b.vault.put(t.Context(), id{"", "freee"}, &record{}); !errors.Is(err, errNoKey) {
@@ -275,13 +280,13 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-// TestManyMakeOneKey starts with nothing in many processes at once.
+// TestManyMakeOneKey starts many processes at once without a key.
 func TestManyMakeOneKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var work sync.WaitGroup
 	for range 8 {
-		work.Go(func() { hold(t, keyed(t, dir, Source{}), "", 0, time.Hour) })
+		work.Go(func() { storeConnection(t, keyed(t, dir, Source{}), "", 0, time.Hour) })
 	}
 	work.Wait()
 	if got := token(t, keyed(t, dir, Source{}), ""); got != "access-0000" {
@@ -294,7 +299,8 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	b := newBroker(t, options(file, freeeSpec("http://127.0.0.1:1")))
-	if got := token(t, b, ""); !strings.HasPrefix(got, "the store does not give out the credential freee: see hako connect status: ") {
+	if got := token(t, b, ""); !strings.HasPrefix(got,
+		"the credential freee cannot be read from the store: see hako connect status: ") {
 		t.Errorf("got %s", got)
 	}
 	if _, err := b.Status(t.Context()); err == nil {
@@ -306,7 +312,8 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Migrate(t.Context(), "credentials", append(append([]string(nil), migrations...), "SELECT 1")...); err != nil {
+	if err := s.Migrate(t.Context(), "credentials", append(append([]string(nil), migrations...),
+		"SELECT 1")...); err != nil {
 		t.Fatal(err)
 	}
 	b = newBroker(t, options(newer, freeeSpec("http://127.0.0.1:1")))

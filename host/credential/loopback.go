@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// callbackPath is where a redirect arrives unless another path is configured.
+// callbackPath is the default path of redirects.
 const callbackPath = "/callback"
 
-// Connect has the operator consent in a browser on this machine: it listens on a loopback address for the redirect (RFC 8252, section
-// 7.3), calls open with the URL to visit, waits, and stores the connection. What does not carry the state of this consent is refused,
-// and does not end the waiting. The errors are those of Consent and Exchange, that the operator declined, that the address of
-// redirectUrl cannot be listened on, or ctx's.
+// Connect connects a credential with consent in a browser on this machine. It listens on a loopback address for the
+// redirect (RFC 8252, section 7.3), calls open with the URL to visit, waits for the redirect, and stores the
+// connection. It refuses redirects with another state and continues to wait. Errors are those of Consent, Exchange and
+// ctx, that the operator declined, or that the address of redirectUrl is not available.
 func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url string)) (*Status, error) {
 	c, err := b.connection(tenant, name)
 	if err != nil {
@@ -33,8 +33,9 @@ func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url
 		return nil, err
 	}
 	code := make(chan callback, 1)
-	server := &http.Server{Handler: consent.handler(redirect.Path, code), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
-	go func() { _ = server.Serve(listener) }() // ends with Shutdown
+	server := &http.Server{Handler: consent.handler(redirect.Path, code), ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes: 16 << 10}
+	go func() { _ = server.Serve(listener) }() // returns after Shutdown
 	defer shutdown(ctx, server)
 	open(consent.URL)
 	select {
@@ -48,14 +49,14 @@ func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url
 	}
 }
 
-// shutdown lets the page be delivered that the operator is to see.
+// shutdown waits until the final page is delivered.
 func shutdown(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = server.Shutdown(ctx)
 }
 
-// listen listens where the redirect is to arrive: at the configured address, or at any free port of 127.0.0.1.
+// listen listens at the configured address, or at a free port of 127.0.0.1.
 func listen(ctx context.Context, configured string) (net.Listener, *url.URL, error) {
 	u, err := url.Parse(cmp.Or(configured, "http://127.0.0.1:0"+callbackPath))
 	if err != nil {
@@ -74,17 +75,17 @@ func listen(ctx context.Context, configured string) (net.Listener, *url.URL, err
 	return listener, u, nil
 }
 
-// callback is what a redirect brings: a code, or why there is none.
+// callback is the result of a redirect: a code or an error.
 type callback struct {
 	code string
 	err  error
 }
 
-// handler takes the redirect to path.
+// handler serves the redirect to path.
 func (c *Consent) handler(path string, out chan<- callback) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path || r.Method != http.MethodGet {
-			http.NotFound(w, r) // a favicon, or nothing of ours
+			http.NotFound(w, r) // a favicon, or an unrelated request
 			return
 		}
 		query := r.URL.Query()
@@ -94,16 +95,18 @@ func (c *Consent) handler(path string, out chan<- callback) http.Handler {
 		}
 		answer := callback{code: query.Get("code")}
 		if answer.code == "" {
-			answer.err = fmt.Errorf("no consent was given: %s", cmp.Or(clean(query.Get("error"), nil), "the redirect has no code"))
+			answer.err = fmt.Errorf("the consent was not given: %s", cmp.Or(clean(query.Get("error"), nil),
+				"the redirect has no code"))
 			page(w, http.StatusOK, "No consent was given. You can close this page.", "許可されませんでした。このページを閉じてください。")
 		} else {
-			page(w, http.StatusOK, "Thank you. You can close this page and go back to the terminal.", "ありがとうございます。このページを閉じて、ターミナルに戻ってください。")
+			page(w, http.StatusOK, "Thank you. You can close this page and go back to the terminal.",
+				"ありがとうございます。このページを閉じて、ターミナルに戻ってください。")
 		}
 		out <- answer
 	})
 }
 
-// page shows a text in English and Japanese. Nothing of the request is in it.
+// page writes a page with a text in English and Japanese. It contains nothing of the request.
 func page(w http.ResponseWriter, status int, english, japanese string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

@@ -20,7 +20,7 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// childDir and childServer make the test binary a process that holds credentials.
+// The environment variables childDir and childServer make the test binary run child.
 const (
 	childDir    = "HAKO_TEST_DIR"
 	childServer = "HAKO_TEST_SERVER"
@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// commands are what the test binary does as the command of a Source, on every system. They return the exit code.
+// commands are functions of the test binary that serve as commands of a Source on every system. They return the exit
+// code.
 var commands = map[string]func(string) int{
 	"echo": func(text string) int { fmt.Println(text); return 0 },
 	"cat": func(path string) int {
@@ -55,12 +56,12 @@ var commands = map[string]func(string) int{
 	},
 }
 
-// command is a Source that runs one of them.
+// command returns a Source that runs one of commands.
 func command(name, argument string) Source {
 	return Source{Command: []string{os.Args[0], name, argument}}
 }
 
-// child answers every line of standard input with the token that a request would carry, or the error.
+// child answers every line of standard input with the header value that a request would carry, or the error.
 func child(dir, server string) {
 	b, err := New(options(dir, freeeSpec(server)))
 	if err != nil {
@@ -78,7 +79,7 @@ func child(dir, server string) {
 	_ = b.Close()
 }
 
-// process is a child.
+// process is a child process.
 type process struct {
 	*exec.Cmd
 	in  io.WriteCloser
@@ -109,7 +110,7 @@ func start(t *testing.T, dir, server string) *process {
 	return p
 }
 
-// ask has the child get the credential; the answer waits to be read.
+// ask makes the child get the credential. answer reads the result.
 func (p *process) ask(t *testing.T) {
 	if _, err := io.WriteString(p.in, "get\n"); err != nil {
 		t.Error(err)
@@ -124,30 +125,30 @@ func (p *process) answer(t *testing.T) string {
 	return strings.TrimSpace(line)
 }
 
-// shared makes a directory with a connection, and a server, for processes.
+// shared creates a directory with a connection, and its server, for several processes.
 func shared(t *testing.T, expires time.Duration) (s *authServer, server, dir string) {
 	dir = t.TempDir()
 	s, server = connected(t, dir, expires)
 	return s, server, dir
 }
 
-// places are where processes keep what they share.
+// places create the stores that processes share.
 var places = map[string]func(*testing.T) string{
 	"sqlite":   func(t *testing.T) string { return t.TempDir() },
 	"postgres": func(t *testing.T) string { return postgrestest.Start(t) },
 }
 
-// connected makes a connection in the store at dir, and a server.
+// connected creates a connection in the store at dir, and its server.
 func connected(t *testing.T, dir string, expires time.Duration) (s *authServer, server string) {
 	s = newAuthServer(t)
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	b := newBroker(t, options(dir, freeeSpec(web.URL)))
-	hold(t, b, "", -6*time.Hour, expires)
+	storeConnection(t, b, "", -6*time.Hour, expires)
 	return s, web.URL
 }
 
-// TestProcessesRenewOnce has real processes ask at the same time for a token that has expired.
+// TestProcessesRenewOnce: processes that request an expired token at the same time renew it once.
 func TestProcessesRenewOnce(t *testing.T) {
 	t.Parallel()
 	for name, place := range places {
@@ -163,7 +164,7 @@ func testProcessesRenewOnce(t *testing.T, dir string) {
 	arrived := make(chan bool, 1)
 	s.before = func(http.ResponseWriter, url.Values) bool {
 		arrived <- true
-		time.Sleep(200 * time.Millisecond) // long enough for all to come
+		time.Sleep(200 * time.Millisecond) // long enough for all requests to arrive
 		return false
 	}
 	var asking sync.WaitGroup
@@ -182,11 +183,12 @@ func testProcessesRenewOnce(t *testing.T, dir string) {
 	}
 }
 
-// TestCrashWhileRenewing kills a process while the server has its refresh token and it has no answer.
+// TestCrashWhileRenewing kills a process after its refresh token was sent and before the response.
 func TestCrashWhileRenewing(t *testing.T) {
 	t.Parallel()
 	for name, place := range places {
-		for what, expires := range map[string]time.Duration{"the old token works": time.Minute, "it does not": -time.Minute} {
+		for what, expires := range map[string]time.Duration{"the old token works": time.Minute,
+			"it does not": -time.Minute} {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				t.Parallel()
 				testCrashWhileRenewing(t, place(t), expires)
@@ -218,11 +220,13 @@ func testCrashWhileRenewing(t *testing.T, dir string, expires time.Duration) {
 	if store.IsURL(dir) {
 		age(t, b)
 	}
-	if status := only(t, b); status.State != Reconnect || !strings.Contains(status.Remedy, "hako stopped at ") {
+	if status := only(t, b); status.State != Reconnect || !strings.Contains(status.Remedy,
+		"hako stopped during a renewal at ") {
 		t.Errorf("after the crash: %+v", status)
 	}
 	got := token(t, b, "")
-	if expires > 0 && got != "access-0000" || expires < 0 && (!strings.Contains(got, "has to be connected again") || !strings.Contains(got, "hako stopped at ")) {
+	if expires > 0 && got != "access-0000" || expires < 0 && (!strings.Contains(got, "has to be connected again") ||
+		!strings.Contains(got, "hako stopped during a renewal at ")) {
 		t.Errorf("after the crash: %s", got)
 	}
 	if n := s.refreshes(); n != 1 {
@@ -230,8 +234,8 @@ func testCrashWhileRenewing(t *testing.T, dir string, expires time.Duration) {
 	}
 }
 
-// age waits until another replica's renewal is given up: its process may have lost its lock alone. Until then the credential is neither
-// ended nor renewed.
+// age waits until the unfinished renewal of another replica counts as failed. Until then the connection is neither
+// ended nor renewed, because that replica may only have lost its lock.
 func age(t *testing.T, b *Broker) {
 	t.Helper()
 	if status := only(t, b); status.State == Reconnect {
@@ -247,7 +251,7 @@ func age(t *testing.T, b *Broker) {
 	}
 }
 
-// TestLockedDatabase holds that a renewal does not begin while its intent cannot be stored.
+// TestLockedDatabase: a renewal does not start while its start cannot be stored.
 func TestLockedDatabase(t *testing.T) {
 	t.Parallel()
 	s, server, dir := shared(t, time.Minute)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestReconfigure: other credentials take effect for the next request, what is unchanged keeps its connection, and a wrong one changes nothing.
+// TestReconfigure: changed credentials apply to the next request, unchanged ones keep their connection, and an invalid
+// one changes nothing.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
 	b, _, _ := online(t, nil)
@@ -50,10 +51,12 @@ func TestReconfigure(t *testing.T) {
 	}
 	delete(shared, "freee")
 	shared["kot"] = Spec{Token: command("echo", "second-token")}
-	if err := reconfigure(map[string]map[string]Spec{"acme": {"kot": {Token: command("echo", "acme-token")}}}); err != nil {
+	if err := reconfigure(map[string]map[string]Spec{"acme": {"kot": {Token: command("echo",
+		"acme-token")}}}); err != nil {
 		t.Fatal(err)
 	}
-	if value("", "kot") != "Bearer second-token" || value("acme", "kot") != "Bearer acme-token" || b.Configured("freee") {
+	if value("", "kot") != "Bearer second-token" || value("acme", "kot") != "Bearer acme-token" ||
+		b.Configured("freee") {
 		t.Errorf("%s, %s, %v", value("", "kot"), value("acme", "kot"), b.Configured("freee"))
 	}
 }
@@ -74,7 +77,8 @@ func TestReconfigureAtOnce(t *testing.T) {
 		})
 	}
 	for range 20 {
-		put, err := b.Reconfigure(map[string]Spec{"kot": {Token: command("echo", "some-token")}}, nil, &url.URL{Scheme: "http", Host: "proxy.example"})
+		put, err := b.Reconfigure(map[string]Spec{"kot": {Token: command("echo", "some-token")}}, nil,
+			&url.URL{Scheme: "http", Host: "proxy.example"})
 		if err != nil {
 			t.Fatal(err)
 		}

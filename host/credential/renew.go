@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// renewed returns a newer record than seen. All callers of the process share one attempt, which goes on without them: its answer must
-// not be lost because a call ends.
+// renewed returns a newer record than seen. All callers of this process share one attempt. It continues if they are
+// canceled, because its response must not be lost.
 func (c *connection) renewed(ctx context.Context, seen *record) (*record, error) {
 	result := c.flight.DoChan(seen.AccessToken, func() (any, error) {
 		if err := c.pausing(seen); err != nil {
@@ -27,7 +27,7 @@ func (c *connection) renewed(ctx context.Context, seen *record) (*record, error)
 	}
 }
 
-// pausing returns the last failure with this token while it is too early for another attempt.
+// pausing returns the last failure with this token if it is too early for another attempt.
 func (c *connection) pausing(seen *record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *connection) pausing(seen *record) error {
 	return nil
 }
 
-// attempt renews under the lock that all processes share.
+// attempt renews under a lock of all processes.
 func (c *connection) attempt(seen *record) (*record, error) {
 	b := c.broker
 	if err := b.begin(); err != nil {
@@ -65,22 +65,23 @@ func (c *connection) lock(ctx context.Context) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	_, release, err := s.Lock(ctx, string(c.id.place()))
+	_, release, err := s.Lock(ctx, string(c.id.additionalData()))
 	return release, err
 }
 
-// exchange trades the refresh token in for a new pair. The order of its steps is what keeps a connection from being lost: what is
-// about to happen is stored first, which fails while nothing is lost if the disk is full; then the request goes out, once; and the
-// new pair is stored before anybody uses it. It gives the lock back, if need be only when the pair is stored.
+// exchange exchanges the refresh token for a new pair of tokens. The order of its steps prevents the loss of a
+// connection: it first stores that a renewal starts, which fails without a loss if the disk is full; then it sends the
+// request once; then it stores the new pair before anyone uses it. It releases the lock, if necessary not before the
+// pair is stored.
 func (c *connection) exchange(seen *record, release func()) (*record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), exchangeTime)
 	defer cancel()
 	defer func() { release() }()
 	r, err := c.load(ctx)
 	if err != nil || r.AccessToken != seen.AccessToken || r.Connection != seen.Connection {
-		return r, err // with a record: another process was faster
+		return r, err // with a record, another process was faster
 	}
-	if err := c.mayRenew(ctx, r); err != nil {
+	if err := c.checkRenewal(ctx, r); err != nil {
 		return nil, err
 	}
 	next := *r
@@ -90,37 +91,41 @@ func (c *connection) exchange(seen *record, release func()) (*record, error) {
 	}
 	reply, err := c.refresh(ctx, r)
 	c.broker.observe(c.id, err)
-	outcome, failure := c.settle(r, reply, err)
+	outcome, failure := c.outcomeOf(r, reply, err)
 	if err := c.broker.vault.put(ctx, c.id, outcome); err != nil {
 		saving := release
 		release = func() {}
-		return nil, c.saveLater(outcome, err, saving)
+		return nil, c.retrySave(outcome, err, saving)
 	}
 	if failure == nil {
-		c.broker.logger.Info("renewed a credential", "credential", c.id.name, "tenant", c.id.tenant, "expires", outcome.Expires)
+		c.broker.logger.Info("renewed a credential", "credential", c.id.name, "tenant", c.id.tenant,
+			"expires", outcome.Expires)
 	}
 	return outcome, failure
 }
 
-// mayRenew is called with the lock held, so a renewal without an outcome is one whose process has died, or has lost the lock with its
-// connection to a store that replicas share.
-func (c *connection) mayRenew(ctx context.Context, r *record) error {
+// checkRenewal checks whether r may be renewed. The caller holds the lock, so an unfinished renewal means that its
+// process died, or lost the lock with its connection to a shared store.
+func (c *connection) checkRenewal(ctx context.Context, r *record) error {
 	switch {
-	case r.Ended == "" && !r.Renewing.IsZero() && c.broker.vault.shared() && c.broker.vault.now().Sub(r.Renewing) < lostTime:
+	case r.Ended == "" && !r.Renewing.IsZero() && c.broker.vault.shared() &&
+		c.broker.vault.now().Sub(r.Renewing) < lostTime:
 		return unusablef(nil, "the credential %s is being renewed by another process: try again in a moment", c.id)
 	case r.Ended == "" && !r.Renewing.IsZero():
 		return c.endUnknown(ctx, r)
 	case r.Ended != "":
 		return c.ended(r)
 	case r.RefreshToken == "":
-		return unusablef(nil, "the credential %s has expired and cannot be renewed: the operator runs hako connect %s", c.id, c.id.arguments())
+		return unusablef(nil, "the credential %s has expired and cannot be renewed: the operator runs hako connect %s",
+			c.id, c.id.arguments())
 	}
 	return nil
 }
 
-// endUnknown ends a connection whose refresh token may have been used.
+// endUnknown ends a connection whose refresh token may have been consumed.
 func (c *connection) endUnknown(ctx context.Context, r *record) error {
-	r.Ended = fmt.Sprintf("hako stopped at %s while it was renewing, before the answer was stored", r.Renewing.UTC().Format(time.RFC3339))
+	r.Ended = fmt.Sprintf("hako stopped during a renewal at %s, before the response was stored",
+		r.Renewing.UTC().Format(time.RFC3339))
 	if err := c.broker.vault.put(ctx, c.id, r); err != nil {
 		return c.storeError(ctx, err)
 	}
@@ -128,10 +133,11 @@ func (c *connection) endUnknown(ctx context.Context, r *record) error {
 }
 
 func (c *connection) ended(r *record) error {
-	return unusablef(errors.New(r.Ended), "the credential %s has to be connected again: the operator runs hako connect %s", c.id, c.id.arguments())
+	return unusablef(errors.New(r.Ended), "the credential %s has to be connected again: the operator runs hako "+
+		"connect %s", c.id, c.id.arguments())
 }
 
-// refresh asks for a new pair (RFC 6749, section 6).
+// refresh requests a new pair of tokens (RFC 6749, section 6).
 func (c *connection) refresh(ctx context.Context, r *record) (*tokenReply, error) {
 	p := c.partyOf(r)
 	form, err := c.client(ctx, p)
@@ -143,18 +149,18 @@ func (c *connection) refresh(ctx context.Context, r *record) (*tokenReply, error
 	return c.broker.ask(ctx, p.TokenURL, form)
 }
 
-// settle returns what is to be stored after an answer to the renewal of r, or the lack of one, and the error for those who wait.
-func (c *connection) settle(r *record, reply *tokenReply, failure error) (*record, error) {
+// outcomeOf returns the record to store after a renewal of r with the given result, and the error for the callers.
+func (c *connection) outcomeOf(r *record, reply *tokenReply, failure error) (*record, error) {
 	if failure == nil {
 		return c.record(reply, r), nil
 	}
 	outcome := *r
 	var own *tokenError
-	switch errors.As(failure, &own); own.outcome { // every error of ask is one
+	switch errors.As(failure, &own); own.outcome { // all errors of ask have this type
 	case Revoked:
 		outcome.Ended = own.Error()
 	case Lost:
-		outcome.Ended = fmt.Sprintf("%v; the refresh token works once, so it is not sent again", own)
+		outcome.Ended = fmt.Sprintf("%v; the refresh token is valid once, so it is not sent again", own)
 	default:
 		outcome.Failed = own.Error()
 		return &outcome, unusablef(failure, "the credential %s cannot be renewed at the moment: try again later", c.id)
@@ -164,7 +170,7 @@ func (c *connection) settle(r *record, reply *tokenReply, failure error) (*recor
 	return &outcome, c.ended(&outcome)
 }
 
-// observe reports an attempt that reached the point of asking.
+// observe reports an attempt that sent a request.
 func (b *Broker) observe(i id, err error) {
 	outcome := Renewed
 	if own := (*tokenError)(nil); errors.As(err, &own) {

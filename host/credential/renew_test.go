@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// inBubble runs a test whose clock is its own.
+// inBubble runs a test in a synctest bubble.
 func inBubble(t *testing.T, f func(t *testing.T, s *authServer, dir string)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { f(t, newAuthServer(t), dir) })
@@ -27,7 +27,7 @@ func TestTokenIsRenewedBeforeItExpires(t *testing.T) {
 		var seen []Renewal
 		b := s.offline(dir)
 		b.options.Observe = func(r Renewal) { seen = append(seen, r) }
-		hold(t, b, "", 0, 6*time.Hour)
+		storeConnection(t, b, "", 0, 6*time.Hour)
 		for _, step := range []struct {
 			after time.Duration
 			want  string
@@ -37,7 +37,7 @@ func TestTokenIsRenewedBeforeItExpires(t *testing.T) {
 			{2 * time.Minute, "access-0001"},
 			{5*time.Hour + 44*time.Minute, "access-0001"},
 			{2 * time.Minute, "access-0002"},
-			{100 * 24 * time.Hour, "access-0003"}, // long after its expiry
+			{100 * 24 * time.Hour, "access-0003"}, // long after the expiry
 		} {
 			time.Sleep(step.after)
 			if got := token(t, b, ""); got != step.want {
@@ -48,20 +48,22 @@ func TestTokenIsRenewedBeforeItExpires(t *testing.T) {
 			t.Errorf("observed %v", seen)
 		}
 		status := only(t, b)
-		if status.State != Ready || status.Public["company_id"] != "1234" || len(status.Public) != 1 || !status.Expires.Equal(time.Now().Add(6*time.Hour)) {
+		if status.State != Ready || status.Public["company_id"] != "1234" || len(status.Public) != 1 ||
+			!status.Expires.Equal(time.Now().Add(6*time.Hour)) {
 			t.Errorf("status %+v", status)
 		}
 		b.Close()
 	})
 }
 
-// TestOneRenewalForAllProcesses has two Brokers over one directory, which are two processes to the store, and many callers.
+// TestOneRenewalForAllProcesses: two Brokers with one directory, which the store treats like two processes, and many
+// callers.
 func TestOneRenewalForAllProcesses(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s *authServer, dir string) {
 		brokers := []*Broker{s.offline(dir), s.offline(dir)}
-		for _, b := range brokers { // open the store: whoever waits for a mutex keeps the clock of a bubble from moving
-			hold(t, b, "", -6*time.Hour, time.Minute)
+		for _, b := range brokers { // open the stores: a goroutine that waits for a mutex stops the clock of a bubble
+			storeConnection(t, b, "", -6*time.Hour, time.Minute)
 		}
 		s.before = func(http.ResponseWriter, url.Values) bool { time.Sleep(3 * time.Second); return false }
 		var callers sync.WaitGroup
@@ -85,12 +87,12 @@ func TestOneRenewalForAllProcesses(t *testing.T) {
 	})
 }
 
-// TestCallThatEndsDoesNotLoseTheAnswer cancels the caller while the server thinks.
+// TestCallThatEndsDoesNotLoseTheAnswer cancels the caller before the server responds.
 func TestCallThatEndsDoesNotLoseTheAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s *authServer, dir string) {
 		b := s.offline(dir)
-		hold(t, b, "", -7*time.Hour, -time.Hour)
+		storeConnection(t, b, "", -7*time.Hour, -time.Hour)
 		s.before = func(http.ResponseWriter, url.Values) bool { time.Sleep(10 * time.Second); return false }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -106,15 +108,16 @@ func TestCallThatEndsDoesNotLoseTheAnswer(t *testing.T) {
 	})
 }
 
-// TestWatch holds that a connection that nobody uses is renewed all the same, once for all processes.
+// TestWatch: an unused connection is renewed too, once for all processes.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s *authServer, dir string) {
 		brokers := []*Broker{s.offline(dir), s.offline(dir)}
 		for _, b := range brokers {
-			hold(t, b, "acme", 0, 6*time.Hour)
+			storeConnection(t, b, "acme", 0, 6*time.Hour)
 		}
-		ended := &record{Connection: "x", AccessToken: "access-dead", RefreshToken: "refresh-dead", Expires: time.Now(), Ended: "revoked"}
+		ended := &record{Connection: "x", AccessToken: "access-dead", RefreshToken: "refresh-dead",
+			Expires: time.Now(), Ended: "revoked"}
 		if err := brokers[0].vault.put(t.Context(), id{"other", "freee"}, ended); err != nil {
 			t.Fatal(err)
 		}
@@ -159,13 +162,18 @@ func TestFailedRenewals(t *testing.T) {
 		state   string
 		remedy  string
 	}{
-		"revoked":             {answer(401, `{"error":"invalid_grant","error_description":"refresh-0000 is\n used"}`), Revoked, Reconnect, "hako connect freee --tenant acme (the authorization server answered invalid_grant (*** is used))"},
-		"lost":                {lost, Lost, Reconnect, "did not arrive"},
-		"no JSON":             {answer(200, "<html>"), Lost, Reconnect, "did not arrive"},
-		"no token":            {answer(200, `{"token_type":"bearer"}`), Lost, Reconnect, "did not arrive"},
-		"not a bearer token":  {answer(200, `{"access_token":"0123456789","token_type":"mac"}`), Lost, Reconnect, `of the type \"mac\"`},
-		"header injection":    {answer(200, `{"access_token":"0123456789\r\nX: y"}`), Lost, Reconnect, "no printable ASCII"},
-		"maintenance":         {answer(503, "<html>"), Refused, Ready, "the last renewal failed, and is tried again: the authorization server answered with status 503"},
+		"revoked": {answer(401, `{"error":"invalid_grant","error_description":"refresh-0000 is\n used"}`),
+			Revoked, Reconnect, "hako connect freee --tenant acme (the authorization server answered invalid_grant " +
+				"(*** is used))"},
+		"lost":     {lost, Lost, Reconnect, "did not arrive"},
+		"no JSON":  {answer(200, "<html>"), Lost, Reconnect, "did not arrive"},
+		"no token": {answer(200, `{"token_type":"bearer"}`), Lost, Reconnect, "did not arrive"},
+		"not a bearer token": {answer(200, `{"access_token":"0123456789","token_type":"mac"}`), Lost,
+			Reconnect, `of the type \"mac\"`},
+		"header injection": {answer(200, `{"access_token":"0123456789\r\nX: y"}`), Lost, Reconnect,
+			"not a printable ASCII"},
+		"maintenance": {answer(503, "<html>"), Refused, Ready,
+			"the last renewal failed, and is tried again: the authorization server answered with status 503"},
 		"too many":            {answer(429, `{}`), Refused, Ready, ""},
 		"redirect":            {redirect, Refused, Ready, ""},
 		"client is not known": {answer(401, `{"error":"invalid_client"}`), Refused, Ready, ""},
@@ -182,9 +190,9 @@ func TestFailedRenewals(t *testing.T) {
 					if usable {
 						expires = 10 * time.Minute
 					}
-					hold(t, b, "acme", -6*time.Hour, expires)
+					storeConnection(t, b, "acme", -6*time.Hour, expires)
 					s.before = test.before
-					for range 3 { // at once: nothing is asked again
+					for range 3 { // immediately: no request is sent
 						got := token(t, b, "acme")
 						if usable && got != "access-0000" {
 							t.Errorf("the old token still works, and yet: %s", got)
@@ -199,9 +207,10 @@ func TestFailedRenewals(t *testing.T) {
 					status := only(t, b)
 					state := test.state
 					if !usable && state == Ready {
-						state = Unusable // at the moment
+						state = Unusable // temporarily
 					}
-					if status.State != state || !strings.Contains(status.Remedy, strings.ReplaceAll(test.remedy, `\"`, `"`)) {
+					if status.State != state || !strings.Contains(status.Remedy,
+						strings.ReplaceAll(test.remedy, `\"`, `"`)) {
 						t.Errorf("status %+v, want %s, %q", status, test.state, test.remedy)
 					}
 					s.before = nil
@@ -210,7 +219,8 @@ func TestFailedRenewals(t *testing.T) {
 					if test.state != Reconnect && got != "access-0001" {
 						t.Errorf("an hour later: %s", got)
 					}
-					if test.state == Reconnect && (!strings.Contains(got, "run hako connect freee --tenant acme") && !strings.Contains(got, "runs hako connect freee --tenant acme") || s.refreshes() != 1) {
+					if test.state == Reconnect && (!strings.Contains(got, "run hako connect freee --tenant acme") &&
+						!strings.Contains(got, "runs hako connect freee --tenant acme") || s.refreshes() != 1) {
 						t.Errorf("an hour later: %s, %d requests", got, s.refreshes())
 					}
 					b.Close()
@@ -220,7 +230,8 @@ func TestFailedRenewals(t *testing.T) {
 	}
 }
 
-// TestUnsavedTokens has the store refuse a new pair: nobody uses it, no process takes the old one, and it is stored in the end.
+// TestUnsavedTokens: if the store refuses a new pair of tokens, nobody uses it, no process uses the old pair, and it is
+// stored in the end.
 func TestUnsavedTokens(t *testing.T) {
 	t.Parallel()
 	for name, answered := range map[string]bool{"renewed": true, "refused": false} {
@@ -231,11 +242,11 @@ func TestUnsavedTokens(t *testing.T) {
 	}
 }
 
-// unsaved has a renewal, or its passing failure, not stored at once.
+// unsaved runs a renewal whose result, or whose temporary failure, cannot be stored at first.
 func unsaved(t *testing.T, s *authServer, dir string, answered bool) {
 	b, other := s.offline(dir), s.offline(dir)
 	for _, b := range []*Broker{b, other} {
-		hold(t, b, "", -7*time.Hour, -time.Hour)
+		storeConnection(t, b, "", -7*time.Hour, -time.Hour)
 	}
 	s.before = func(w http.ResponseWriter, _ url.Values) bool {
 		change(t, other, "CREATE TRIGGER refuse BEFORE UPDATE ON credential BEGIN SELECT RAISE(ABORT, 'no room'); END")
@@ -268,19 +279,21 @@ func unsaved(t *testing.T, s *authServer, dir string, answered bool) {
 	}
 }
 
-// TestRefreshTokenThatStays is a server whose answer to a refresh has no new refresh token (RFC 6749, section 6), nor facts.
+// TestRefreshTokenThatStays: a refresh response without a new refresh token (RFC 6749, section 6) and without public
+// members.
 func TestRefreshTokenThatStays(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s *authServer, dir string) {
 		b := s.offline(dir)
-		hold(t, b, "", -7*time.Hour, -time.Hour)
+		storeConnection(t, b, "", -7*time.Hour, -time.Hour)
 		n := 0
 		s.before = func(w http.ResponseWriter, form url.Values) bool {
 			if form.Get("refresh_token") != "refresh-0000" {
 				t.Errorf("sent %v", form)
 			}
 			n++
-			reply(w, 200, map[string]any{"access_token": []string{"", "access-aaaa", "access-bbbb"}[n], "expires_in": "3600", "company_id": []any{nil, nil, 77}[n]})
+			reply(w, 200, map[string]any{"access_token": []string{"", "access-aaaa", "access-bbbb"}[n],
+				"expires_in": "3600", "company_id": []any{nil, nil, 77}[n]})
 			return true
 		}
 		for _, want := range [][2]string{{"access-aaaa", "1234"}, {"access-bbbb", "77"}} {
@@ -296,15 +309,16 @@ func TestRefreshTokenThatStays(t *testing.T) {
 func TestServerThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, options(t.TempDir(), freeeSpec("http://127.0.0.1:1")))
-	hold(t, b, "", -6*time.Hour, time.Minute)
+	storeConnection(t, b, "", -6*time.Hour, time.Minute)
 	if got := token(t, b, ""); got != "access-0000" {
 		t.Errorf("the old token still works, and yet: %s", got)
 	}
 	b = newBroker(t, options(t.TempDir(), freeeSpec("http://127.0.0.1:1")))
-	hold(t, b, "", -6*time.Hour, -time.Minute)
+	storeConnection(t, b, "", -6*time.Hour, -time.Minute)
 	_, err := b.Credential(t.Context(), "", "freee")
 	var own *abi.Error
-	if !errors.As(err, &own) || own.Code != abi.CodeCredential || !strings.Contains(own.Message, "try again later") || !strings.Contains(err.Error(), "cannot be reached") {
+	if !errors.As(err, &own) || own.Code != abi.CodeCredential || !strings.Contains(own.Message, "try again later") ||
+		!strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("got %v", err)
 	}
 	if status := only(t, b); status.State != Unusable || !strings.Contains(status.Remedy, "cannot be reached") {
@@ -334,8 +348,9 @@ func TestRefusedTokenIsRenewed(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, s *authServer, dir string) {
 				b := s.offline(dir)
-				hold(t, b, "", -test.age, 6*time.Hour)
-				c, err := b.Renew(t.Context(), "", "freee", &broker.Credential{Value: "Bearer " + test.sent}, test.status, []byte(test.body))
+				storeConnection(t, b, "", -test.age, 6*time.Hour)
+				c, err := b.Renew(t.Context(), "", "freee", &broker.Credential{Value: "Bearer " + test.sent},
+					test.status, []byte(test.body))
 				got := ""
 				if c != nil {
 					got = strings.TrimPrefix(c.Value, "Bearer ")
@@ -349,7 +364,7 @@ func TestRefusedTokenIsRenewed(t *testing.T) {
 	}
 }
 
-// TestClocks holds that a server whose clock differs from ours neither makes tokens look expired nor last longer than they do.
+// TestClocks: a server with a wrong clock makes tokens neither look expired nor last too long.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -377,12 +392,12 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestTenantsConnections holds that a tenant never gets another one's connection, however the store was changed.
+// TestTenantsConnections: a tenant never gets another tenant's connection, however the store was changed.
 func TestTenantsConnections(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s *authServer, dir string) {
 		b := s.offline(dir)
-		hold(t, b, "acme", 0, time.Hour)
+		storeConnection(t, b, "acme", 0, time.Hour)
 		if got := token(t, b, "acme"); got != "access-0000" {
 			t.Fatal(got)
 		}
@@ -392,7 +407,8 @@ func TestTenantsConnections(t *testing.T) {
 			}
 		}
 		change(t, b, "UPDATE credential SET tenant = 'other'")
-		if got := token(t, b, "other"); !strings.Contains(got, "the store does not give out") || !strings.Contains(got, "was changed, or belongs to another") {
+		if got := token(t, b, "other"); !strings.Contains(got, "the store does not give out") ||
+			!strings.Contains(got, "was changed, or belongs to another") {
 			t.Errorf("a record put in another's place: %s", got)
 		}
 		b.Close()

@@ -12,19 +12,19 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Rotation is what Rotate did.
+// Rotation is the result of Rotate.
 type Rotation struct {
-	// Key is the identifier of the key in force, Records how many connections were encrypted anew with it.
+	// Key is the ID of the current key, Records the number of connections that were encrypted with it.
 	Key     string `json:"key"`
 	Records int    `json:"records"`
-	// Remedy says what is left to do; empty if nothing is.
+	// Remedy is the remaining step for the operator; empty if there is none.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Rotate encrypts all connections with a new key, in one transaction. Where the key is in a file, a new one is put in front of the
-// old, and the old is taken out afterwards; a crash in between leaves both there, and the next Rotate finishes the work. From other
-// sources, and where replicas share the store, of whose files this is one, the newest key is taken, which the operator has put in front
-// beforehand. Other processes need no restart, unless their key comes from their environment.
+// Rotate encrypts all connections with a new key in one transaction. If the keys are in a local file, it inserts a new
+// key before the old one and removes the old one afterwards. A crash in between leaves both, and the next Rotate
+// finishes the work. With other sources, or with a shared store, it uses the newest key, which the operator must have
+// inserted before. Other processes need no restart unless their keys come from their environment.
 func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 	s, err := b.vault.ready(ctx)
 	if err != nil {
@@ -46,14 +46,14 @@ func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 	if r.Records, err = b.vault.reencrypt(ctx, s, ring[0]); err != nil {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
-	r.Remedy = fmt.Sprintf("take the old keys out of %v", b.vault.keys.source)
+	r.Remedy = fmt.Sprintf("remove the old keys from %v", b.vault.keys.source)
 	if file := b.vault.ownFile(); file != "" && writeKeys(file, ring[0].text) == nil {
 		r.Remedy = ""
 	}
 	return r, nil
 }
 
-// ownFile is the file with the keys where no other machine has one of its own; empty if there is none.
+// ownFile returns the file with the keys unless other machines have copies of it; else "".
 func (v *vault) ownFile() string {
 	if v.shared() {
 		return ""
@@ -61,7 +61,7 @@ func (v *vault) ownFile() string {
 	return v.keys.source.File
 }
 
-// newestFirst returns the keys with the one to encrypt with in front: a new one where there is none that waits to be used.
+// newestFirst returns the keys, the one to encrypt with first. It creates a new key if there is no unused one.
 func (v *vault) newestFirst(ctx context.Context) ([]key, error) {
 	ring, err := v.keys.all(ctx)
 	if err != nil || len(ring) > 1 {
@@ -73,16 +73,16 @@ func (v *vault) newestFirst(ctx context.Context) ([]key, error) {
 		if v.shared() {
 			everywhere = ", for all replicas"
 		}
-		return nil, fmt.Errorf("%v holds one key only: put a new one in front of it, on a line of its own "+
+		return nil, fmt.Errorf("%v contains only one key: insert a new one before it, on a separate line "+
 			"(openssl rand -base64 32 prints one)%s, and run this again", v.keys.source, everywhere)
 	}
 	if err := writeKeys(file, newKeyText(), ring[0].text); err != nil {
-		return nil, fmt.Errorf("put a new key into the file: %w", err)
+		return nil, fmt.Errorf("write a new key to the file: %w", err)
 	}
 	return v.keys.all(ctx)
 }
 
-// reencrypt makes k the key of all records, at once.
+// reencrypt encrypts all records with k in one transaction.
 func (v *vault) reencrypt(ctx context.Context, s *store.Store, k key) (n int, err error) {
 	err = s.Update(ctx, func(tx *sql.Tx) error {
 		all, err := store.Select(ctx, tx, scanID, selectIDs)
@@ -104,9 +104,10 @@ func (v *vault) reencrypt(ctx context.Context, s *store.Store, k key) (n int, er
 
 func (v *vault) reencryptOne(ctx context.Context, tx *sql.Tx, i id, k key) error {
 	var keyID, sealed string
-	err := tx.QueryRowContext(ctx, "SELECT key_id, sealed FROM credential WHERE tenant = $1 AND name = $2", i.tenant, i.name).Scan(&keyID, &sealed)
+	err := tx.QueryRowContext(ctx, "SELECT key_id, sealed FROM credential WHERE tenant = $1 AND name = $2", i.tenant,
+		i.name).Scan(&keyID, &sealed)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // removed meanwhile
+		return nil // it was removed meanwhile
 	}
 	if err != nil {
 		return err
@@ -119,11 +120,12 @@ func (v *vault) reencryptOne(ctx context.Context, tx *sql.Tx, i id, k key) error
 	if err != nil {
 		return fmt.Errorf("the stored connection of %s cannot be decrypted: hako connect remove %s", i, i.arguments())
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE credential SET key_id = $1, sealed = $2 WHERE tenant = $3 AND name = $4", k.id, k.seal(i, plain), i.tenant, i.name)
+	_, err = tx.ExecContext(ctx, "UPDATE credential SET key_id = $1, sealed = $2 WHERE tenant = $3 AND name = $4",
+		k.id, k.seal(i, plain), i.tenant, i.name)
 	return err
 }
 
-// writeKeys makes the file hold these keys, in one step that is on the disk when it returns.
+// writeKeys atomically and durably replaces the keys in the file.
 func writeKeys(path string, texts ...string) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
 	if err != nil {

@@ -26,15 +26,16 @@ import (
 )
 
 const (
-	// googleTokenURL is where Google takes assertions, unless the key names another place.
+	// googleTokenURL is Google's token endpoint unless the key names another one.
 	googleTokenURL = "https://oauth2.googleapis.com/token"
-	// assertionLife is how long an assertion is valid; Google takes at most an hour.
+	// assertionLife is the validity of an assertion. Google accepts at most an hour.
 	assertionLife = time.Hour
-	// largestSkew is a difference between the clocks that Google takes no offence at.
+	// largestSkew is a clock difference that Google tolerates.
 	largestSkew = time.Minute
 )
 
-// serviceAccount signs for its access tokens, which are kept in memory: a new one costs one request.
+// serviceAccount gets access tokens with signed assertions. It keeps them in memory only, because a new one costs one
+// request.
 type serviceAccount struct {
 	broker *Broker
 	id     id
@@ -51,12 +52,12 @@ func newServiceAccount(b *Broker, i id, spec Spec) *serviceAccount {
 }
 
 func (s *serviceAccount) credential(ctx context.Context) (*broker.Credential, error) {
-	token, fresh := s.kept()
+	token, fresh := s.cached()
 	if fresh {
 		return s.header(token), nil
 	}
 	result := s.flight.DoChan("", func() (any, error) {
-		if token, fresh := s.kept(); fresh { // since another fetched it meanwhile
+		if token, fresh := s.cached(); fresh { // another goroutine has fetched it meanwhile
 			return token, nil
 		}
 		return s.fetch()
@@ -69,14 +70,15 @@ func (s *serviceAccount) credential(ctx context.Context) (*broker.Credential, er
 		if token != nil && token.usable(time.Now()) {
 			return s.header(token), nil
 		}
-		return nil, unusablef(r.Err, "the credential %s gives no token: see hako connect status and hako's log", s.id)
+		return nil, unusablef(r.Err, "the credential %s provides no token: see hako connect status and hako's log",
+			s.id)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// kept is the token at hand, if there is one. It is fresh until it is time for the next.
-func (s *serviceAccount) kept() (token *record, fresh bool) {
+// cached returns the current token, if there is one. It is fresh until it is due for renewal.
+func (s *serviceAccount) cached() (token *record, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.token != nil && !s.token.due(time.Now())
@@ -88,8 +90,9 @@ func (s *serviceAccount) header(token *record) *broker.Credential {
 	return h
 }
 
-// renew drops a token that was refused, unless it is new.
-func (s *serviceAccount) renew(ctx context.Context, refused *broker.Credential, status int, _ []byte) (*broker.Credential, error) {
+// renew drops a refused token unless it is new.
+func (s *serviceAccount) renew(ctx context.Context, refused *broker.Credential, status int,
+	_ []byte) (*broker.Credential, error) {
 	if status != http.StatusUnauthorized {
 		return nil, nil
 	}
@@ -105,7 +108,7 @@ func (s *serviceAccount) renew(ctx context.Context, refused *broker.Credential, 
 	return c, nil
 }
 
-// fetch asks for a token with a signed assertion (RFC 7523, section 2.1).
+// fetch requests a token with a signed assertion (RFC 7523, section 2.1).
 func (s *serviceAccount) fetch() (*record, error) {
 	if err := s.broker.begin(); err != nil {
 		return nil, err
@@ -129,8 +132,9 @@ func (s *serviceAccount) fetch() (*record, error) {
 		return nil, explainSkew(err)
 	}
 	token := &record{
-		AccessToken: reply.AccessToken, Issued: reply.issued(now), Expires: reply.expires(now), Connection: accountOf(key.ClientEmail),
-		Public: map[string]string{"client_email": key.ClientEmail},
+		AccessToken: reply.AccessToken, Issued: reply.issued(now), Expires: reply.expires(now),
+		Connection: accountOf(key.ClientEmail),
+		Public:     map[string]string{"client_email": key.ClientEmail},
 	}
 	s.mu.Lock()
 	s.token = token
@@ -138,7 +142,8 @@ func (s *serviceAccount) fetch() (*record, error) {
 	return token, nil
 }
 
-// explainSkew adds that the clocks differ: Google refuses assertions from the past or the future without saying so plainly.
+// explainSkew adds a clock difference to an error: Google does not name it when it refuses assertions from the past or
+// the future.
 func explainSkew(err error) error {
 	var own *tokenError
 	if !errors.As(err, &own) || own.outcome != Revoked || own.skew.Abs() < largestSkew {
@@ -161,7 +166,7 @@ func (s *serviceAccount) status(ctx context.Context) Status {
 	return status
 }
 
-// accountKey is the JSON that Google hands out.
+// accountKey is the JSON key file of Google.
 type accountKey struct {
 	Type         string `json:"type"`
 	ClientEmail  string `json:"client_email"`
@@ -172,7 +177,7 @@ type accountKey struct {
 	private *rsa.PrivateKey
 }
 
-// readKey reads the key anew where its source may have changed.
+// readKey reads the key, again if its source may have changed.
 func (s *serviceAccount) readKey(ctx context.Context) (*accountKey, error) {
 	text, err := s.secret.read(ctx)
 	if err != nil {
@@ -180,7 +185,7 @@ func (s *serviceAccount) readKey(ctx context.Context) (*accountKey, error) {
 	}
 	key := new(accountKey)
 	if err := strictjson.Unmarshal([]byte(text), key); err != nil {
-		return nil, fmt.Errorf("%v is not the JSON of a key: %w", s.spec.Key, err)
+		return nil, fmt.Errorf("%v is not a JSON key file: %w", s.spec.Key, err)
 	}
 	if key.Type != "service_account" || key.ClientEmail == "" {
 		return nil, fmt.Errorf("%v is not the key of a service account: its type is %.40q", s.spec.Key, key.Type)
@@ -212,13 +217,14 @@ func parsePrivate(text string) (*rsa.PrivateKey, error) {
 	return private, nil
 }
 
-// sign makes an assertion: a JSON Web Token, RS256 (RFC 7515, RFC 7519). It is dated back a little, so that it is not from the future
-// where our clock is ahead.
+// sign returns an assertion: a JSON Web Token with RS256 (RFC 7515, RFC 7519). It is slightly backdated, in case this
+// machine's clock is ahead.
 func (k *accountKey) sign(scopes []string, subject string, now time.Time) (string, error) {
 	now = now.Add(-largestSkew / 2)
 	header := map[string]string{"alg": "RS256", "typ": "JWT", "kid": k.PrivateKeyID}
 	claims := map[string]any{
-		"iss": k.ClientEmail, "scope": strings.Join(scopes, " "), "aud": k.TokenURI, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iss": k.ClientEmail, "scope": strings.Join(scopes, " "), "aud": k.TokenURI, "iat": now.Unix(),
+		"exp": now.Add(assertionLife).Unix(),
 	}
 	if subject != "" {
 		claims["sub"] = subject

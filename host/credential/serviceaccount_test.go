@@ -31,7 +31,7 @@ var privateKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// keyFile writes the key of a service account. edits replace members of it.
+// keyFile writes the key file of a service account. edits replace its members.
 func keyFile(t *testing.T, edits map[string]any) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(privateKey())
@@ -40,7 +40,8 @@ func keyFile(t *testing.T, edits map[string]any) string {
 	}
 	key := map[string]any{
 		"type": "service_account", "client_email": "robot@project.iam.gserviceaccount.com", "private_key_id": "key-1",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": "http://127.0.0.1:1/token",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		"token_uri":   "http://127.0.0.1:1/token",
 	}
 	for name, value := range edits {
 		key[name] = value
@@ -54,7 +55,7 @@ func keyFile(t *testing.T, edits map[string]any) string {
 	return path
 }
 
-// google answers as Google's token endpoint does, if the assertion is right.
+// google answers like Google's token endpoint and checks the assertion.
 func google(t *testing.T, wantSubject string) func(http.ResponseWriter, url.Values) bool {
 	issued := 0
 	return func(w http.ResponseWriter, form url.Values) bool {
@@ -76,13 +77,16 @@ func google(t *testing.T, wantSubject string) func(http.ResponseWriter, url.Valu
 		}
 		subject, _ := claims["sub"].(string)
 		age, life := float64(time.Now().Unix())-claims["iat"].(float64), claims["exp"].(float64)-claims["iat"].(float64)
-		if fmt.Sprint(header) != "map[alg:RS256 kid:key-1 typ:JWT]" || claims["iss"] != "robot@project.iam.gserviceaccount.com" ||
-			claims["scope"] != "https://www.googleapis.com/auth/spreadsheets" || claims["aud"] != "http://127.0.0.1:1/token" ||
+		if fmt.Sprint(header) != "map[alg:RS256 kid:key-1 typ:JWT]" ||
+			claims["iss"] != "robot@project.iam.gserviceaccount.com" ||
+			claims["scope"] != "https://www.googleapis.com/auth/spreadsheets" ||
+			claims["aud"] != "http://127.0.0.1:1/token" ||
 			subject != wantSubject || age < 0 || age > 60 || life > 3600 || life < 3000 {
 			t.Errorf("header %v, claims %v", header, claims)
 		}
 		issued++
-		reply(w, 200, map[string]any{"access_token": fmt.Sprintf("google-%04d", issued), "expires_in": 3599, "token_type": "Bearer"})
+		reply(w, 200, map[string]any{"access_token": fmt.Sprintf("google-%04d", issued),
+			"expires_in": 3599, "token_type": "Bearer"})
 		return true
 	}
 }
@@ -93,7 +97,8 @@ func TestServiceAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAuthServer(t)
 		s.before = google(t, "aki@example.com")
-		b := newBroker(t, Options{Credentials: map[string]Spec{"freee": {Provider: GoogleServiceAccount, Key: Source{File: path}, Subject: "aki@example.com"}}})
+		b := newBroker(t, Options{Credentials: map[string]Spec{"freee": {Provider: GoogleServiceAccount,
+			Key: Source{File: path}, Subject: "aki@example.com"}}})
 		b.client.Transport = s
 		var callers sync.WaitGroup
 		for i := range 20 {
@@ -118,10 +123,12 @@ func TestServiceAccount(t *testing.T) {
 			t.Errorf("a new token is refused: %v, %v", c, err)
 		}
 		time.Sleep(pause)
-		if c, err := b.Renew(t.Context(), "", "freee", old, 401, nil); err != nil || c == nil || c.Value != "Bearer google-0004" {
+		if c, err := b.Renew(t.Context(), "", "freee", old, 401, nil); err != nil || c == nil ||
+			c.Value != "Bearer google-0004" {
 			t.Errorf("an old token is refused: %v, %v", c, err)
 		}
-		if status := only(t, b); status.State != Ready || status.Public["client_email"] != "robot@project.iam.gserviceaccount.com" {
+		if status := only(t, b); status.State != Ready ||
+			status.Public["client_email"] != "robot@project.iam.gserviceaccount.com" {
 			t.Errorf("status %+v", status)
 		}
 		b.Close()
@@ -135,13 +142,16 @@ func TestServiceAccountWithoutToken(t *testing.T) {
 		skew  time.Duration
 		want  string
 	}{
-		"clock is wrong":    {nil, 2 * time.Hour, "(Invalid JWT: short-lived); this machine's clock is off by 2h0m0s: set it"},
-		"clock is right":    {nil, 0, "invalid_grant (Invalid JWT: short-lived)"},
-		"other key":         {map[string]any{"type": "authorized_user"}, 0, `not the key of a service account: its type is "authorized_user"`},
-		"no PEM":            {map[string]any{"private_key": "abc"}, 0, "it is not PEM"},
-		"not PKCS #8":       {map[string]any{"private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"}, 0, "it is not PKCS #8"},
+		"clock is wrong": {nil, 2 * time.Hour,
+			"(Invalid JWT: short-lived); this machine's clock is off by 2h0m0s: set it"},
+		"clock is right": {nil, 0, "invalid_grant (Invalid JWT: short-lived)"},
+		"other key": {map[string]any{"type": "authorized_user"}, 0,
+			`not the key of a service account: its type is "authorized_user"`},
+		"no PEM": {map[string]any{"private_key": "abc"}, 0, "it is not PEM"},
+		"not PKCS #8": {map[string]any{"private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE " +
+			"KEY-----\n"}, 0, "it is not PKCS #8"},
 		"in the clear":      {map[string]any{"token_uri": "http://evil.example/token"}, 0, "not an https URL"},
-		"not an account":    {map[string]any{"client_email": 5}, 0, "is not the JSON of a key"},
+		"not an account":    {map[string]any{"client_email": 5}, 0, "is not a JSON key file"},
 		"without an e-mail": {map[string]any{"client_email": ""}, 0, "not the key of a service account"},
 	}
 	for name, test := range tests {
@@ -154,13 +164,15 @@ func TestServiceAccountWithoutToken(t *testing.T) {
 				return true
 			}
 			path := keyFile(t, test.edits)
-			b := newBroker(t, Options{Credentials: map[string]Spec{"freee": {Provider: GoogleServiceAccount, Key: Source{File: path}}}})
+			b := newBroker(t, Options{Credentials: map[string]Spec{"freee": {Provider: GoogleServiceAccount,
+				Key: Source{File: path}}}})
 			b.client.Transport = s
 			got := token(t, b, "")
 			if !strings.HasPrefix(got, "the credential freee gives no token") || !strings.Contains(got, test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if data, err := os.ReadFile(path); err != nil || strings.Contains(got, string(data[len(data)/2:len(data)/2+20])) {
+			if data, err := os.ReadFile(path); err != nil || strings.Contains(got,
+				string(data[len(data)/2:len(data)/2+20])) {
 				t.Errorf("the key is in %s", got)
 			}
 		})

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// maxSecret is the most that is read of a source, in bytes.
+	// maxSecret limits a secret, in bytes.
 	maxSecret = 64 << 10
-	// commandTime bounds a source's command.
+	// commandTime is the timeout of a source's command.
 	commandTime = 30 * time.Second
 )
 
-// Source says where a secret is read from. One of its fields is set.
+// Source is the source of a secret. Exactly one of its fields is set.
 type Source struct {
 	// Env is the name of an environment variable.
 	Env string
-	// File is a path. The file is read again when it has changed.
+	// File is the path of a file, which is read again when it has changed.
 	File string
-	// Command is a program and its arguments, run without a shell, whose standard output is the secret. It runs at the first use
-	// and again after a server has refused what it gave.
+	// Command is a program and its arguments, run without a shell, whose standard output is the secret. It runs at the
+	// first use and after a server has refused the secret.
 	Command []string
 }
 
-// IsZero reports that nothing is set.
+// IsZero reports whether no field is set.
 func (s Source) IsZero() bool { return s.Env == "" && s.File == "" && len(s.Command) == 0 }
 
-// String names the source, without the command's arguments.
+// String describes the source, without the command's arguments.
 func (s Source) String() string {
 	switch {
 	case s.Env != "":
@@ -47,7 +47,7 @@ func (s Source) String() string {
 	return "nothing"
 }
 
-// Check returns an error unless one field is set.
+// Check returns an error unless exactly one field is set.
 func (s Source) Check() error {
 	set := 0
 	for _, is := range []bool{s.Env != "", s.File != "", len(s.Command) > 0} {
@@ -61,21 +61,22 @@ func (s Source) Check() error {
 	return nil
 }
 
-// Read returns the secret, without the white space around it. The error names the source and holds nothing of the secret: a variable that
-// is not set, a file that cannot be read, a command that fails or takes more than 30 seconds, or more than 64 KiB.
+// Read returns the secret without surrounding white space. It fails if the variable is not set, the file cannot be
+// read, the command fails or takes more than 30 seconds, or the secret has more than 64 KiB. The error names the source
+// and does not contain the secret.
 func (s Source) Read(ctx context.Context) (string, error) { return (&secret{source: s}).read(ctx) }
 
-// secret reads a source and remembers what it gave. It is safe for concurrent use.
+// secret reads and caches a Source. It is safe for concurrent use.
 type secret struct {
 	source Source
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	known bool
 	text  string
-	info  os.FileInfo // the file as it was read
+	info  os.FileInfo // of the file at the last read
 }
 
-// read returns the secret, from memory where the source cannot have changed.
+// read returns the secret, from the cache if the source cannot have changed.
 func (s *secret) read(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,7 @@ func (s *secret) read(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// forget makes the next read ask the source.
+// forget makes the next read query the source.
 func (s *secret) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,10 +103,11 @@ func (s *secret) changed() bool {
 		return false
 	}
 	info, err := os.Stat(s.source.File)
-	return err != nil || !os.SameFile(info, s.info) || info.ModTime() != s.info.ModTime() || info.Size() != s.info.Size()
+	return err != nil || !os.SameFile(info, s.info) || info.ModTime() != s.info.ModTime() ||
+		info.Size() != s.info.Size()
 }
 
-// fetch asks the source. White space around the secret is no part of it.
+// fetch reads the source and trims white space.
 func (s *secret) fetch(ctx context.Context) (string, error) {
 	var data []byte
 	var err error
@@ -122,7 +124,7 @@ func (s *secret) fetch(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case len(data) > maxSecret:
-		return "", fmt.Errorf("holds more than %d bytes", maxSecret)
+		return "", fmt.Errorf("has more than %d bytes", maxSecret)
 	case text == "":
 		return "", errors.New("is empty or not set")
 	}
@@ -142,7 +144,7 @@ func (s *secret) readFile() ([]byte, error) {
 	return data, unwrapPath(err)
 }
 
-// unwrapPath takes off the path, which the caller names already.
+// unwrapPath removes the path, which the caller already names.
 func unwrapPath(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -151,14 +153,14 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// run runs a command and returns what it printed. Neither its output nor its arguments go into the error: they may be secrets.
+// run runs a command and returns its output. The error contains neither output nor arguments, which may be secret.
 func run(ctx context.Context, command []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	out := limitedBuffer{left: maxSecret + 1}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdout = &out
-	cmd.WaitDelay = 10 * time.Second // what it wrote may come late on a busy machine
+	cmd.WaitDelay = 10 * time.Second // output may be late on a busy machine
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("it did not end in time: %w", ctx.Err())
@@ -166,7 +168,7 @@ func run(ctx context.Context, command []string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// limitedBuffer keeps the first bytes and drops the rest.
+// limitedBuffer stores up to a number of bytes and drops the rest.
 type limitedBuffer struct {
 	bytes.Buffer
 	left int

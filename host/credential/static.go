@@ -13,10 +13,11 @@ import (
 	"github.com/hako-run/hako/host/broker"
 )
 
-// minSecret is the shortest token, in bytes: a shorter one could not be told from other text in an answer.
+// minSecret is the minimum length of a token, in bytes. A shorter one could not be distinguished from other text in a
+// response.
 const minSecret = 8
 
-// static is a token that the operator was given.
+// static is a static token.
 type static struct {
 	id     id
 	spec   Spec
@@ -45,8 +46,9 @@ func (s *static) read(ctx context.Context) (string, error) {
 	return token, err
 }
 
-// renew asks the source again: somebody may have put a new token there.
-func (s *static) renew(ctx context.Context, refused *broker.Credential, status int, _ []byte) (*broker.Credential, error) {
+// renew reads the source again, which may contain a new token.
+func (s *static) renew(ctx context.Context, refused *broker.Credential, status int,
+	_ []byte) (*broker.Credential, error) {
 	if status != http.StatusUnauthorized {
 		return nil, nil
 	}
@@ -58,7 +60,7 @@ func (s *static) renew(ctx context.Context, refused *broker.Credential, status i
 	return c, nil
 }
 
-// status looks without running commands.
+// status does not run commands.
 func (s *static) status(ctx context.Context) Status {
 	status := Status{State: Ready}
 	source := s.spec.Token
@@ -74,7 +76,7 @@ func (s *static) status(ctx context.Context) Status {
 	return status
 }
 
-// header puts a token into the header that spec wants.
+// header returns the request header of spec for a token.
 func header(spec Spec, token, account string) *broker.Credential {
 	c := &broker.Credential{Header: spec.Header, Value: token, Secrets: []string{token}, Account: account}
 	switch spec.Scheme {
@@ -91,20 +93,22 @@ func header(spec Spec, token, account string) *broker.Credential {
 	return c
 }
 
-// accountOf tells accounts apart by their token.
+// accountOf returns an account identifier derived from a token.
 func accountOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:8])
 }
 
-// checkToken holds that a token can be a header's value, and be found in an answer. The token is not in the error.
+// checkToken checks that a token is a valid header value and long enough to be masked in responses. The error does not
+// contain the token.
 func checkToken(token string) error {
 	if len(token) < minSecret {
-		return fmt.Errorf("it has %d characters: one of fewer than %d cannot be kept from plugins", len(token), minSecret)
+		return fmt.Errorf("it has %d characters: one with fewer than %d cannot be hidden from plugins", len(token),
+			minSecret)
 	}
 	for i := range len(token) {
 		if token[i] < ' ' || token[i] > '~' {
-			return fmt.Errorf("byte %d is no printable ASCII character, as those of a header are", i+1)
+			return fmt.Errorf("byte %d is not a printable ASCII character, which a header requires", i+1)
 		}
 	}
 	return nil

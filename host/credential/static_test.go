@@ -37,13 +37,16 @@ func TestStaticToken(t *testing.T) {
 		spec          Spec
 		header, value string
 	}{
-		"environment":   {Spec{Token: Source{Env: "HAKO_TEST_KOT"}}, "Authorization", "Bearer token-from-environment"},
-		"file":          {Spec{Token: Source{File: file}}, "Authorization", "Bearer token-from-file"},
-		"command":       {Spec{Token: command("echo", "token-from-command")}, "Authorization", "Bearer token-from-command"},
-		"scheme":        {Spec{Token: Source{File: file}, Scheme: "token"}, "Authorization", "token token-from-file"},
-		"header":        {Spec{Token: Source{File: file}, Header: "x-api-key"}, "X-Api-Key", "token-from-file"},
-		"both":          {Spec{Token: Source{File: file}, Header: "X-Auth", Scheme: "Key"}, "X-Auth", "Key token-from-file"},
-		"user and pass": {Spec{Token: command("echo", "aladdin:opensesame"), Scheme: "Basic"}, "Authorization", "Basic YWxhZGRpbjpvcGVuc2VzYW1l"},
+		"environment": {Spec{Token: Source{Env: "HAKO_TEST_KOT"}}, "Authorization", "Bearer token-from-environment"},
+		"file":        {Spec{Token: Source{File: file}}, "Authorization", "Bearer token-from-file"},
+		"command": {Spec{Token: command("echo", "token-from-command")}, "Authorization",
+			"Bearer token-from-command"},
+		"scheme": {Spec{Token: Source{File: file}, Scheme: "token"}, "Authorization", "token token-from-file"},
+		"header": {Spec{Token: Source{File: file}, Header: "x-api-key"}, "X-Api-Key", "token-from-file"},
+		"both": {Spec{Token: Source{File: file}, Header: "X-Auth", Scheme: "Key"},
+			"X-Auth", "Key token-from-file"},
+		"user and pass": {Spec{Token: command("echo", "aladdin:opensesame"), Scheme: "Basic"}, "Authorization",
+			"Basic YWxhZGRpbjpvcGVuc2VzYW1l"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,13 +78,15 @@ func TestStaticTokenThatCannotBeUsed(t *testing.T) {
 		source Source
 		want   string
 	}{
-		"missing file":    {Source{File: filepath.Join(dir, "none")}, "no such file"},
-		"empty file":      {Source{File: filepath.Join(dir, "empty")}, "is empty or not set"},
-		"short":           {Source{File: filepath.Join(dir, "short")}, "it has 7 characters"},
-		"several lines":   {Source{File: filepath.Join(dir, "lines")}, "byte 22 is no printable ASCII"},
-		"too large":       {Source{File: filepath.Join(dir, "large")}, "more than 65536 bytes"},
-		"unset variable":  {Source{Env: "HAKO_TEST_UNSET"}, "the environment variable HAKO_TEST_UNSET: is empty or not set"},
-		"missing command": {Source{Command: []string{filepath.Join(dir, "none"), "--password=hunter2"}}, "no such file"},
+		"missing file":  {Source{File: filepath.Join(dir, "none")}, "no such file"},
+		"empty file":    {Source{File: filepath.Join(dir, "empty")}, "is empty or not set"},
+		"short":         {Source{File: filepath.Join(dir, "short")}, "it has 7 characters"},
+		"several lines": {Source{File: filepath.Join(dir, "lines")}, "byte 22 is no printable ASCII"},
+		"too large":     {Source{File: filepath.Join(dir, "large")}, "more than 65536 bytes"},
+		"unset variable": {Source{Env: "HAKO_TEST_UNSET"},
+			"the environment variable HAKO_TEST_UNSET: is empty or not set"},
+		"missing command": {Source{Command: []string{filepath.Join(dir, "none"), "--password=hunter2"}},
+			"no such file"},
 		"failing command": {command("fail", "leaked-secret"), "exit status 3"},
 	}
 	for name, test := range tests {
@@ -93,11 +98,13 @@ func TestStaticTokenThatCannotBeUsed(t *testing.T) {
 			if !errors.As(err, &own) || own.Code != abi.CodeCredential || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
-			if strings.Contains(own.Message, dir) || strings.Contains(err.Error(), "leaked-secret") || strings.Contains(err.Error(), "hunter2") {
+			if strings.Contains(own.Message, dir) || strings.Contains(err.Error(), "leaked-secret") ||
+				strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error tells too much: %v", err)
 			}
 			list, err := b.Status(t.Context())
-			if err != nil || len(list) != 1 || len(test.source.Command) == 0 && (list[0].State != Unusable || list[0].Remedy == "") {
+			if err != nil || len(list) != 1 || len(test.source.Command) == 0 &&
+				(list[0].State != Unusable || list[0].Remedy == "") {
 				t.Errorf("status %+v, %v", list, err)
 			}
 		})
@@ -143,7 +150,7 @@ func TestStaticTokenIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestTenants holds that a tenant has its own credential or the shared one, and never another tenant's.
+// TestTenants: a tenant gets its own credential or the shared one, never another tenant's.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	printing := func(text string) Spec { return Spec{Token: command("echo", text)} }
@@ -185,22 +192,27 @@ func TestSpecIsChecked(t *testing.T) {
 		spec Spec
 		want string
 	}{
-		"nothing":          {Spec{}, "token needs one of env, file and command"},
-		"two sources":      {Spec{Token: Source{Env: "X", File: "y"}}, "token needs one of"},
-		"provider":         {Spec{Provider: "free"}, `provider "free" does not exist: there are freee, google-service-account, mcp, oauth2`},
-		"foreign key":      {Spec{Token: env, ClientID: "x"}, "clientId has no meaning for a static token: remove it"},
+		"nothing":     {Spec{}, "token needs one of env, file and command"},
+		"two sources": {Spec{Token: Source{Env: "X", File: "y"}}, "token needs one of"},
+		"provider": {Spec{Provider: "free"},
+			`provider "free" does not exist: there are freee, google-service-account, mcp, oauth2`},
+		"foreign key":      {Spec{Token: env, ClientID: "x"}, "clientId is not used by a static token: remove it"},
 		"framing":          {Spec{Token: env, Header: "host"}, `header "host" cannot carry a credential`},
 		"bad header":       {Spec{Token: env, Header: "a b"}, "cannot carry"},
 		"bad scheme":       {Spec{Token: env, Scheme: "a\n"}, "control characters"},
 		"no client":        {Spec{Provider: Freee, ClientSecret: env}, "clientId is missing"},
 		"no client secret": {Spec{Provider: Freee, ClientID: "x"}, "clientSecret needs one of"},
-		"token of freee":   {Spec{Provider: Freee, Token: env}, "token has no meaning for freee"},
+		"token of freee":   {Spec{Provider: Freee, Token: env}, "token is not used by freee"},
 		"no token URL":     {Spec{Provider: OAuth2, ClientID: "x"}, "tokenUrl is missing"},
-		"no start":         {Spec{Provider: OAuth2, ClientID: "x", TokenURL: "https://a.example"}, "authorizeUrl or deviceUrl is missing"},
-		"in the clear":     {Spec{Provider: Freee, ClientID: "x", ClientSecret: env, TokenURL: "http://a.example"}, `tokenUrl "http://a.example" is not an https URL`},
-		"password in URL":  {Spec{Provider: Freee, ClientID: "x", ClientSecret: env, AuthorizeURL: "https://a:b@a.example"}, "authorizeUrl"},
-		"redirect away":    {Spec{Provider: Freee, ClientID: "x", ClientSecret: env, RedirectURL: "https://a.example/cb"}, "redirectUrl"},
-		"no key":           {Spec{Provider: GoogleServiceAccount}, "key needs one of"},
+		"no start": {Spec{Provider: OAuth2, ClientID: "x", TokenURL: "https://a.example"},
+			"authorizeUrl or deviceUrl is missing"},
+		"in the clear": {Spec{Provider: Freee, ClientID: "x", ClientSecret: env, TokenURL: "http://a.example"},
+			`tokenUrl "http://a.example" is not an https URL`},
+		"password in URL": {Spec{Provider: Freee, ClientID: "x", ClientSecret: env,
+			AuthorizeURL: "https://a:b@a.example"}, "authorizeUrl"},
+		"redirect away": {Spec{Provider: Freee, ClientID: "x", ClientSecret: env,
+			RedirectURL: "https://a.example/cb"}, "redirectUrl"},
+		"no key": {Spec{Provider: GoogleServiceAccount}, "key needs one of"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +221,8 @@ func TestSpecIsChecked(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
-			if _, err := New(Options{Tenants: map[string]map[string]Spec{"acme": {"x": test.spec}}}); err == nil || !strings.HasPrefix(err.Error(), "credential x of tenant acme: ") {
+			if _, err := New(Options{Tenants: map[string]map[string]Spec{"acme": {"x": test.spec}}}); err == nil ||
+				!strings.HasPrefix(err.Error(), "credential x of tenant acme: ") {
 				t.Errorf("New: %v", err)
 			}
 		})

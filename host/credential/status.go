@@ -13,35 +13,35 @@ import (
 const (
 	Ready        = "ready"
 	NotConnected = "not connected" // the operator has not given consent yet
-	Reconnect    = "reconnect"     // the consent has ended: the operator has to give it again
-	Unusable     = "unusable"      // something is wrong with it; Remedy says what
+	Reconnect    = "reconnect"     // the consent has ended: the operator must give it again
+	Unusable     = "unusable"      // it cannot be used; Remedy explains why
 )
 
-// States lists them all.
+// States lists all states.
 var States = []string{Ready, NotConnected, Reconnect, Unusable}
 
-// Status is what may be told of one credential. It holds no secrets.
+// Status describes one credential. It contains no secrets.
 type Status struct {
 	Credential string `json:"credential"`
-	// Tenant is empty for what is shared, or belongs to callers without a tenant.
+	// Tenant is empty for shared credentials and for callers without a tenant.
 	Tenant string `json:"tenant,omitempty"`
 	// Provider is empty for a static token.
 	Provider string `json:"provider,omitempty"`
 	State    string `json:"state"`
-	// Public are the facts that guests may know too.
+	// Public are the properties that guests may know too.
 	Public map[string]string `json:"public,omitempty"`
-	// Expires is when the access token does; it is renewed before. Zero means never, or not known.
+	// Expires is the expiry of the access token, which is renewed before. Zero means never, or unknown.
 	Expires time.Time `json:"expires,omitzero"`
-	// Renewed is when the access token was issued.
+	// Renewed is the time at which the access token was issued.
 	Renewed time.Time `json:"renewed,omitzero"`
-	// Remedy says what to do where State is not Ready.
+	// Remedy explains what to do if State is not Ready.
 	Remedy string `json:"remedy,omitempty"`
 }
 
 func (s *Status) fail(remedy string) { s.State, s.Remedy = Unusable, remedy }
 
-// Status lists what is configured, and connections of tenants to what is shared, by name and tenant. It fetches no tokens and runs
-// no commands. The error is the store's.
+// Status lists the configured credentials, and tenants' connections of shared ones, by name and tenant. It fetches no
+// tokens and runs no commands. Errors are those of the store.
 func (b *Broker) Status(ctx context.Context) ([]Status, error) {
 	all := b.configured()
 	if b.hasConnections() {
@@ -51,7 +51,10 @@ func (b *Broker) Status(ctx context.Context) ([]Status, error) {
 		}
 		all = append(all, stored...)
 	}
-	slices.SortFunc(all, func(x, y id) int { return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.tenant, y.tenant)) })
+	slices.SortFunc(all, func(x, y id) int {
+		return cmp.Or(cmp.Compare(x.name, y.name),
+			cmp.Compare(x.tenant, y.tenant))
+	})
 	var list []Status
 	for _, i := range slices.Compact(all) {
 		list = append(list, b.statusOf(ctx, i))
@@ -60,7 +63,8 @@ func (b *Broker) Status(ctx context.Context) ([]Status, error) {
 	return slices.DeleteFunc(list, func(s Status) bool { return s.onlyTenants(whole) }), nil
 }
 
-// onlyTenants reports an entry that is shared and connected for tenants alone, so that nobody misses a connection without a tenant.
+// onlyTenants reports whether a shared credential is connected for tenants only. Then the missing connection without a
+// tenant is not reported.
 func (s *Status) onlyTenants(list []Status) bool {
 	return s.State == NotConnected && s.Tenant == "" && slices.ContainsFunc(list, func(other Status) bool {
 		return other.Credential == s.Credential && other.Tenant != ""
@@ -75,7 +79,7 @@ func (b *Broker) hasConnections() bool {
 }
 
 func (b *Broker) statusOf(ctx context.Context, i id) Status {
-	status := Status{State: Unusable, Remedy: "it is no longer configured: hako connect remove " + i.arguments()}
+	status := Status{State: Unusable, Remedy: "it is not configured any more: hako connect remove " + i.arguments()}
 	if spec, ok := b.spec(i); ok {
 		status.Provider = spec.Provider
 		if s, err := b.slot(i); err == nil {
@@ -87,7 +91,7 @@ func (b *Broker) statusOf(ctx context.Context, i id) Status {
 	return status
 }
 
-// arguments are i on the command line.
+// arguments returns the command-line arguments that name i.
 func (i id) arguments() string {
 	if i.tenant == "" {
 		return i.name
@@ -98,7 +102,7 @@ func (i id) arguments() string {
 	return i.name + " --tenant " + i.tenant
 }
 
-// setting is where the configuration says what the credential is.
+// setting returns the configuration key of the credential.
 func (i id) setting() string {
 	if i.tenant == "" {
 		return "credentials." + i.name
@@ -106,5 +110,5 @@ func (i id) setting() string {
 	return "tenants." + i.tenant + ".credentials." + i.name
 }
 
-// plainWord is what a shell takes as it stands.
+// plainWord matches words that need no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9._@:-]+$`)

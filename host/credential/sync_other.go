@@ -2,5 +2,5 @@
 
 package credential
 
-// syncDir does nothing: the system has no way to.
+// syncDir does nothing: the system does not support it.
 func syncDir(string) error { return nil }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// syncDir brings the names in a directory to the disk.
+// syncDir flushes a directory to the disk.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

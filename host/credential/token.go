@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// tokenTime bounds one request to an authorization server.
+	// tokenTime is the timeout of a request to an authorization server.
 	tokenTime = 30 * time.Second
-	// maxReply is the most that is read of its answer, in bytes.
+	// maxReply limits the response, in bytes.
 	maxReply = 64 << 10
 )
 
-// newClient sends what must arrive at most once: on a new connection of HTTP/1.1, so that net/http has no reason to send anything
-// again, and without following redirects. proxy returns the one to go through, or nil.
+// newClient returns a client for requests that must be sent at most once. It uses a new HTTP/1.1 connection for each
+// request, so that net/http does not retry, and does not follow redirects. proxy returns the proxy URL or nil.
 func newClient(proxy func() *url.URL) *http.Client {
 	var once http.Protocols
 	once.SetHTTP1(true)
@@ -45,14 +45,14 @@ type tokenReply struct {
 	TokenType    string   `json:"token_type"`
 	ExpiresIn    flexible `json:"expires_in"`
 	RefreshToken string   `json:"refresh_token"`
-	// CreatedAt is freee's: when the token was issued, in seconds since 1970.
+	// CreatedAt is the time of issue, in seconds since 1970, of freee.
 	CreatedAt flexible `json:"created_at"`
 
-	// all members, for those that are public.
+	// all are all members, from which the public ones are selected.
 	all map[string]json.RawMessage
 }
 
-// flexible is a number that some servers write as a text. What is neither is 0.
+// flexible is a number that some servers write as a string. Other values decode to 0.
 type flexible int64
 
 func (f *flexible) UnmarshalJSON(data []byte) error {
@@ -63,14 +63,14 @@ func (f *flexible) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// tokenError is a request for a token that gave none.
+// tokenError reports a failed token request.
 type tokenError struct {
 	// outcome is one of the outcomes of a Renewal.
 	outcome string
-	// code and description are the server's (RFC 6749, section 5.2), if it answered so.
+	// code and description are from the server's error response (RFC 6749, section 5.2), if there is one.
 	code, description string
 	status            int
-	// skew is how far the server's clock is ahead of ours, if the answer says.
+	// skew is the offset of the server's clock from ours, if known.
 	skew time.Duration
 	err  error
 }
@@ -80,7 +80,7 @@ func (e *tokenError) Error() string {
 	case e.outcome == Unreachable:
 		return "the authorization server cannot be reached: " + e.err.Error()
 	case e.outcome == Lost:
-		return "the answer of the authorization server did not arrive: " + e.err.Error()
+		return "the authorization server's response did not arrive: " + e.err.Error()
 	case e.code == "":
 		return fmt.Sprintf("the authorization server answered with status %d", e.status)
 	case e.description == "":
@@ -91,7 +91,8 @@ func (e *tokenError) Error() string {
 
 func (e *tokenError) Unwrap() error { return e.err }
 
-// ask asks for a token, once. Every error is a *tokenError. An answer that is no token is lost: the server may well have made one.
+// ask sends a token request once. Every error is a *tokenError. An invalid response counts as Lost, because the server
+// may have issued a token.
 func (b *Broker) ask(ctx context.Context, address string, form url.Values) (*tokenReply, error) {
 	answer, err := b.post(ctx, address, form)
 	if err != nil {
@@ -99,7 +100,7 @@ func (b *Broker) ask(ctx context.Context, address string, form url.Values) (*tok
 	}
 	reply := new(tokenReply)
 	if errors.Join(strictjson.Unmarshal(answer, reply), strictjson.Unmarshal(answer, &reply.all)) != nil {
-		err = errors.New("it is not the JSON of RFC 6749")
+		err = errors.New("it is not JSON as in RFC 6749")
 	} else {
 		err = reply.check()
 	}
@@ -109,8 +110,8 @@ func (b *Broker) ask(ctx context.Context, address string, form url.Values) (*tok
 	return reply, nil
 }
 
-// post sends a form to an authorization server, once, and returns the body of its answer. Every error is a *tokenError: an answer that
-// says that it is one is an error too. Values of the form are not in it.
+// post sends a form to an authorization server once and returns the response body. Every error, including an error
+// response, is a *tokenError, which contains no values of the form.
 func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTime)
 	defer cancel()
@@ -120,7 +121,7 @@ func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]b
 	if err != nil {
 		return nil, &tokenError{outcome: Unreachable, err: err}
 	}
-	request.GetBody = nil // cannot be sent again
+	request.GetBody = nil // prevents retries
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
 	response, err := b.client.Do(request)
@@ -138,7 +139,7 @@ func (b *Broker) post(ctx context.Context, address string, form url.Values) ([]b
 	return body, nil
 }
 
-// withoutURL takes the URL off, which says nothing to whoever reads it.
+// withoutURL removes the URL, which the reader of the error does not need.
 func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -147,13 +148,13 @@ func withoutURL(err error) error {
 	return err
 }
 
-// refusal is the error that a complete answer means, or nil.
+// refusal returns the error in a complete response, or nil.
 func refusal(response *http.Response, body []byte, sent url.Values) error {
 	var said struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	_ = json.Unmarshal(body, &said) // what is no JSON says nothing
+	_ = json.Unmarshal(body, &said) // other bodies have no error code
 	if response.StatusCode == http.StatusOK && said.Error == "" {
 		return nil
 	}
@@ -165,10 +166,10 @@ func refusal(response *http.Response, body []byte, sent url.Values) error {
 	return failure
 }
 
-// check holds that the reply is a token that can be sent.
+// check checks that the reply contains a token that can be sent in a header.
 func (r *tokenReply) check() error {
 	if r.TokenType != "" && !strings.EqualFold(r.TokenType, "bearer") {
-		return fmt.Errorf("the token is of the type %.20q, and only bearer tokens can be sent", r.TokenType)
+		return fmt.Errorf("the token has the type %.20q, but only bearer tokens are supported", r.TokenType)
 	}
 	if err := checkToken(r.AccessToken); err != nil {
 		return fmt.Errorf("the access token: %w", err)
@@ -176,7 +177,8 @@ func (r *tokenReply) check() error {
 	return nil
 }
 
-// clean makes the words of a server fit for a log: short, on one line, with hidden characters marked and without what was sent to it.
+// clean prepares a server's text for a log: short, on one line, with hidden characters marked and without the values
+// that were sent.
 func clean(text string, sent url.Values) string {
 	for _, values := range sent {
 		for _, value := range values {
@@ -192,7 +194,7 @@ func clean(text string, sent url.Values) string {
 	return text
 }
 
-// skew is how far the server's clock is ahead of ours; zero if it does not say.
+// skew returns the offset of the server's clock from ours, or zero if it is unknown.
 func skew(h http.Header) time.Duration {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -201,8 +203,8 @@ func skew(h http.Header) time.Duration {
 	return time.Until(date).Round(time.Second)
 }
 
-// issued is when the token was made. The server's own statement counts only as far as our clock can follow it: not for the future,
-// and not so far back that the token would have expired already.
+// issued returns the time of issue. The server's own value is used only if it is not in the future, and not so old that
+// the token would have expired.
 func (r *tokenReply) issued(now time.Time) time.Time {
 	created := time.Unix(int64(r.CreatedAt), 0)
 	if r.CreatedAt == 0 || created.After(now) || !created.Add(r.lifetime()).After(now) {
@@ -215,7 +217,7 @@ func (r *tokenReply) lifetime() time.Duration {
 	return time.Duration(min(r.ExpiresIn, 1<<31)) * time.Second
 }
 
-// expires is when the token expires; zero if the server does not say.
+// expires returns the expiry of the token, or zero if it is unknown.
 func (r *tokenReply) expires(now time.Time) time.Time {
 	if r.ExpiresIn == 0 {
 		return time.Time{}
@@ -223,7 +225,7 @@ func (r *tokenReply) expires(now time.Time) time.Time {
 	return r.issued(now).Add(r.lifetime())
 }
 
-// facts returns the members that guests may know: texts and numbers, of at most 100 bytes.
+// facts returns the members that guests may know: strings and numbers of at most 100 bytes.
 func (r *tokenReply) facts(names []string) map[string]string {
 	facts := map[string]string{}
 	for _, name := range names {

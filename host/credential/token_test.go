@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// FuzzReply has an authorization server answer anything. What is taken can be sent as a header and has a time to expire that makes sense.
+// FuzzReply: an accepted reply of an authorization server has a token that is a valid header value and a plausible
+// expiry.
 func FuzzReply(f *testing.F) {
 	f.Add(200, []byte(`{"access_token":"0123456789","token_type":"Bearer","expires_in":"3600","created_at":1800000000,"company_id":12}`))
 	f.Add(200, []byte(`{"access_token":"0123456789","expires_in":1e300,"company_id":{"a":"b"},"error":null}`))
@@ -28,9 +29,11 @@ func FuzzReply(f *testing.F) {
 			_, _ = w.Write(body)
 			return w.Result()
 		})
-		reply, err := b.ask(t.Context(), "https://a.example/token", map[string][]string{"refresh_token": {"refresh-secret"}})
+		reply, err := b.ask(t.Context(), "https://a.example/token",
+			map[string][]string{"refresh_token": {"refresh-secret"}})
 		if err != nil {
-			if text := err.Error(); strings.Contains(text, "refresh-secret") || strings.ContainsAny(text, "\n\x00\x1b") || len(text) > 2000 {
+			if text := err.Error(); strings.Contains(text, "refresh-secret") ||
+				strings.ContainsAny(text, "\n\x00\x1b") || len(text) > 2000 {
 				t.Errorf("the error holds what it should not: %q", text)
 			}
 			return
@@ -39,7 +42,8 @@ func FuzzReply(f *testing.F) {
 			t.Errorf("status %d, %q is taken: %v", status, reply.AccessToken, err)
 		}
 		now := time.Now()
-		if expires := reply.expires(now); !expires.IsZero() && (!expires.After(now) || expires.Before(reply.issued(now))) {
+		if expires := reply.expires(now); !expires.IsZero() && (!expires.After(now) ||
+			expires.Before(reply.issued(now))) {
 			t.Errorf("it expires at %v", expires)
 		}
 		for name, fact := range reply.facts([]string{"company_id"}) {

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// saveLater keeps trying to store what became of a renewal, which the disk does not take, for as long as this process lives. The lock keeps
-// other processes from the old refresh token, and nobody uses a new pair before it is stored.
-func (c *connection) saveLater(r *record, failure error, release func()) error {
+// retrySave retries to store the result of a renewal until it succeeds or this process stops. It holds the lock, so
+// that other processes do not use the old refresh token. The new pair is not used before it is stored.
+func (c *connection) retrySave(r *record, failure error, release func()) error {
 	b := c.broker
 	c.setUnsaved(failure)
 	b.options.Observe(Renewal{c.id.name, Unsaved})
-	b.logger.Error("a renewed credential cannot be stored: repair that while hako runs, or it has to be connected again",
+	b.logger.Error("a renewed credential cannot be stored: repair that while hako runs, or it has to be connected "+
+		"again",
 		"credential", c.id.name, "tenant", c.id.tenant, "err", failure)
 	b.working.Go(func() {
 		for done := false; !done; {
@@ -27,14 +28,16 @@ func (c *connection) saveLater(r *record, failure error, release func()) error {
 			done = done || err == nil
 		}
 		if c.notStored() != nil {
-			b.logger.Error("a renewed credential is lost: run hako connect "+c.id.arguments(), "credential", c.id.name, "tenant", c.id.tenant)
+			b.logger.Error("a renewed credential is lost: run hako connect "+c.id.arguments(), "credential",
+				c.id.name, "tenant", c.id.tenant)
 		}
 		release()
 	})
-	return unusablef(failure, "the renewed credential %s cannot be stored: the operator finds the cause in hako's log", c.id)
+	return unusablef(failure, "the renewed credential %s cannot be stored: the cause is in hako's log", c.id)
 }
 
-// save stores r, unless the operator has connected anew meanwhile, which can be where the lock was lost with the database.
+// save stores r unless the operator has connected again meanwhile, which is possible if the lock was lost with the
+// database.
 func (c *connection) save(ctx context.Context, r *record) error {
 	newest, err := c.broker.vault.get(ctx, c.id)
 	if err != nil || newest == nil || newest.Connection != r.Connection {

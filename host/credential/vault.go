@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// migrations of the store. The row of credential_key says which key new records are encrypted with.
+// migrations of the store. credential_key contains the ID of the key for new records.
 var migrations = []string{
 	`CREATE TABLE credential (
 		tenant TEXT NOT NULL, name TEXT NOT NULL, key_id TEXT NOT NULL, sealed TEXT NOT NULL, changed BIGINT NOT NULL,
@@ -24,7 +24,7 @@ var migrations = []string{
 	CREATE TABLE credential_key (single BIGINT PRIMARY KEY CHECK (single = 1), key_id TEXT NOT NULL)`,
 }
 
-// record is one connection as it is kept, encrypted.
+// record is a stored connection. It is encrypted in the store.
 type record struct {
 	// Connection changes with every consent.
 	Connection string `json:"connection"`
@@ -34,32 +34,32 @@ type record struct {
 	Issued       time.Time         `json:"issued"`
 	Expires      time.Time         `json:"expires,omitzero"`
 	Public       map[string]string `json:"public,omitempty"`
-	// Party is set where it is not the configured one.
+	// Party is set if it differs from the configured one.
 	Party *party `json:"party,omitempty"`
 
-	// Renewing is when a renewal began whose outcome is not stored.
+	// Renewing is the start of a renewal whose result is not stored.
 	Renewing time.Time `json:"renewing,omitzero"`
-	// Failed says why the last renewal failed, if another may succeed.
+	// Failed is the reason of the last failed renewal, if another may succeed.
 	Failed string `json:"failed,omitempty"`
-	// Ended says why there can be no further renewal; empty if there can.
+	// Ended is the reason why the connection cannot be renewed any more; empty if it can.
 	Ended string `json:"ended,omitempty"`
 }
 
-// vault keeps records in the store, encrypted. It is safe for concurrent use.
+// vault stores records encrypted. It is safe for concurrent use.
 type vault struct {
 	open   func(context.Context) (*store.Store, error)
 	keys   keys
 	logger *slog.Logger
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	store  *store.Store
-	ownKey bool // the key is hako's own, and may have to be made
+	ownKey bool // the key file is the default one, and created if needed
 }
 
-// errSharedKey is why connections cannot be kept in a shared store: a key on one machine would be of no use to the others.
+// errSharedKey is the error for a shared store without a configured key: other machines could not read a generated key.
 var errSharedKey = errors.New("the store is shared by replicas, which need one key for credentials: set secrets.key")
 
-// ready returns the store, opened and up to date.
+// ready opens and migrates the store.
 func (v *vault) ready(ctx context.Context) (*store.Store, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -67,7 +67,7 @@ func (v *vault) ready(ctx context.Context) (*store.Store, error) {
 		return v.store, nil
 	}
 	if v.open == nil {
-		return nil, errors.New("there is no store")
+		return nil, errors.New("no store is configured")
 	}
 	s, err := v.open(ctx)
 	if err != nil {
@@ -86,14 +86,14 @@ func (v *vault) ready(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// shared reports whether replicas share the store, which is open.
+// shared reports whether replicas share the open store.
 func (v *vault) shared() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.store != nil && v.store.Shared()
 }
 
-// now is the time as all have it that share the store; before that is open, as this machine has it.
+// now returns the time of the store, or this machine's time before the store is open.
 func (v *vault) now() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -116,7 +116,7 @@ func (v *vault) close() error {
 func (v *vault) get(ctx context.Context, i id) (*record, error) {
 	r, err := v.read(ctx, i)
 	if errors.Is(err, errNoKey) {
-		return v.read(ctx, i) // the key may have been rotated since the record was read
+		return v.read(ctx, i) // the key may have been rotated meanwhile
 	}
 	return r, err
 }
@@ -128,7 +128,8 @@ func (v *vault) read(ctx context.Context, i id) (*record, error) {
 	}
 	var keyID, sealed string
 	err = s.View(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT key_id, sealed FROM credential WHERE tenant = $1 AND name = $2", i.tenant, i.name).Scan(&keyID, &sealed)
+		return tx.QueryRowContext(ctx, "SELECT key_id, sealed FROM credential WHERE tenant = $1 AND name = $2",
+			i.tenant, i.name).Scan(&keyID, &sealed)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -146,7 +147,8 @@ func (v *vault) decrypt(ctx context.Context, i id, keyID, sealed string) (*recor
 	}
 	plain, err := k.open(i, sealed)
 	if err != nil {
-		return nil, fmt.Errorf("the stored connection of %s was changed, or belongs to another: remove it and connect anew", i)
+		return nil, fmt.Errorf("the stored connection of %s was modified, or belongs to another: remove it and "+
+			"connect again", i)
 	}
 	r := new(record)
 	if err := json.Unmarshal(plain, r); err != nil {
@@ -155,7 +157,7 @@ func (v *vault) decrypt(ctx context.Context, i id, keyID, sealed string) (*recor
 	return r, nil
 }
 
-// put stores the record of i. When it returns nil, the record is on the disk.
+// put stores the record of i durably.
 func (v *vault) put(ctx context.Context, i id, r *record) error {
 	s, err := v.ready(ctx)
 	if err != nil {
@@ -180,7 +182,7 @@ func (v *vault) put(ctx context.Context, i id, r *record) error {
 	})
 }
 
-// writingKey is the key that the store names for writing; a new store takes the newest.
+// writingKey returns the key for new records. In a new store it is the newest key.
 func (v *vault) writingKey(ctx context.Context, tx *sql.Tx) (key, error) {
 	var current string
 	err := tx.QueryRowContext(ctx, "SELECT key_id FROM credential_key").Scan(&current)
@@ -198,7 +200,7 @@ func (v *vault) writingKey(ctx context.Context, tx *sql.Tx) (key, error) {
 	return ring[0], err
 }
 
-// remove forgets the record of i, and reports whether there was one.
+// remove deletes the record of i and reports whether it existed.
 func (v *vault) remove(ctx context.Context, i id) (found bool, err error) {
 	s, err := v.ready(ctx)
 	if err != nil {
@@ -216,7 +218,7 @@ func (v *vault) remove(ctx context.Context, i id) (found bool, err error) {
 	return found, err
 }
 
-// list returns what there are records of.
+// list returns the IDs of all records.
 func (v *vault) list(ctx context.Context) ([]id, error) {
 	s, err := v.ready(ctx)
 	if err != nil {
@@ -232,7 +234,7 @@ func scanID(rows *sql.Rows) (i id, err error) {
 	return i, err
 }
 
-// makeKey makes hako's own key, if the store has never had one.
+// makeKey creates the default key file if the store has never had a key.
 func (v *vault) makeKey(ctx context.Context, s *store.Store) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -251,12 +253,12 @@ func (v *vault) makeKey(ctx context.Context, s *store.Store) error {
 			return tx.QueryRowContext(ctx, "SELECT count(*) FROM credential_key").Scan(&used)
 		})
 		if err != nil || used > 0 {
-			return err // where there was one, reading it says what is missing
+			return err // if the store has had one, reading reports the missing key
 		}
 		if err := writeKeys(path, newKeyText()); err != nil {
-			return fmt.Errorf("make the key of the connections: %w", err)
+			return fmt.Errorf("create the key of the connections: %w", err)
 		}
-		v.logger.Warn("made a key that encrypts the connections: keep a copy of it, apart from backups of the store", "file", path)
+		v.logger.Warn("created a key that encrypts the connections: keep a copy of it, apart from backups of the store", "file", path)
 	}
 	v.ownKey = false
 	return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// change changes the store behind the Broker's back.
+// change modifies the store directly.
 func change(t *testing.T, b *Broker, statement string) {
 	t.Helper()
 	s, err := b.vault.ready(t.Context())

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// watchInterval is how often Watch looks; several times between the moment that a token is due and its expiry.
+// watchInterval is the interval of Watch. It allows several attempts between the due time of a token and its expiry.
 const watchInterval = 4 * time.Minute
 
-// Watch renews connections that are due until ctx ends, so that one that nobody uses does not run out: the refresh token is only valid
-// for so long (freee: 90 days). With several processes over a store each renewal happens once. What fails is logged.
+// Watch renews due connections until ctx ends, so that unused ones do not expire: refresh tokens have a limited
+// validity (freee: 90 days). Processes that share a store renew each connection once. Failures are logged.
 func (b *Broker) Watch(ctx context.Context) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
 		if err := b.RenewDue(ctx); err != nil && ctx.Err() == nil {
-			b.logger.Warn("look for connections to renew", "err", err)
+			b.logger.Warn("cannot list the connections to renew", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -25,8 +25,8 @@ func (b *Broker) Watch(ctx context.Context) {
 	}
 }
 
-// RenewDue renews connections that are due, once: it is what Watch does again and again, for whoever has a better way to have it done by one
-// of several processes. It should be called every few minutes. What fails is logged; the error is the store's.
+// RenewDue renews all due connections once. It is an alternative to Watch for callers that let one of several processes
+// do this; call it every few minutes. Failures are logged. The error is that of the store.
 func (b *Broker) RenewDue(ctx context.Context) error {
 	if !b.hasConnections() {
 		return nil
@@ -35,12 +35,12 @@ func (b *Broker) RenewDue(ctx context.Context) error {
 	for _, i := range stored {
 		c, err := b.connection(i.tenant, i.name)
 		if err != nil {
-			continue // it is no longer configured
+			continue // it is not configured any more
 		}
 		if r, err := b.vault.get(ctx, i); err != nil || r == nil || r.Ended != "" || !r.due(b.vault.now()) {
-			continue // its use says what is wrong
+			continue // using it reports the problem
 		}
-		_, _ = c.credential(ctx) // which logs
+		_, _ = c.credential(ctx) // logs errors
 	}
 	return err
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// awaitPause is how long Await pauses between two attempts.
+// awaitPause is the pause between two attempts of Await.
 const awaitPause = 500 * time.Millisecond
 
-// Await waits until the PostgreSQL database at where lets this user in, for up to wait: one that is started at the same time may refuse
-// connections, be starting up or recovering, or have no name yet. What is in the way is logged, again only when it is something else. For a
-// directory there is nothing to wait for.
+// Await waits for up to wait until it can connect to the PostgreSQL database at where. A database that is being started
+// may refuse connections, or its name may not resolve yet. Await logs each new reason once. For a directory it returns
+// at once.
 //
-// It fails at once where waiting does not help: with a URL that cannot be read, a wrong password, a database that is not there, a
-// certificate that does not hold. Errors are as for OpenWith, and ctx's.
+// It fails at once if waiting does not help: for an invalid URL, a wrong password, a missing database or an invalid
+// certificate. Errors are those of OpenWith and of ctx.
 func Await(ctx context.Context, where string, options *Options, wait time.Duration) error {
 	if !IsURL(where) {
 		return nil
@@ -30,13 +30,13 @@ func Await(ctx context.Context, where string, options *Options, wait time.Durati
 	}
 	said := ""
 	for end := time.Now().Add(wait); ; {
-		err := e.knock(ctx)
+		err := e.tryConnect(ctx)
 		left := time.Until(end)
 		switch {
 		case err == nil && said != "":
 			o.Logger.Info("the database answers")
 			return nil
-		case err == nil || !mayPass(err):
+		case err == nil || !isTemporary(err):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -54,8 +54,8 @@ func Await(ctx context.Context, where string, options *Options, wait time.Durati
 	}
 }
 
-// knock makes a connection and closes it.
-func (e *postgres) knock(ctx context.Context) error {
+// tryConnect opens a connection and closes it.
+func (e *postgres) tryConnect(ctx context.Context) error {
 	inTime, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	conn, err := e.connect(inTime)
@@ -66,12 +66,13 @@ func (e *postgres) knock(ctx context.Context) error {
 	return nil
 }
 
-// mayPass reports whether another attempt may do better than the one that failed so. What a server says that lets nobody in lasts, unless it
-// is starting or stopping, cannot be reached by what is in between, or has no room.
-func mayPass(err error) bool {
+// isTemporary reports whether another attempt may succeed. An error reported by the server is permanent, unless the
+// server is starting or stopping, a pooler cannot reach it, or it has no free connections.
+func isTemporary(err error) bool {
 	var own *pgconn.PgError
 	if errors.As(err, &own) {
-		return strings.HasPrefix(own.Code, "57P") || strings.HasPrefix(own.Code, "08") || strings.HasPrefix(own.Code, "53")
+		return strings.HasPrefix(own.Code, "57P") || strings.HasPrefix(own.Code, "08") ||
+			strings.HasPrefix(own.Code, "53")
 	}
 	return errors.Is(err, ErrUnreachable) && !isCertificate(err) && !refusesTLS(err)
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// lines are what is logged, in order.
+// lines records log lines.
 type lines struct {
 	mu   sync.Mutex
 	all  []string
-	said chan struct{} // full after the first
+	said chan struct{} // has an element after the first line
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -34,7 +34,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// logged returns a logger, and what it logs.
+// logged returns a logger and its lines.
 func logged() (*slog.Logger, *lines) {
 	l := &lines{said: make(chan struct{}, 1)}
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -45,7 +45,7 @@ func logged() (*slog.Logger, *lines) {
 	}})), l
 }
 
-// ages is longer than any test waits.
+// ages is longer than any test runs.
 const ages = 24 * time.Hour
 
 func TestAwait(t *testing.T) {
@@ -62,7 +62,8 @@ func TestAwait(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := len(log.all) - 1
-	if !strings.Contains(log.all[0], "waiting for the database") || !strings.Contains(log.all[0], "there is no such socket") || !strings.Contains(log.all[last], "the database answers") {
+	if !strings.Contains(log.all[0], "waiting for the database") || !strings.Contains(log.all[0],
+		"there is no such socket") || !strings.Contains(log.all[last], "the database answers") {
 		t.Errorf("%q", log.all)
 	}
 	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) {
@@ -77,7 +78,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// What keeps news of changes away is logged once, and that it comes again.
+// TestOutageIsLoggedOnce: an outage of change notifications is logged once, and so is its end.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
@@ -87,20 +88,21 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	bell := s.Changes(t.Context(), "notes")
-	heard(t, bell)
+	watcher := s.Changes(t.Context(), "notes")
+	receive(t, watcher)
 	server.Stop(t)
 	<-log.said
 	server.Start(t)
-	heard(t, bell)
+	receive(t, watcher)
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) || !strings.Contains(twice[len(twice)-1], "comes from the database again") {
+	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) ||
+		!strings.Contains(twice[len(twice)-1], "sends change notifications again") {
 		t.Errorf("%q", log.all)
 	}
 }
 
-// What does not pass by itself is not waited for.
+// TestAwaitEndsAtOnce: Await returns permanent errors at once.
 func TestAwaitEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t, "listen_addresses=127.0.0.1")
@@ -117,21 +119,23 @@ func TestAwaitEndsAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := Await(t.Context(), test.where, nil, ages); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := Await(t.Context(), test.where, nil, ages); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-// The wait has an end, and says what it was for.
+// TestAwaitEnds: Await ends after wait with the last error.
 func TestAwaitEnds(t *testing.T) {
 	t.Parallel()
 	hangs := postgrestest.NewServer(t)
 	silent := hangs.Database(t)
 	t.Cleanup(hangs.Pause(t))
 	for name, where := range map[string]string{
-		"nobody listens": "postgres://u@127.0.0.1:1/hako", "no name yet": "postgres://u@nowhere.invalid/hako", "it hangs": silent,
+		"nobody listens": "postgres://u@127.0.0.1:1/hako", "no name yet": "postgres://u@nowhere.invalid/hako",
+		"it hangs": silent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

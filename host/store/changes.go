@@ -6,41 +6,43 @@ import (
 	"sync"
 )
 
-// bells are what waits for changes.
-type bells struct {
-	once sync.Once // starts the listener
+// watchers are the channels of Changes.
+type watchers struct {
+	once sync.Once // starts listening
 
 	mu     sync.Mutex // guards topics
 	topics map[string]map[chan struct{}]struct{}
 }
 
-// Changes returns a channel that receives when something of that topic may have changed, in this process or another one (see Announce),
-// until ctx ends or the store is closed. It also receives once at the beginning, when it is certain that no later change is missed, and
-// whenever some may have been missed, such as after an outage. So who reads anew at every value has the newest state in the end. Several
-// changes may come as one value, and one may come without a change.
+// Changes returns a channel that receives a value when the topic may have changed, in this process or another one (see
+// Announce), until ctx ends or the store is closed. It also receives a value at the beginning, as soon as no later
+// change can be missed, and whenever changes may have been missed, such as after an outage. So a reader that reloads at
+// every value ends up with the newest state. Several changes may result in one value, and a value may come without a
+// change.
 //
-// Over PostgreSQL the delay is a round trip (LISTEN); in a directory 200 ms at most, and there any change is one of every topic.
+// With PostgreSQL the delay is a round trip (LISTEN). With a directory it is at most 200 ms, and each change counts for
+// all topics.
 func (s *Store) Changes(ctx context.Context, topic string) <-chan struct{} {
-	bell := make(chan struct{}, 1)
-	s.bells.add(topic, bell)
-	context.AfterFunc(ctx, func() { s.bells.remove(topic, bell) })
+	watcher := make(chan struct{}, 1)
+	s.watchers.add(topic, watcher)
+	context.AfterFunc(ctx, func() { s.watchers.remove(topic, watcher) })
 	started := true
-	s.bells.once.Do(func() {
+	s.watchers.once.Do(func() {
 		started = false
-		s.working.Go(func() { s.listen(s.ending, s.bells.ring) })
+		s.working.Go(func() { s.listen(s.ending, s.watchers.ring) })
 	})
 	if started {
-		ring(bell) // the listener may stand already
+		ring(watcher) // listening may have started already
 	}
-	return bell
+	return watcher
 }
 
-// Announce tells those who wait with Changes for the topic, if tx is committed. It is called within Update.
+// Announce notifies the channels of Changes for the topic when tx is committed. It must be called within Update.
 func (s *Store) Announce(ctx context.Context, tx *sql.Tx, topic string) error {
 	return s.announce(ctx, tx, topic)
 }
 
-func (b *bells) add(topic string, bell chan struct{}) {
+func (b *watchers) add(topic string, watcher chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.topics == nil {
@@ -49,36 +51,36 @@ func (b *bells) add(topic string, bell chan struct{}) {
 	if b.topics[topic] == nil {
 		b.topics[topic] = map[chan struct{}]struct{}{}
 	}
-	b.topics[topic][bell] = struct{}{}
+	b.topics[topic][watcher] = struct{}{}
 }
 
-func (b *bells) remove(topic string, bell chan struct{}) {
+func (b *watchers) remove(topic string, watcher chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.topics[topic], bell)
+	delete(b.topics[topic], watcher)
 	if len(b.topics[topic]) == 0 {
 		delete(b.topics, topic)
 	}
 }
 
-// ring wakes those who wait for a topic; "" is all of them.
-func (b *bells) ring(topic string) {
+// ring notifies the channels of a topic; "" means all topics.
+func (b *watchers) ring(topic string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name, waiting := range b.topics {
 		if topic != "" && topic != name {
 			continue
 		}
-		for bell := range waiting {
-			ring(bell)
+		for watcher := range waiting {
+			ring(watcher)
 		}
 	}
 }
 
-// ring makes a bell ring, unless whoever has it has not taken the last time yet.
-func ring(bell chan<- struct{}) {
+// ring sends a value unless one is already waiting.
+func ring(watcher chan<- struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case watcher <- struct{}{}:
 	default:
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// heard waits until something is.
-func heard(t *testing.T, bell <-chan struct{}) {
+// receive waits for a notification.
+func receive(t *testing.T, watcher <-chan struct{}) {
 	t.Helper()
 	select {
-	case <-bell:
+	case <-watcher:
 	case <-testwait.Context(t).Done():
 		t.Fatal("nothing is heard")
 	}
@@ -29,7 +29,7 @@ func TestChanges(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		bell := second.Changes(ctx, "notes")
+		watcher := second.Changes(ctx, "notes")
 		seen := 0
 		announce := func() {
 			err := first.Update(t.Context(), func(tx *sql.Tx) error {
@@ -44,13 +44,13 @@ func TestChanges(t *testing.T) {
 		}
 		for want := range 5 {
 			for seen < want {
-				heard(t, bell)
+				receive(t, watcher)
 				seen = count(t, second)
 			}
 			announce()
 		}
 		for seen < 5 {
-			heard(t, bell)
+			receive(t, watcher)
 			seen = count(t, second)
 		}
 		cancel()
@@ -60,7 +60,7 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// Whoever begins to listen in the midst of changes is not held up.
+// TestChangesBeginAmongChanges: a new channel starts without delay while changes occur.
 func TestChangesBeginAmongChanges(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
@@ -73,7 +73,7 @@ func TestChangesBeginAmongChanges(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.bells.ring("")
+				s.watchers.ring("")
 			}
 		}
 	})
@@ -86,19 +86,20 @@ func TestChangesBeginAmongChanges(t *testing.T) {
 	}
 }
 
-// topics counts what somebody waits for.
+// topics returns the number of topics with channels.
 func (s *Store) topics() int {
-	s.bells.mu.Lock()
-	defer s.bells.mu.Unlock()
-	return len(s.bells.topics)
+	s.watchers.mu.Lock()
+	defer s.watchers.mu.Unlock()
+	return len(s.watchers.topics)
 }
 
-// What is rolled back is not announced, and other topics are not over PostgreSQL.
+// TestChangesOfOthersAreNotHeard: transactions that are rolled back cause no notification. With PostgreSQL neither do
+// other topics.
 func TestChangesOfOthersAreNotHeard(t *testing.T) {
 	t.Parallel()
 	s := open(t, places["postgres"](t))
-	bell := s.Changes(t.Context(), "notes")
-	heard(t, bell) // the listener stands
+	watcher := s.Changes(t.Context(), "notes")
+	receive(t, watcher) // listening has started
 	last := s.Changes(t.Context(), "last")
 	<-last
 	_ = s.Update(t.Context(), func(tx *sql.Tx) error {
@@ -108,13 +109,16 @@ func TestChangesOfOthersAreNotHeard(t *testing.T) {
 		return context.Canceled
 	})
 	for _, topic := range []string{"other", "last"} {
-		if err := s.Update(t.Context(), func(tx *sql.Tx) error { return s.Announce(t.Context(), tx, topic) }); err != nil {
+		if err := s.Update(t.Context(), func(tx *sql.Tx) error {
+			return s.Announce(t.Context(),
+				tx, topic)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	heard(t, last) // they come in order
+	receive(t, last) // notifications are ordered
 	select {
-	case <-bell:
+	case <-watcher:
 		t.Error("a change is heard that none was")
 	default:
 	}
@@ -129,15 +133,17 @@ func TestReplicas(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// One that died long ago.
-		if err := exec(t, first, "INSERT INTO replica (id, host, version, started, seen) VALUES ('dead', 'h', 'v', 1, 1)"); err != nil {
+		// A replica that died long ago.
+		if err := exec(t, first, "INSERT INTO replica (id, host, version, started, seen) VALUES ('dead', 'h', 'v', "+
+			"1, 1)"); err != nil {
 			t.Fatal(err)
 		}
 		list, err := open(t, where).Replicas(t.Context())
 		if err != nil || len(list) != 2 || list[0].Version != "v1.2.3" || list[0].Host == "" || list[0].Seen.IsZero() {
 			t.Fatalf("%+v, %v", list, err)
 		}
-		if id := list[0].ID; id != first.Replica() && id != second.Replica() || first.Replica() == second.Replica() || len(id) != 16 {
+		if id := list[0].ID; id != first.Replica() && id != second.Replica() ||
+			first.Replica() == second.Replica() || len(id) != 16 {
 			t.Errorf("ids %+v, %s, %s", list, first.Replica(), second.Replica())
 		}
 		if err := first.Close(); err != nil {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// clock is the server's, as it was at a moment of this machine's.
+// clock estimates the server's clock from its last reading.
 type clock struct{ set atomic.Pointer[clockReading] }
 
-// clockReading is one look at two clocks. That of this machine is read on with its monotonic part, so that it does not matter if somebody
-// sets it.
+// clockReading holds simultaneous readings of both clocks. The time since then is measured with the monotonic clock, so
+// setting this machine's clock has no effect.
 type clockReading struct{ server, local time.Time }
 
-// Now returns the time in a transaction: over PostgreSQL the server's, so that replicas agree whatever their own clocks say. It is for
-// what one replica writes and another compares, such as leases.
+// Now returns the time in a transaction. With PostgreSQL it is the server's time, on which all replicas agree. It is
+// meant for times that one replica writes and another compares, such as leases.
 func (s *Store) Now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 	before := time.Now()
 	now, err := s.now(ctx, tx)
@@ -25,18 +25,20 @@ func (s *Store) Now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 	return now, err
 }
 
-// slowLook is how long an answer may take to say more than one that is there, which is wrong by half of that at most.
-const slowLook = time.Second
+// maxRoundTrip is the longest round trip after which a reading replaces an earlier one. The error of a reading is at
+// most half of its round trip.
+const maxRoundTrip = time.Second
 
-// read takes a look at the server's clock that began at before and took so long.
+// read stores a reading of the server's clock. The query started at before and took the given time.
 func (c *clock) read(server, before time.Time, took time.Duration) {
-	if took < slowLook || c.set.Load() == nil {
+	if took < maxRoundTrip || c.set.Load() == nil {
 		c.set.Store(&clockReading{server: server, local: before.Add(took / 2)})
 	}
 }
 
-// Time is about what Now returns, without asking: what it returned last, and the time since then. It is right to within half
-// of what an answer takes, except for up to 30 seconds after this machine has slept, 5 for a replica that has joined. For a store in a directory it is time.Now.
+// Time estimates the result of Now without a query, from the last reading and the time since then. The error is at most
+// half a round trip, except for up to 30 seconds after this machine was suspended, or 5 seconds for a replica that has
+// joined. For a directory it is time.Now.
 func (s *Store) Time() time.Time {
 	r := s.clock.set.Load()
 	if r == nil || !s.Shared() {
@@ -45,10 +47,11 @@ func (s *Store) Time() time.Time {
 	return r.server.Add(time.Since(r.local))
 }
 
-// clockLook is how often the time is asked for: this machine's monotonic clock stands still while it sleeps.
-const clockLook = 30 * time.Second
+// clockInterval is the interval of readings. They are repeated because the monotonic clock stops while the machine is
+// suspended.
+const clockInterval = 30 * time.Second
 
-// followClock asks for the time, and then again and again until the store is closed.
+// followClock reads the clock now and then periodically until the store is closed.
 func (s *Store) followClock(ctx context.Context) error {
 	if !s.Shared() {
 		return nil
@@ -56,7 +59,7 @@ func (s *Store) followClock(ctx context.Context) error {
 	if err := s.setClock(ctx); err != nil {
 		return err
 	}
-	s.every(clockLook, s.setClock)
+	s.every(clockInterval, s.setClock)
 	return nil
 }
 
@@ -67,7 +70,7 @@ func (s *Store) setClock(ctx context.Context) error {
 	})
 }
 
-// every does something again and again until the store is closed. What fails may succeed the next time.
+// every calls do periodically until the store is closed. It ignores errors.
 func (s *Store) every(interval time.Duration, do func(context.Context) error) {
 	s.working.Go(func() {
 		ticker := time.NewTicker(interval)

@@ -2,28 +2,29 @@ package store
 
 import "errors"
 
-// Causes of errors.
+// Causes of errors, for errors.Is.
 var (
-	// ErrFull: the disk has no room, or the process may not write more. Nothing was changed.
+	// ErrFull means that the disk is full or a size limit of the process was reached. Nothing was changed.
 	ErrFull = errors.New("the disk is full")
-	// ErrLocked: another process writes, or holds the lock, for longer than the wait.
+	// ErrLocked means that another process writes or holds the lock, and waiting timed out.
 	ErrLocked = errors.New("another process holds it")
-	// ErrReadOnly: the directory or the database cannot be written.
+	// ErrReadOnly means that the directory or the database is not writable.
 	ErrReadOnly = errors.New("it cannot be written")
-	// ErrCorrupt: the database is damaged or none.
+	// ErrCorrupt means that the file is damaged or not a database.
 	ErrCorrupt = errors.New("the file is damaged, or is no database")
-	// ErrNewer: the store holds what a newer hako made.
+	// ErrNewer means that a newer version of hako has migrated the store.
 	ErrNewer = errors.New("a newer hako made it")
-	// ErrUnreachable: the database does not answer, or not in time, or lets nobody in. Connections are made anew when it does.
+	// ErrUnreachable means that the database does not answer in time or refuses connections. The store reconnects by
+	// itself.
 	ErrUnreachable = errors.New("the database cannot be reached")
-	// ErrPooled: a pooler before the database gives one session to several clients in turn, so that locks hold for nobody and news of changes
-	// reaches no one.
-	ErrPooled = errors.New("a pooler gives one session to several clients in turn")
-	// ErrLockLost is the cause for which the context of a lock ends that another process may have by now.
+	// ErrPooled means that a connection pooler shares sessions of the server between clients. Session locks and change
+	// notifications cannot work then.
+	ErrPooled = errors.New("a pooler shares sessions between clients")
+	// ErrLockLost is the cause of a lock's context after the lock was lost. Another process may hold it now.
 	ErrLockLost = errors.New("the connection that held the lock is lost")
 )
 
-// remedies are what to do about the causes that have one.
+// remedies are the remedies for causes.
 var remedies = map[error]string{
 	ErrFull:     "free some space and try again; nothing was changed",
 	ErrLocked:   "try again, and look which process has it open if that stays so",

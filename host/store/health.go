@@ -5,25 +5,27 @@ import (
 	"time"
 )
 
-// Health is how a store over PostgreSQL looks from here.
+// Health describes a PostgreSQL store as seen from this machine.
 type Health struct {
-	// Version is the server's, such as "15.8".
+	// Version is the server's version, such as "15.8".
 	Version string
-	// Latency is how long a question and its answer take.
+	// Latency is the round-trip time of a query.
 	Latency time.Duration
-	// Skew is how much this machine's clock is ahead of the server's, to within the latency.
+	// Skew is the offset of this machine's clock from the server's, with an error of at most Latency.
 	Skew time.Duration
-	// Encrypted says that the connection is; Local that the server is on this machine, where it need not be.
+	// Encrypted reports whether the connection is encrypted; Local whether the server is on this machine, where
+	// encryption is not needed.
 	Encrypted, Local bool
-	// Connections are those to all databases of the server, of at most MaxConnections.
+	// Connections is the number of connections to all databases of the server, of at most MaxConnections.
 	Connections, MaxConnections int
-	// ReadOnly says that nothing can be written, as on a standby; CanCreate that this user may make tables.
+	// ReadOnly reports whether the server is read-only, such as a standby; CanCreate whether this user may create
+	// tables.
 	ReadOnly, CanCreate bool
-	// Pooler says that the connections go through a pooler, such as PgBouncer.
+	// Pooler reports whether connections go through a pooler, such as PgBouncer.
 	Pooler bool
 }
 
-// Health asks the server how it is. It returns nil for a store in a directory. Errors are as for Update.
+// Health queries the server's state. It returns nil for a directory. Errors are those of Update.
 func (s *Store) Health(ctx context.Context) (*Health, error) {
 	e, ok := s.engine.(*postgres)
 	if !ok {
@@ -48,7 +50,8 @@ func (e *postgres) health(ctx context.Context, h *Health) error {
 		coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
 		inet_server_addr() IS NULL OR host(inet_server_addr()) IN ('127.0.0.1', '::1'),
 		(SELECT sum(numbackends) FROM pg_stat_database), current_setting('max_connections')::int`).
-		Scan(&h.Version, &pid, &recovery, &readOnly, &h.CanCreate, &h.Encrypted, &h.Local, &h.Connections, &h.MaxConnections)
+		Scan(&h.Version, &pid, &recovery, &readOnly, &h.CanCreate, &h.Encrypted, &h.Local,
+			&h.Connections, &h.MaxConnections)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// beside is a connection of somebody who can do what hako can.
-func beside(t *testing.T, where string) func(statement string) {
+// connectBeside connects as another client with hako's privileges.
+func connectBeside(t *testing.T, where string) func(statement string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), where)
 	if err != nil {
@@ -33,7 +33,7 @@ func beside(t *testing.T, where string) func(statement string) {
 	}
 }
 
-// TestHostileDatabase: somebody else in the database keeps no replica from what it is told, and gets no SQL of names run.
+// TestHostileDatabase: another client of the database cannot suppress notifications, and names are not executed as SQL.
 func TestHostileDatabase(t *testing.T) {
 	t.Parallel()
 	for name, flood := range map[string]string{
@@ -58,7 +58,7 @@ func TestHostileDatabase(t *testing.T) {
 			}
 			rings := b.Changes(t.Context(), "real")
 			<-rings
-			beside(t, where)(flood)
+			connectBeside(t, where)(flood)
 			if err := a.UpdateInTurn(t.Context(), "turn", appendNote(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,8 @@ func TestHostileDatabase(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{"'; DROP TABLE note; --", "a\x00b", strings.Repeat("x", 5000), "\xff\xfe", "", "$1", `\`} {
+	for _, name := range []string{"'; DROP TABLE note; --", "a\x00b", strings.Repeat("x", 5000),
+		"\xff\xfe", "", "$1", `\`} {
 		t.Run(fmt.Sprintf("a name of a lock that is %.30q", name), func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Start(t)
@@ -121,8 +122,9 @@ func TestHostileDatabase(t *testing.T) {
 			if err := open(t, where).Migrate(t.Context(), "notes", table); err != nil {
 				t.Fatal(err)
 			}
-			beside(t, where)(change)
-			if err := open(t, where).Migrate(t.Context(), "notes", table); err == nil || !strings.Contains(err.Error(), "notes") {
+			connectBeside(t, where)(change)
+			if err := open(t, where).Migrate(t.Context(), "notes", table); err == nil ||
+				!strings.Contains(err.Error(), "notes") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -134,7 +136,7 @@ func TestHostileDatabase(t *testing.T) {
 		if err := a.Migrate(t.Context(), "notes", table); err != nil {
 			t.Fatal(err)
 		}
-		beside(t, where)("BEGIN; LOCK TABLE note IN ACCESS EXCLUSIVE MODE")
+		connectBeside(t, where)("BEGIN; LOCK TABLE note IN ACCESS EXCLUSIVE MODE")
 		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		if err := a.Update(short, appendNote(t)); err == nil {

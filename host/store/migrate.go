@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// bookkeeping are the tables that migrations are kept in: those that were applied, and which of them only added something.
-var bookkeeping = []string{
+// migrationTables create the tables that record the applied migrations, and which of them were additive.
+var migrationTables = []string{
 	`CREATE TABLE IF NOT EXISTS migration (
 		consumer TEXT NOT NULL, step BIGINT NOT NULL, checksum TEXT NOT NULL, applied BIGINT NOT NULL, PRIMARY KEY (consumer, step))`,
 	`CREATE TABLE IF NOT EXISTS migration_additive (consumer TEXT NOT NULL, step BIGINT NOT NULL, PRIMARY KEY (consumer, step))`,
 }
 
-// own are the steps of the store's own tables.
+// own are the migrations of the store's own tables.
 var own = []string{
 	`CREATE TABLE replica (id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, started BIGINT NOT NULL, seen BIGINT NOT NULL)`,
 }
 
-// prepare makes the store's own tables, where they are missing. A store that is there is only read: it can be opened while another
-// process writes.
+// prepare creates the store's own tables if they are missing. It only reads an existing store, so a store can be opened
+// while another process writes.
 func (s *Store) prepare(ctx context.Context) error {
 	err := s.View(ctx, func(tx *sql.Tx) error {
 		_, err := appliedSteps(ctx, tx, "")
@@ -32,7 +32,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	})
 	if err != nil {
 		err = s.explain(s.migrate(ctx, func(tx *sql.Tx) error {
-			for _, table := range bookkeeping {
+			for _, table := range migrationTables {
 				if _, err := tx.ExecContext(ctx, table); err != nil {
 					return err
 				}
@@ -46,26 +46,26 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.Migrate(ctx, "store", own...)
 }
 
-// Migrate brings the tables of one consumer up to date: steps are SQL, each applied once and in order, and all together or none, whatever
-// other processes do at the same time. A step must never change once it has been released; new ones are appended.
+// Migrate applies the missing migrations of one consumer in order, all or none of them, safely for concurrent
+// processes. steps are SQL. A released step must never change; new ones are appended.
 //
-// Two versions of a program may run over one store while the newer one replaces the older: a store that has more steps than these is as good
-// as one that has the same if the steps beyond are additive. Those are statements CREATE TABLE, CREATE INDEX, and ALTER TABLE ... ADD
-// COLUMN whose column may be left out; any other statement makes its step one that older programs cannot live with.
+// Two versions of a program may use one store during an update: a store with more steps is accepted if the additional
+// ones are additive. Additive statements are CREATE TABLE, CREATE INDEX, and ALTER TABLE ... ADD COLUMN of a column
+// that may be omitted. A step with any other statement is incompatible with older programs.
 //
-// An error matches ErrNewer if the store has more steps than these, and one beyond is not additive. One whose step is not what was applied
-// names it.
+// The error matches ErrNewer if the store has more steps and one of them is not additive. It names a step that differs
+// from the applied one.
 func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) error {
 	missing := 0
 	err := s.View(ctx, func(tx *sql.Tx) (err error) {
-		missing, err = s.missing(ctx, tx, consumer, steps)
+		missing, err = s.countMissing(ctx, tx, consumer, steps)
 		return err
 	})
 	if err != nil || missing == 0 {
 		return err
 	}
 	return s.explain(s.migrate(ctx, func(tx *sql.Tx) error {
-		missing, err := s.missing(ctx, tx, consumer, steps) // another process may have been faster
+		missing, err := s.countMissing(ctx, tx, consumer, steps) // another process may have applied them
 		if err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) e
 	}))
 }
 
-// missing is how many of the last steps have not been applied. Those that have are compared.
-func (s *Store) missing(ctx context.Context, tx *sql.Tx, consumer string, steps []string) (int, error) {
+// countMissing returns the number of steps that have not been applied. It compares the others with the applied ones.
+func (s *Store) countMissing(ctx context.Context, tx *sql.Tx, consumer string, steps []string) (int, error) {
 	applied, err := appliedSteps(ctx, tx, consumer)
 	if err != nil {
 		return 0, err
@@ -87,13 +87,13 @@ func (s *Store) missing(ctx context.Context, tx *sql.Tx, consumer string, steps 
 	return max(0, len(steps)-len(applied)), s.compare(consumer, applied, steps)
 }
 
-// appliedStep is one that the store has.
+// appliedStep is a recorded migration.
 type appliedStep struct {
 	checksum string
 	breaking bool // not additive
 }
 
-// appliedSteps returns what was applied, in order.
+// appliedSteps returns the recorded migrations in order.
 func appliedSteps(ctx context.Context, tx *sql.Tx, consumer string) ([]appliedStep, error) {
 	return Select(ctx, tx, scanStep, `SELECT m.checksum, CASE WHEN a.step IS NULL THEN 1 ELSE 0 END
 		FROM migration m LEFT JOIN migration_additive a ON a.consumer = m.consumer AND a.step = m.step
@@ -111,10 +111,12 @@ func (s *Store) compare(consumer string, applied []appliedStep, steps []string) 
 	for i, step := range applied {
 		switch {
 		case i < len(steps) && step.checksum != checksum(steps[i]):
-			return fmt.Errorf("store %s: step %d of its %s is not the one that was applied: another build of hako made it, so run that one",
+			return fmt.Errorf("store %s: step %d of its %s differs from the applied one: another build of hako "+
+				"migrated the store, so run that one",
 				s.name(), i+1, consumer)
 		case i >= len(steps) && step.breaking:
-			return fmt.Errorf("store %s: %w: its %s are at step %d, and this hako knows %d: run the newer one, or restore a backup from before it",
+			return fmt.Errorf("store %s: %w: its %s are at step %d, and this hako knows %d: run the newer hako, or "+
+				"restore a backup from before the update",
 				s.name(), ErrNewer, consumer, len(applied), len(steps))
 		}
 	}
@@ -147,7 +149,7 @@ var (
 	fallback = regexp.MustCompile(`(?is)\bDEFAULT\b`)
 )
 
-// additive reports whether an older program can go on beside what a step has made. A doubt is a no.
+// additive reports whether older programs work after a step. If in doubt, it reports false.
 func additive(step string) bool {
 	for statement := range strings.SplitSeq(step, ";") {
 		if strings.TrimSpace(statement) == "" {
@@ -160,7 +162,8 @@ func additive(step string) bool {
 		if !column.MatchString(statement) {
 			continue
 		}
-		if whole != statement || rule.MatchString(statement) || demand.MatchString(statement) && !fallback.MatchString(statement) {
+		if whole != statement || rule.MatchString(statement) || demand.MatchString(statement) &&
+			!fallback.MatchString(statement) {
 			return false
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// libraryConnections is the most connections of Pool.
+// libraryConnections is the maximum number of connections of Pool.
 const libraryConnections = 4
 
-// Pool returns a pool of 4 connections to the PostgreSQL database, which stays the store's, and nil for a directory. It is for a library
-// that wants one (package background); everybody else has transactions. A connection of it may wait for news for as long as it likes, which
-// one for transactions may not.
+// Pool returns a pool of 4 connections to the PostgreSQL database, or nil for a directory. The store closes it. It is
+// meant for a library that needs a pool (package background); others use Update and View. Its connections may wait for
+// notifications without a timeout, unlike the ones for transactions.
 func (s *Store) Pool() (*pgxpool.Pool, error) {
 	e, ok := s.engine.(*postgres)
 	if !ok {

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// poolerRounds is how often it is tried to catch a pooler in the act of giving a session to another client.
+// poolerRounds is the number of attempts to provoke a pooler into switching sessions.
 const poolerRounds = 3
 
-// checkPooler fails with ErrPooled where a pooler gives the sessions of the server to its clients in turn. That costs a round trip where there
-// is no pooler.
+// checkPooler returns ErrPooled if a pooler shares sessions between its clients. Without a pooler it costs one round
+// trip.
 func (e *postgres) checkPooler(ctx context.Context) error {
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (e *postgres) checkPooler(ctx context.Context) error {
 	return poolerRefuses(err)
 }
 
-// poolerRefuses finds ErrPooled in what PgBouncer says in its statement mode.
+// poolerRefuses maps PgBouncer's errors in statement mode to ErrPooled.
 func poolerRefuses(err error) error {
 	if err != nil && strings.Contains(err.Error(), "statement pooling mode") {
 		return fmt.Errorf("%w (%w)", ErrPooled, err)
@@ -38,19 +38,19 @@ func poolerRefuses(err error) error {
 	return err
 }
 
-// asker is a connection, or a transaction on one.
-type asker interface {
+// querier is a connection or a transaction.
+type querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// serverProcess is the process of the server that answers.
-func serverProcess(ctx context.Context, a asker) (pid uint32, err error) {
+// serverProcess returns the ID of the server process that answers.
+func serverProcess(ctx context.Context, a querier) (pid uint32, err error) {
 	return pid, a.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
 }
 
-// sharesSessions reports whether one connection is answered by several processes of the server, in turn with other clients. A second
-// connection provokes that: its transaction holds the process that has answered the first one last, or, where the pooler takes
-// them in turn, two questions in a row are enough.
+// sharesSessions reports whether several server processes answer one connection. A second connection provokes a switch:
+// its transaction occupies the process that answered the first connection last. If the pooler rotates the processes,
+// two queries in a row suffice.
 func (e *postgres) sharesSessions(ctx context.Context) (shared bool, err error) {
 	ours, err := e.connect(ctx)
 	if err != nil {
@@ -65,14 +65,14 @@ func (e *postgres) sharesSessions(ctx context.Context) (shared bool, err error) 
 	first, err := serverProcess(ctx, ours)
 	for range poolerRounds {
 		if err == nil && !shared {
-			shared, err = movesAside(ctx, ours, other, first)
+			shared, err = switchesProcess(ctx, ours, other, first)
 		}
 	}
 	return shared, err
 }
 
-// movesAside reports whether ours is answered by another process than first, at once or while other is in a transaction.
-func movesAside(ctx context.Context, ours, other *pgx.Conn, first uint32) (bool, error) {
+// switchesProcess reports whether another process than first answers ours, at once or while other is in a transaction.
+func switchesProcess(ctx context.Context, ours, other *pgx.Conn, first uint32) (bool, error) {
 	again, err := serverProcess(ctx, ours)
 	if err != nil || again != first {
 		return again != first, err

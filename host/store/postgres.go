@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// connectTime bounds making a connection, where the URL has no connect_timeout.
+	// connectTime is the timeout for connecting if the URL has no connect_timeout.
 	connectTime = 5 * time.Second
-	// pingTime bounds the look whether a connection that was idle is still there.
+	// pingTime is the timeout for checking an idle connection.
 	pingTime = time.Second
-	// answerTime is how much later than Options.StatementTimeout a server is given up that does not answer at all.
+	// answerTime is added to Options.StatementTimeout for the timeout of a server that does not answer at all.
 	answerTime = 3 * time.Second
 )
 
 // postgres is a PostgreSQL database.
 type postgres struct {
 	options *Options
-	config  *pgx.ConnConfig // of connections of their own: without a bound on how long an answer takes
+	config  *pgx.ConnConfig // of connections outside of the pool, without a read timeout
 	pool    *pgxpool.Pool
 	db      *sql.DB // over pool
 	locks   *locks
@@ -45,7 +45,7 @@ type postgres struct {
 
 var _ engine = (*postgres)(nil)
 
-// newPostgres reads the URL. The pool is not there yet, but its configuration.
+// newPostgres parses the URL and returns the configuration of the pool, without connecting.
 func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(where)
 	if err != nil {
@@ -64,8 +64,8 @@ func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config,
 	return &postgres{options: o, config: c.Copy()}, config, nil
 }
 
-// checkEncryption refuses URLs that leave it to the server, and to whoever is on the way to it, whether the connection is encrypted: sslmode=prefer,
-// which is also the default, and sslmode=allow. Servers on this machine may be reached either way.
+// checkEncryption refuses URLs with which the server, or an attacker on the network, decides about encryption:
+// sslmode=allow, and sslmode=prefer, which is the default. Servers on this machine are exempt.
 func checkEncryption(c *pgx.ConnConfig) error {
 	plain, encrypted := map[string]bool{}, map[string]bool{}
 	note := func(host string, encryption *tls.Config) {
@@ -81,20 +81,22 @@ func checkEncryption(c *pgx.ConnConfig) error {
 	}
 	for host := range plain {
 		if encrypted[host] && !isLocal(host) {
-			return fmt.Errorf("store: the connection to %s would go on without encryption if the server does not offer it: add sslmode=verify-full and "+
-				"sslrootcert=FILE to the URL, or sslmode=disable where nobody else is on the way", visible.Text(host))
+			return fmt.Errorf("store: the connection to %s would be unencrypted if the server does not support "+
+				"encryption: add sslmode=verify-full and "+
+				"sslrootcert=FILE to the URL, or sslmode=disable on a trusted network", visible.Text(host))
 		}
 	}
 	return nil
 }
 
-// isLocal reports whether a host is this machine by its literal form, or the path of a socket.
+// isLocal reports whether a host is "localhost", a literal loopback address or the path of a socket.
 func isLocal(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return host == "localhost" || filepath.IsAbs(host) || strings.HasPrefix(host, "@") || err == nil && a.Unmap().IsLoopback()
+	return host == "localhost" || filepath.IsAbs(host) || strings.HasPrefix(host, "@") ||
+		err == nil && a.Unmap().IsLoopback()
 }
 
-// openPostgres looks whether the database can be used through what lies in between.
+// openPostgres connects to the database and checks for an unsuitable pooler.
 func openPostgres(ctx context.Context, where, replica string, o *Options) (*postgres, error) {
 	e, config, err := newPostgres(where, replica, o)
 	if err != nil {
@@ -104,7 +106,7 @@ func openPostgres(ctx context.Context, where, replica string, o *Options) (*post
 	config.PingTimeout = pingTime
 	config.BeforeConnect = e.password
 	config.AfterConnect = e.settings(o.StatementTimeout)
-	config.ConnConfig.DialFunc = impatient(config.ConnConfig.DialFunc, o.StatementTimeout+answerTime)
+	config.ConnConfig.DialFunc = withReadTimeout(config.ConnConfig.DialFunc, o.StatementTimeout+answerTime)
 	if e.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, e.explain(err)
 	}
@@ -116,21 +118,22 @@ func openPostgres(ctx context.Context, where, replica string, o *Options) (*post
 	return e, nil
 }
 
-// password finds URLs that hold one, also such that are none because of it.
+// password matches URLs that contain a password, including URLs that are invalid because of it.
 var password = regexp.MustCompile(`:[^@]*@|(?i)password`)
 
-// badURL is the error for a URL that cannot be read. pgx shows the URL without its password as far as it can tell, so it is shown only
-// where there is none.
+// badURL returns the error for an invalid URL. pgx cannot redact every password, so the URL is shown only if it
+// contains none.
 func badURL(where string, err error) error {
 	_, rest, _ := strings.Cut(where, "://")
 	if password.MatchString(rest) {
-		return fmt.Errorf("store: the URL cannot be read (it is not shown, because it holds a password): write it as " +
-			"postgres://USER@HOST:PORT/DATABASE, and give the password with postgres.password; in a URL all but letters and digits in it is percent-encoded")
+		return fmt.Errorf("store: the URL is invalid (it is not shown, because it contains a password): write it as " +
+			"postgres://USER@HOST:PORT/DATABASE, and give the password with postgres.password; in a URL all but " +
+			"letters and digits in it is percent-encoded")
 	}
 	return fmt.Errorf("store: %w", err)
 }
 
-// cacheDir is the default of Options.Dir.
+// cacheDir returns the default of Options.Dir.
 func cacheDir() string {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -150,18 +153,21 @@ func (e *postgres) password(ctx context.Context, config *pgx.ConnConfig) (err er
 	return nil
 }
 
-// settings makes a new connection's session ready. Settings are no parameters of its start, which poolers refuse.
+// settings returns the function that configures the session of a new connection. The settings are not startup
+// parameters, which poolers refuse.
 func (e *postgres) settings(statements time.Duration) func(context.Context, *pgx.Conn) error {
-	// With keepalives the server notices within 25 seconds that this machine is gone, and gives its locks to others.
+	// With these keepalives the server detects within 25 seconds that this machine is gone, and releases its locks.
 	text := fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = 60000; "+
-		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3", statements.Milliseconds())
+		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
+		statements.Milliseconds())
 	return func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol) // in one go, and with nothing prepared
+		// in one round trip, without a prepared statement
+		_, err := conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
 		return err
 	}
 }
 
-// connect makes a connection of its own, outside of the pool.
+// connect opens a connection outside of the pool.
 func (e *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := e.config.Copy()
 	if err := e.password(ctx, config); err != nil {
@@ -178,7 +184,7 @@ func (e *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// name is the URL without the user, the password and parameters.
+// name returns the URL without user, password and parameters.
 func (e *postgres) name() string {
 	return fmt.Sprintf("postgres://%s:%d/%s", e.config.Host, e.config.Port, e.config.Database)
 }
@@ -192,10 +198,11 @@ func (e *postgres) begin(ctx context.Context, write bool) (*sql.Tx, error) {
 	return e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 }
 
-// migrate takes a lock first, and sees what is committed when it has it. It has a connection of its own, for its statements may take their
-// time.
+// migrate runs f under a lock and sees all that is committed by then. It uses a separate connection, because its
+// statements may be slow.
 func (e *postgres) migrate(ctx context.Context, f func(*sql.Tx) error) error {
-	db := stdlib.OpenDB(*e.config.Copy(), stdlib.OptionBeforeConnect(e.password), stdlib.OptionAfterConnect(e.settings(0)))
+	db := stdlib.OpenDB(*e.config.Copy(), stdlib.OptionBeforeConnect(e.password),
+		stdlib.OptionAfterConnect(e.settings(0)))
 	defer db.Close()
 	return inTurn(ctx, db, "migration", f)
 }
@@ -204,11 +211,11 @@ func (e *postgres) inTurn(ctx context.Context, name string, f func(*sql.Tx) erro
 	return inTurn(ctx, e.db, name, f)
 }
 
-// turnIdle is how long, in milliseconds, a transaction that has its turn may do nothing before the server ends it: a replica that stands
-// still in the midst of one holds the others up no longer.
+// turnIdle is the idle timeout, in milliseconds, of a transaction of inTurn, so that a stalled replica does not block
+// the others for longer.
 const turnIdle = "5000"
 
-// inTurn takes a lock first that ends with the transaction. Each statement after that sees what was committed before it.
+// inTurn runs f in a transaction under a lock. Each statement sees all that was committed before it.
 func inTurn(ctx context.Context, db *sql.DB, name string, f func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -244,8 +251,8 @@ func (e *postgres) close() error {
 	return err
 }
 
-// Redacted returns the URL of a database as it may be shown: without its password, or without everything after the scheme if it cannot be
-// told where one is.
+// Redacted returns the URL of a database without its password. If the position of the password is unclear, only the
+// scheme is left.
 func Redacted(where string) string {
 	scheme, rest, _ := strings.Cut(where, "://")
 	if !password.MatchString(rest) {
@@ -256,7 +263,7 @@ func Redacted(where string) string {
 		u = new(url.URL)
 	}
 	if _, plain := u.User.Password(); !plain || password.MatchString(u.RawQuery) {
-		return scheme + "://(not shown: it may hold a password)"
+		return scheme + "://(not shown: it may contain a password)"
 	}
 	return u.Redacted()
 }

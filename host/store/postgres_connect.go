@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// connectError is why no connection could be made, in one line; pgconn takes several.
+// connectError explains in one line why connecting failed. The text of pgconn has several lines.
 type connectError struct {
-	cause  error // of errors.go
+	cause  error // one of errors.go
 	what   string
 	remedy string
 	err    error
@@ -25,10 +25,14 @@ type connectError struct {
 func (e *connectError) Error() string   { return fmt.Sprintf("%v (%s): %s", e.cause, e.what, e.remedy) }
 func (e *connectError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// explainConnect says what is in the way, and what to do about it. What the server has said counts more than what else was tried.
+// explainConnect returns the cause and the remedy. An error reported by the server takes precedence over errors of
+// other attempts.
 func explainConnect(err *pgconn.ConnectError) error {
 	attempts := attemptsOf(err.Unwrap())
-	if own := slices.IndexFunc(attempts, func(err error) bool { return errors.As(err, new(*pgconn.PgError)) }); own >= 0 {
+	if own := slices.IndexFunc(attempts, func(err error) bool {
+		return errors.As(err,
+			new(*pgconn.PgError))
+	}); own >= 0 {
 		attempts = attempts[own : own+1]
 	}
 	var all []string
@@ -37,13 +41,13 @@ func explainConnect(err *pgconn.ConnectError) error {
 			all = append(all, what)
 		}
 	}
-	t := connectTrouble(attempts[len(attempts)-1])
+	t := connectCondition(attempts[len(attempts)-1])
 	return &connectError{t.cause, strings.Join(all, "; "), t.remedy, err}
 }
 
-// attemptsOf are the errors of all addresses and ways that were tried.
+// attemptsOf returns the errors of all attempted addresses and modes.
 func attemptsOf(err error) (list []error) {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { // joined, not wrapped
+	if several, ok := err.(interface{ Unwrap() []error }); ok { // joined errors
 		for _, one := range several.Unwrap() {
 			list = append(list, attemptsOf(one)...)
 		}
@@ -52,7 +56,7 @@ func attemptsOf(err error) (list []error) {
 	return []error{err}
 }
 
-// whatFailed is an attempt's error without what the store's name says already.
+// whatFailed returns the error of an attempt without the address, which the store's name contains.
 func whatFailed(err error) string {
 	var own *pgconn.PgError
 	var dial *net.OpError
@@ -60,7 +64,7 @@ func whatFailed(err error) string {
 	switch {
 	case errors.As(err, &own):
 		return own.Message
-	case errors.As(err, &name) && name.IsTimeout: // its words name a port that is another one each time
+	case errors.As(err, &name) && name.IsTimeout: // its text contains a random local port
 		return "the host " + name.Name + " is not known: no answer from the name servers"
 	case errors.As(err, &name):
 		return "the host " + name.Name + " is not known: " + name.Err
@@ -72,45 +76,50 @@ func whatFailed(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
-// connectTrouble is the cause and the remedy.
-func connectTrouble(err error) trouble {
+func connectCondition(err error) condition {
 	var own *pgconn.PgError
 	var name *net.DNSError
 	var network net.Error
 	switch {
 	case errors.As(err, &own):
-		return serverTrouble(own)
+		return serverCondition(own)
 	case errors.As(err, &name):
-		return trouble{ErrUnreachable, "look at the host in store, and at this machine's name servers"}
+		return condition{ErrUnreachable, "check the host in store and this machine's name servers"}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return trouble{ErrUnreachable, "nothing listens there: look at host and port in store, and whether the server runs and listens there (listen_addresses)"}
+		return condition{ErrUnreachable, "nothing listens there: check host and port in store, and that the server " +
+			"runs and listens there (listen_addresses)"}
 	case errors.Is(err, os.ErrNotExist):
-		return trouble{ErrUnreachable, "there is no such socket: look at host and port in store, and whether the server runs"}
+		return condition{ErrUnreachable, "there is no such socket: check host and port in store, and that the " +
+			"server runs"}
 	case isCertificate(err):
-		return trouble{ErrUnreachable, "name the certificate of who has signed the server's with sslrootcert in store, and the host as that certificate does"}
+		return condition{ErrUnreachable, "set sslrootcert in store to the certificate of the server's CA, and write " +
+			"the host as in the server's certificate"}
 	case refusesTLS(err):
-		return trouble{ErrUnreachable, "the server does not encrypt: set ssl=on there, or where nobody else is on the way sslmode=disable in store"}
+		return condition{ErrUnreachable, "the server does not support encryption: set ssl=on there, or on a trusted " +
+			"network sslmode=disable in store"}
 	case errors.As(err, &network) && network.Timeout():
-		return trouble{ErrUnreachable, "look at host and port in store, and at firewalls and the load in between; calls succeed again when the server answers"}
+		return condition{ErrUnreachable, "check host and port in store, firewalls and the network; calls succeed " +
+			"again when the server answers"}
 	}
-	return trouble{ErrUnreachable, "calls succeed again when the server answers"}
+	return condition{ErrUnreachable, "calls succeed again when the server answers"}
 }
 
-// serverTrouble is what the server says that lets nobody in.
-func serverTrouble(own *pgconn.PgError) trouble {
+// serverCondition explains an error that the server reports during connecting.
+func serverCondition(own *pgconn.PgError) condition {
 	if own.Code == "28000" && strings.Contains(own.Message, "no encryption") {
-		return trouble{ErrUnreachable, "the server may want encryption: add sslmode=verify-full and sslrootcert=FILE to store, or look at its pg_hba.conf"}
+		return condition{ErrUnreachable, "the server may require encryption: add sslmode=verify-full and " +
+			"sslrootcert=FILE to store, or check its pg_hba.conf"}
 	}
-	if t, ok := troubleOf(own.Code); ok {
+	if t, ok := conditionOf(own.Code); ok {
 		return t
 	}
-	return trouble{ErrUnreachable, "look at the server's log"}
+	return condition{ErrUnreachable, "see the server's log"}
 }
 
-// refusesTLS reports that the server does not encrypt, and has to.
+// refusesTLS reports whether the server refused a required encryption.
 func refusesTLS(err error) bool { return strings.Contains(err.Error(), "refused TLS") }
 
-// isCertificate reports that the server's certificate does not hold.
+// isCertificate reports whether err is about the server's certificate.
 func isCertificate(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError

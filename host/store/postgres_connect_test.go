@@ -11,13 +11,15 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// TestNobodyIsLetIn: why there is no connection is one line, which names the place, the cause and the remedy, and never the password.
+// TestNobodyIsLetIn: the error of a failed connection is one line with the store, the cause and the remedy, without the
+// password.
 func TestNobodyIsLetIn(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t, "listen_addresses=127.0.0.1")
 	const secret = "s3cr3t"
 	for _, statement := range []string{
-		"CREATE ROLE hako LOGIN PASSWORD 'another'", "CREATE ROLE encrypted LOGIN", "CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC",
+		"CREATE ROLE hako LOGIN PASSWORD 'another'", "CREATE ROLE encrypted LOGIN", "CREATE DATABASE closed",
+		"REVOKE CONNECT ON DATABASE closed FROM PUBLIC",
 	} {
 		server.Exec(t, statement)
 	}
@@ -28,17 +30,29 @@ func TestNobodyIsLetIn(t *testing.T) {
 		is   error
 		want []string
 	}{
-		"a wrong password":          {"postgres://hako:s3cr3t" + at + "/postgres", ErrUnreachable, []string{`password authentication failed for user "hako"`, "postgres.password"}},
-		"no password":               {"postgres://hako" + at + "/postgres", ErrUnreachable, []string{"postgres.password"}},
-		"no such user":              {"postgres://nobody-here:s3cr3t" + at + "/postgres", ErrUnreachable, []string{`role "nobody-here" does not exist`, "the user in store"}},
-		"no such database":          {"postgres://postgres:s3cr3t" + at + "/missing", ErrUnreachable, []string{`database "missing" does not exist`, "create the database"}},
-		"a database that is closed": {"postgres://encrypted@/closed?host=" + server.Dir() + fmt.Sprintf("&port=%d", server.Port()), ErrReadOnly, []string{`permission denied for database "closed"`, "give the user the right"}},
-		"encryption is wanted":      {"postgres://encrypted:s3cr3t" + at + "/postgres", ErrUnreachable, []string{"no encryption", "sslmode=verify-full"}},
-		"encryption is not there":   {"postgres://hako:s3cr3t" + at + "/postgres?sslmode=require", ErrUnreachable, []string{"refused TLS", "ssl=on"}},
-		"nobody listens":            {"postgres://hako:s3cr3t@127.0.0.1:1/hako", ErrUnreachable, []string{"postgres://127.0.0.1:1/hako", "connection refused", "whether the server runs"}},
-		"no socket":                 {"postgres://hako:s3cr3t@/hako?host=/nonexistent", ErrUnreachable, []string{"there is no such socket"}},
-		"no such host":              {"postgres://hako:s3cr3t@nowhere.invalid/hako", ErrUnreachable, []string{"the host nowhere.invalid is not known", "the host in store"}},
-		"two hosts":                 {"postgres://hako:s3cr3t@127.0.0.1:1,127.0.0.1:2/hako", ErrUnreachable, []string{"127.0.0.1:1: ", "127.0.0.1:2: "}},
+		"a wrong password": {"postgres://hako:s3cr3t" + at + "/postgres", ErrUnreachable,
+			[]string{`password authentication failed for user "hako"`, "postgres.password"}},
+		"no password": {"postgres://hako" + at + "/postgres", ErrUnreachable,
+			[]string{"postgres.password"}},
+		"no such user": {"postgres://nobody-here:s3cr3t" + at + "/postgres", ErrUnreachable,
+			[]string{`role "nobody-here" does not exist`, "the user in store"}},
+		"no such database": {"postgres://postgres:s3cr3t" + at + "/missing", ErrUnreachable,
+			[]string{`database "missing" does not exist`, "create the database"}},
+		"a database that is closed": {"postgres://encrypted@/closed?host=" + server.Dir() +
+			fmt.Sprintf("&port=%d", server.Port()), ErrReadOnly,
+			[]string{`permission denied for database "closed"`, "let the user create"}},
+		"encryption is wanted": {"postgres://encrypted:s3cr3t" + at + "/postgres", ErrUnreachable,
+			[]string{"no encryption", "sslmode=verify-full"}},
+		"encryption is not there": {"postgres://hako:s3cr3t" + at + "/postgres?sslmode=require", ErrUnreachable,
+			[]string{"refused TLS", "ssl=on"}},
+		"nobody listens": {"postgres://hako:s3cr3t@127.0.0.1:1/hako", ErrUnreachable,
+			[]string{"postgres://127.0.0.1:1/hako", "connection refused", "that the server runs"}},
+		"no socket": {"postgres://hako:s3cr3t@/hako?host=/nonexistent", ErrUnreachable,
+			[]string{"there is no such socket"}},
+		"no such host": {"postgres://hako:s3cr3t@nowhere.invalid/hako", ErrUnreachable,
+			[]string{"the host nowhere.invalid is not known", "the host in store"}},
+		"two hosts": {"postgres://hako:s3cr3t@127.0.0.1:1,127.0.0.1:2/hako", ErrUnreachable,
+			[]string{"127.0.0.1:1: ", "127.0.0.1:2: "}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +61,8 @@ func TestNobodyIsLetIn(t *testing.T) {
 			if err == nil {
 				t.Fatal(s.Close())
 			}
-			if !errors.Is(err, test.is) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), secret) {
+			if !errors.Is(err, test.is) || strings.Contains(err.Error(), "\n") ||
+				strings.Contains(err.Error(), secret) {
 				t.Errorf("%q is not one line, names the password, or has another cause", err)
 			}
 			for _, want := range test.want {
@@ -59,7 +74,7 @@ func TestNobodyIsLetIn(t *testing.T) {
 	}
 }
 
-// TestPoolers: what shares sessions is found out when the store is opened, whatever session a client is given next.
+// TestPoolers: opening a store detects poolers that share sessions, whatever session a client gets next.
 func TestPoolers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -73,12 +88,13 @@ func TestPoolers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Pooled(t, postgrestest.Start(t), test.mode, test.settings...)
-			for range 3 { // with connections that are there already, too
+			for range 3 { // also with existing connections
 				s, err := Open(t.Context(), where)
 				if err == nil {
 					t.Fatal("it opens", s.Close())
 				}
-				if !errors.Is(err, ErrPooled) || !strings.Contains(err.Error(), "pool_mode=session") || strings.Contains(err.Error(), "\n") {
+				if !errors.Is(err, ErrPooled) || !strings.Contains(err.Error(), "pool_mode=session") ||
+					strings.Contains(err.Error(), "\n") {
 					t.Error(err)
 				}
 			}

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// channel is the one that all announcements go through; the topic is their payload.
+// channel is the PostgreSQL channel of all notifications. Their payload is the topic.
 const channel = "hako"
 
 const (
-	// listenPing is how long a connection may be silent before it is tried, and listenAnswer how long an answer may take.
+	// A connection without notifications is checked after listenPing, with the timeout listenAnswer.
 	listenPing   = 10 * time.Second
 	listenAnswer = 5 * time.Second
 	// reconnectAfter and reconnectMost are the first and the longest pause after a lost connection.
@@ -21,12 +21,12 @@ const (
 	reconnectMost  = 5 * time.Second
 )
 
-// listen keeps a connection that is told of announcements.
+// listen keeps a connection open that receives notifications.
 func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
 	wait, said := reconnectAfter, ""
 	heard := func(topic string) {
 		if said != "" {
-			e.options.Logger.Info("news of changes comes from the database again")
+			e.options.Logger.Info("the database sends change notifications again")
 			said = ""
 		}
 		ring(topic)
@@ -39,20 +39,21 @@ func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
 		}
 		if err = e.explainWithin(listenAnswer, err); err.Error() != said {
 			said = err.Error()
-			e.options.Logger.Warn("no news of changes comes from the database until it can be reached again", "err", err)
+			e.options.Logger.Warn("the database sends no change notifications until it can be reached again", "err",
+				err)
 		}
 		if time.Since(start) > time.Minute {
 			wait = reconnectAfter
 		}
 		select {
-		case <-time.After(wait/2 + rand.N(wait/2)): // replicas come back one after the other
+		case <-time.After(wait/2 + rand.N(wait/2)): // replicas reconnect at different times
 		case <-ctx.Done():
 		}
 		wait = min(2*wait, reconnectMost)
 	}
 }
 
-// listenOnce listens until the connection is lost. What was announced before it stood may have been missed.
+// listenOnce listens until the connection is lost. Notifications before it listens may be missed.
 func (e *postgres) listenOnce(ctx context.Context, ring func(topic string)) error {
 	connecting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -76,7 +77,7 @@ func (e *postgres) listenOnce(ctx context.Context, ring func(topic string)) erro
 	}
 }
 
-// await returns the next announcement, or nil if there was none for a while but the server answers.
+// await returns the next notification, or nil if there was none for listenPing but the server answers.
 func await(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	waiting, cancel := context.WithTimeout(ctx, listenPing)
 	defer cancel()

@@ -14,49 +14,51 @@ import (
 )
 
 const (
-	// lockPing is how often the connection that holds locks is tried, and lockAnswer how long an answer may take. Together they are well
-	// within the 25 seconds after which the server gives a silent machine's locks to others.
+	// The connection that holds locks is checked every lockPing, with the timeout lockAnswer. Their sum is well below
+	// the 25 seconds after which the server releases the locks of a silent client.
 	lockPing   = 2 * time.Second
 	lockAnswer = 3 * time.Second
-	// lockWait is the longest pause between two attempts at a lock.
+	// lockWait is the longest pause between two attempts to acquire a lock.
 	lockWait = 100 * time.Millisecond
 )
 
-// locks are the locks of one store: session advisory locks, all on one connection, which is made for the first. So the number of locks costs
-// the server no connections.
+// locks are the locks of one store: session-level advisory locks, all on one connection, which is opened for the first
+// lock. So the number of connections does not depend on the number of locks.
 type locks struct {
 	engine *postgres
-	// turn is held by who uses conn.
+	// turn is a mutex for conn.
 	turn   chan struct{}
 	conn   *pgx.Conn // nil: there is none
 	closed bool
 
-	mu sync.Mutex // guards what follows
-	// names are taken within this process first: to the server all locks of one connection are one owner's.
+	mu sync.Mutex // guards the fields below
+	// names are the locks between goroutines of this process, which are acquired first: the server does not distinguish
+	// owners on one connection.
 	names map[string]*localLock
 	held  map[string]context.CancelCauseFunc
-	stop  func() // ends tend, if it runs
+	stop  func() // stops watchConn if it runs
 	done  sync.WaitGroup
 }
 
-// localLock is a lock among the goroutines of this process.
+// localLock is a lock between the goroutines of this process.
 type localLock struct {
-	taken chan struct{} // full while somebody has it
-	users int           // who have it or wait
+	taken chan struct{} // has an element while the lock is held
+	users int           // holders and waiters
 }
 
 func newLocks(e *postgres) *locks {
-	return &locks{engine: e, turn: make(chan struct{}, 1), names: map[string]*localLock{}, held: map[string]context.CancelCauseFunc{}}
+	return &locks{engine: e, turn: make(chan struct{}, 1), names: map[string]*localLock{},
+		held: map[string]context.CancelCauseFunc{}}
 }
 
-// lockKey is the number of a lock's name.
+// lockKey returns the key of a lock's name.
 func lockKey(name string) int64 {
 	sum := sha256.Sum256([]byte("hako lock " + name))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
 func (e *postgres) lock(ctx context.Context, name string) (context.Context, func(), error) {
-	held, release, err := e.locks.take(ctx, name)
+	held, release, err := e.locks.acquire(ctx, name)
 	switch {
 	case err == nil:
 		return held, release, nil
@@ -66,20 +68,20 @@ func (e *postgres) lock(ctx context.Context, name string) (context.Context, func
 	return nil, nil, fmt.Errorf("lock %q: %w", name, e.explain(err))
 }
 
-func (l *locks) take(ctx context.Context, name string) (context.Context, func(), error) {
-	if err := l.enter(ctx, name); err != nil {
+func (l *locks) acquire(ctx context.Context, name string) (context.Context, func(), error) {
+	if err := l.acquireLocal(ctx, name); err != nil {
 		return nil, nil, err
 	}
 	for {
 		held, err := l.try(ctx, name)
 		if err == nil && held != nil {
-			return held, sync.OnceFunc(func() { l.release(name); l.leave(name) }), nil
+			return held, sync.OnceFunc(func() { l.release(name); l.releaseLocal(name) }), nil
 		}
 		if err == nil {
 			err = waitToTry(ctx)
 		}
 		if err != nil {
-			l.leave(name)
+			l.releaseLocal(name)
 			return nil, nil, err
 		}
 	}
@@ -94,11 +96,11 @@ func waitToTry(ctx context.Context) error {
 	}
 }
 
-// waited says that somebody else had the lock until ctx ended.
+// waited returns the error for a lock that was held by others until ctx ended.
 func waited(ctx context.Context) error { return fmt.Errorf("%w: %w", ErrLocked, ctx.Err()) }
 
-// enter takes the lock among this process's goroutines.
-func (l *locks) enter(ctx context.Context, name string) error {
+// acquireLocal acquires the lock between goroutines of this process.
+func (l *locks) acquireLocal(ctx context.Context, name string) error {
 	l.mu.Lock()
 	own, ok := l.names[name]
 	if !ok {
@@ -109,7 +111,7 @@ func (l *locks) enter(ctx context.Context, name string) error {
 	l.mu.Unlock()
 	select {
 	case own.taken <- struct{}{}:
-		return nil // also if ctx has ended: one attempt is always made
+		return nil // even if ctx has ended, because one attempt is always made
 	default:
 	}
 	select {
@@ -121,14 +123,14 @@ func (l *locks) enter(ctx context.Context, name string) error {
 	}
 }
 
-func (l *locks) leave(name string) {
+func (l *locks) releaseLocal(name string) {
 	l.mu.Lock()
 	<-l.names[name].taken
 	l.mu.Unlock()
 	l.forget(name)
 }
 
-// forget drops a name that nobody has or waits for.
+// forget removes a name without holders and waiters.
 func (l *locks) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,14 +139,15 @@ func (l *locks) forget(name string) {
 	}
 }
 
-// try asks the server for the lock once. The context is nil if another session has it. The question does not end with ctx: the connection
-// would end with it, and with that all other locks, and nobody could tell a lock that is taken from a wait that was short.
+// try requests the lock from the server once. The context is nil if another session holds it. The query is not canceled
+// with ctx, because canceling it would close the connection and lose all other locks, and a held lock could not be
+// distinguished from a short wait.
 func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAnswer)
 	defer cancel()
-	held, err := l.ask(asking, ctx, name)
-	if err != nil && l.engine.lost(err) { // before anybody noticed
-		held, err = l.ask(asking, ctx, name)
+	held, err := l.tryOnce(asking, ctx, name)
+	if err != nil && l.engine.lost(err) { // the loss was not detected yet
+		held, err = l.tryOnce(asking, ctx, name)
 	}
 	if err != nil && asking.Err() != nil {
 		return nil, l.engine.noAnswer(lockAnswer)
@@ -152,25 +155,25 @@ func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 	return held, err
 }
 
-// ask is one question of try's, in its turn, for which the time of asking is. A connection that fails is given up.
-func (l *locks) ask(asking, ctx context.Context, name string) (context.Context, error) {
-	if err := l.use(asking); err != nil {
+// tryOnce is one query of try, bounded by asking. It drops a failed connection.
+func (l *locks) tryOnce(asking, ctx context.Context, name string) (context.Context, error) {
+	if err := l.acquireConn(asking); err != nil {
 		return nil, err
 	}
-	defer l.unuse()
+	defer l.releaseConn()
 	var got bool
 	if err := l.conn.QueryRow(asking, "SELECT pg_try_advisory_lock($1)", lockKey(name)).Scan(&got); err != nil {
-		l.drop()
+		l.dropConn()
 		return nil, err
 	}
 	if !got {
 		return nil, nil
 	}
-	return l.hold(ctx, name), nil
+	return l.heldContext(ctx, name), nil
 }
 
-// hold makes the context of a lock that is there. It is the caller's turn.
-func (l *locks) hold(ctx context.Context, name string) context.Context {
+// heldContext returns the context of an acquired lock. The caller holds turn.
+func (l *locks) heldContext(ctx context.Context, name string) context.Context {
 	held, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,13 +181,13 @@ func (l *locks) hold(ctx context.Context, name string) context.Context {
 	if l.stop == nil {
 		tending, stop := context.WithCancel(context.Background())
 		l.stop = stop
-		l.done.Go(func() { l.tend(tending) })
+		l.done.Go(func() { l.watchConn(tending) })
 	}
 	return held
 }
 
-// use waits for the connection, and makes one if there is none. The caller ends with unuse unless it fails.
-func (l *locks) use(ctx context.Context) (err error) {
+// acquireConn waits for the connection and opens it if needed. Unless it fails, the caller must call releaseConn.
+func (l *locks) acquireConn(ctx context.Context) (err error) {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -197,7 +200,7 @@ func (l *locks) use(ctx context.Context) (err error) {
 		l.conn, err = l.engine.connect(ctx)
 	}
 	if err != nil {
-		l.unuse()
+		l.releaseConn()
 	}
 	return err
 }
@@ -205,11 +208,11 @@ func (l *locks) use(ctx context.Context) (err error) {
 // errClosed is the error of Lock after Close.
 var errClosed = errors.New("the store is closed")
 
-func (l *locks) unuse() { <-l.turn }
+func (l *locks) releaseConn() { <-l.turn }
 
-// drop gives the connection up, and with it all locks: first here, for the server gives them to others when it hears of it. It is the
-// caller's turn.
-func (l *locks) drop() {
+// dropConn closes the connection and loses all locks. It ends their contexts first, because the server gives the locks
+// to others once it sees the close. The caller holds turn.
+func (l *locks) dropConn() {
 	l.mu.Lock()
 	for name, end := range l.held {
 		end(ErrLockLost)
@@ -222,7 +225,7 @@ func (l *locks) drop() {
 	l.conn = nil
 }
 
-// release gives one lock back, if it has not been lost.
+// release releases a lock that has not been lost.
 func (l *locks) release(name string) {
 	l.mu.Lock()
 	end, ok := l.held[name]
@@ -233,19 +236,19 @@ func (l *locks) release(name string) {
 	}
 	end(context.Canceled)
 	l.turn <- struct{}{}
-	defer l.unuse()
+	defer l.releaseConn()
 	if l.conn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockAnswer)
 	defer cancel()
 	if _, err := l.conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", lockKey(name)); err != nil {
-		l.drop()
+		l.dropConn()
 	}
 }
 
-// tend looks whether the connection is still there.
-func (l *locks) tend(ctx context.Context) {
+// watchConn checks the connection periodically.
+func (l *locks) watchConn(ctx context.Context) {
 	ticker := time.NewTicker(lockPing)
 	defer ticker.Stop()
 	for {
@@ -260,15 +263,16 @@ func (l *locks) tend(ctx context.Context) {
 
 func (l *locks) ping() {
 	l.turn <- struct{}{}
-	defer l.unuse()
+	defer l.releaseConn()
 	if l.conn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockAnswer)
 	defer cancel()
 	if err := l.conn.Ping(ctx); err != nil {
-		l.engine.options.Logger.Warn("the connection that holds locks in the database is lost", "err", l.engine.explainWithin(lockAnswer, err))
-		l.drop()
+		l.engine.options.Logger.Warn("the database connection that holds locks is lost", "err",
+			l.engine.explainWithin(lockAnswer, err))
+		l.dropConn()
 	}
 }
 
@@ -276,9 +280,9 @@ func (l *locks) close() {
 	l.turn <- struct{}{}
 	l.closed = true
 	if l.conn != nil {
-		l.drop()
+		l.dropConn()
 	}
-	l.unuse()
+	l.releaseConn()
 	l.mu.Lock()
 	if l.stop != nil {
 		l.stop()

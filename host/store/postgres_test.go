@@ -18,23 +18,26 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// TestURLs: whatever is wrong with a URL, its password is nowhere.
+// TestURLs: the error for an invalid URL never contains its password.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t"
 	tests := map[string]struct {
 		url, want string
 	}{
-		"nobody listens":                {"postgres://u:s3cr3t@127.0.0.1:1/hako?connect_timeout=2", "cannot be reached"},
-		"a password with a slash":       {"postgres://u:s3cr3t/x@127.0.0.1:1/hako", ""},
-		"with a percent sign":           {"postgres://u:s3cr3t%zz@127.0.0.1:1/hako", "the URL cannot be read"},
-		"with a question mark":          {"postgres://u:s3cr3t?x@127.0.0.1:1/hako", ""},
-		"with a hash":                   {"postgres://u:s3cr3t#x@127.0.0.1:1/hako", ""},
-		"a bad port":                    {"postgres://u:s3cr3t@127.0.0.1:port/hako", "the URL cannot be read"},
-		"a password as parameter":       {"postgres://127.0.0.1:port/hako?password=s3cr3t", "the URL cannot be read"},
-		"a bad parameter, no password":  {"postgres://u@127.0.0.1:1/hako?sslmode=maybe", "sslmode"},
-		"no word on encryption":         {"postgres://u:s3cr3t@db.example:5432/hako", "db.example would go on without encryption"},
-		"encryption if there is some":   {"postgres://u:s3cr3t@127.0.0.1:1,db.example:5432/hako?sslmode=prefer", "add sslmode=verify-full"},
+		"nobody listens": {"postgres://u:s3cr3t@127.0.0.1:1/hako?connect_timeout=2",
+			"cannot be reached"},
+		"a password with a slash":      {"postgres://u:s3cr3t/x@127.0.0.1:1/hako", ""},
+		"with a percent sign":          {"postgres://u:s3cr3t%zz@127.0.0.1:1/hako", "the URL is invalid"},
+		"with a question mark":         {"postgres://u:s3cr3t?x@127.0.0.1:1/hako", ""},
+		"with a hash":                  {"postgres://u:s3cr3t#x@127.0.0.1:1/hako", ""},
+		"a bad port":                   {"postgres://u:s3cr3t@127.0.0.1:port/hako", "the URL is invalid"},
+		"a password as parameter":      {"postgres://127.0.0.1:port/hako?password=s3cr3t", "the URL is invalid"},
+		"a bad parameter, no password": {"postgres://u@127.0.0.1:1/hako?sslmode=maybe", "sslmode"},
+		"no word on encryption": {"postgres://u:s3cr3t@db.example:5432/hako",
+			"db.example would be unencrypted"},
+		"encryption if there is some": {"postgres://u:s3cr3t@127.0.0.1:1,db.example:5432/hako?sslmode=prefer",
+			"add sslmode=verify-full"},
 		"a certificate that is missing": {"postgres://u@127.0.0.1:1/hako?sslmode=verify-full&sslrootcert=/no/such/file", "/no/such/file"},
 	}
 	for name, test := range tests {
@@ -68,7 +71,7 @@ func TestRedactedKeepsTheRest(t *testing.T) {
 	}
 }
 
-// with is the URL with other parameters, and another user and password if they are not empty.
+// with returns the URL with other parameters, and with another user and password if they are not empty.
 func with(t *testing.T, where, user, password string, parameters ...string) string {
 	t.Helper()
 	u, err := url.Parse(where)
@@ -86,7 +89,7 @@ func with(t *testing.T, where, user, password string, parameters ...string) stri
 	return u.String()
 }
 
-// TestTroubles has a real server make each of the errors that have a cause.
+// TestTroubles provokes each error with a known cause at a real server.
 func TestTroubles(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t, "max_connections=12", "superuser_reserved_connections=0")
@@ -123,9 +126,13 @@ func TestTroubles(t *testing.T) {
 		is   error
 		want string
 	}{
-		"a slow statement": {func() error { return exec(t, s, "SELECT pg_sleep(10)") }, ErrUnreachable, "postgres.statementTimeout"},
-		"only reads":       {func() error { return exec(t, s, "SET TRANSACTION READ ONLY; INSERT INTO note VALUES (1, 'x')") }, ErrReadOnly, "target_session_attrs"},
-		"no right":         {reopen(with(t, where, "reader", "")), ErrReadOnly, "give the user the right"},
+		"a slow statement": {func() error { return exec(t, s, "SELECT pg_sleep(10)") }, ErrUnreachable,
+			"postgres.statementTimeout"},
+		"only reads": {func() error {
+			return exec(t, s,
+				"SET TRANSACTION READ ONLY; INSERT INTO note VALUES (1, 'x')")
+		}, ErrReadOnly, "target_session_attrs"},
+		"no right":         {reopen(with(t, where, "reader", "")), ErrReadOnly, "let the user create"},
 		"no such schema":   {reopen(with(t, where, "astray", "")), ErrReadOnly, "search_path"},
 		"no such user":     {reopen(with(t, where, "nobody-here", "")), ErrUnreachable, "postgres.password"},
 		"no login":         {reopen(with(t, where, "nologin", "")), ErrUnreachable, "postgres.password"},
@@ -155,13 +162,14 @@ func TestTroubles(t *testing.T) {
 				break
 			}
 		}
-		if err := reopen(where)(); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "max_connections") {
+		if err := reopen(where)(); !errors.Is(err, ErrUnreachable) ||
+			!strings.Contains(err.Error(), "max_connections") {
 			t.Errorf("with %d others: %v", len(open), err)
 		}
 	})
 }
 
-// A server that goes and comes back makes calls fail meanwhile, and nothing has to be started again.
+// TestOutages: calls fail during an outage of the server and succeed after it, without a restart of hako.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	outages := map[string]func(t *testing.T, server *postgrestest.Server) (end func()){
@@ -187,8 +195,8 @@ func TestOutages(t *testing.T) {
 			if err := s.Migrate(t.Context(), "notes", table); err != nil {
 				t.Fatal(err)
 			}
-			bell := s.Changes(t.Context(), "notes")
-			heard(t, bell)
+			watcher := s.Changes(t.Context(), "notes")
+			receive(t, watcher)
 			held, release, err := s.Lock(t.Context(), "mine")
 			if err != nil {
 				t.Fatal(err)
@@ -222,7 +230,7 @@ func TestOutages(t *testing.T) {
 			if n := count(t, s); n != 1 {
 				t.Errorf("%d notes, want the one after the outage", n)
 			}
-			heard(t, bell) // or what may have been missed
+			receive(t, watcher) // or a notification of missed changes
 			if _, again, err := s.Lock(t.Context(), "mine too"); err != nil {
 				t.Error(err)
 			} else {
@@ -232,7 +240,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// Who asks for a lock right after an outage that nobody has noticed yet gets it, and one that cannot be had is not called taken.
+// TestLocksAndOutages: Lock succeeds right after an undetected outage. During an outage the error is not ErrLocked.
 func TestLocksAndOutages(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
@@ -272,7 +280,7 @@ func TestLocksAndOutages(t *testing.T) {
 	}
 }
 
-// A connection that was lost before the end of a transaction is nobody's trouble: it runs once more.
+// TestLostConnection: a transaction whose connection is lost before the commit runs again.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.Start(t))
@@ -293,7 +301,8 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// Where the connection is lost at the very end nobody knows what has become of the transaction, and it is not run again.
+// TestLostCommit: a transaction whose connection is lost during the commit does not run again, because its outcome is
+// unknown.
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.Start(t))
@@ -301,8 +310,10 @@ func TestLostCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		"CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
-		"CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()",
+		"CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM " +
+			"pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
+		"CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE " +
+			"FUNCTION cut()",
 	} {
 		if err := exec(t, s, statement); err != nil {
 			t.Fatal(err)
@@ -313,12 +324,12 @@ func TestLostCommit(t *testing.T) {
 		times++
 		return appendNote(t)(tx)
 	})
-	if times != 1 || !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "may have been kept or not") {
+	if times != 1 || !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "may or may not be committed") {
 		t.Errorf("ran %d times, %v", times, err)
 	}
 }
 
-// A transaction that is lost after it met another one runs again, too.
+// TestLostAfterAConflict: a transaction that is lost after a conflict runs again, too.
 func TestLostAfterAConflict(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.Start(t))
@@ -326,7 +337,8 @@ func TestLostAfterAConflict(t *testing.T) {
 	err := s.Update(t.Context(), func(tx *sql.Tx) error {
 		times++
 		statement := map[int]string{
-			1: "DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$", 2: "SELECT pg_terminate_backend(pg_backend_pid())", 3: "SELECT 1",
+			1: "DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$",
+			2: "SELECT pg_terminate_backend(pg_backend_pid())", 3: "SELECT 1",
 		}[times]
 		_, err := tx.ExecContext(t.Context(), statement)
 		return err
@@ -336,12 +348,13 @@ func TestLostAfterAConflict(t *testing.T) {
 	}
 }
 
-// Transactions that meet for longer than anybody waits end with an error that says so.
+// TestStorm: transactions that conflict for too long fail with ErrLocked.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.Start(t))
 	err := s.Update(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), "DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$")
+		_, err := tx.ExecContext(t.Context(),
+			"DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$")
 		return err
 	})
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "try again") {
@@ -364,7 +377,8 @@ func TestPassword(t *testing.T) {
 	o := &Options{Password: func(context.Context) (string, error) { return word, nil }}
 	if s, err := OpenWith(t.Context(), with(t, where, "hako", ""), o); err == nil {
 		t.Error("a wrong password is taken", s.Close())
-	} else if !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), word) || !strings.Contains(err.Error(), "postgres.password") {
+	} else if !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), word) ||
+		!strings.Contains(err.Error(), "postgres.password") {
 		t.Errorf("got %v", err)
 	}
 	word = "right"
@@ -390,7 +404,8 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(h.Version, "1") || h.Latency <= 0 || h.Skew.Abs() > time.Minute || h.Connections < 1 || h.MaxConnections != 300 ||
+	if !strings.HasPrefix(h.Version, "1") || h.Latency <= 0 || h.Skew.Abs() > time.Minute || h.Connections < 1 ||
+		h.MaxConnections != 300 ||
 		h.ReadOnly || !h.CanCreate || !h.Local || h.Encrypted || h.Pooler {
 		t.Errorf("%+v", h)
 	}
@@ -401,7 +416,7 @@ func TestHealth(t *testing.T) {
 	server.Exec(t, "CREATE ROLE simple LOGIN")
 	server.Exec(t, "ALTER DATABASE "+strings.TrimPrefix(where.Path, "/")+" OWNER TO simple")
 	other := open(t, with(t, where.String(), "simple", ""))
-	if seen, err := other.Health(t.Context()); err != nil || seen.Connections < 3 { // two of its own, and one of s
+	if seen, err := other.Health(t.Context()); err != nil || seen.Connections < 3 { // two of other, and one of s
 		t.Errorf("as another user: %+v, %v", seen, err)
 	}
 	if h, err := open(t, t.TempDir()).Health(t.Context()); h != nil || err != nil {
@@ -409,7 +424,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestFailover has a server that only reads for a while, as one does that the primary has become.
+// TestFailover: a server that is read-only for a while, like a standby before its promotion.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
@@ -430,7 +445,7 @@ func TestFailover(t *testing.T) {
 	if h, err := s.Health(t.Context()); err != nil || !h.ReadOnly {
 		t.Errorf("%+v, %v", h, err)
 	}
-	before := count(t, s) // reading goes on
+	before := count(t, s) // reads still succeed
 	server.Exec(t, "ALTER SYSTEM SET default_transaction_read_only = off")
 	server.Exec(t, "SELECT pg_reload_conf()")
 	until("afterwards", func(err error) bool { return err == nil })
@@ -439,7 +454,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestTurnOfAReplicaThatStandsStill: the others wait for it for some seconds, and it cannot go on afterwards.
+// TestTurnOfAReplicaThatStandsStill: other replicas wait for a stalled one for some seconds. It cannot commit
+// afterwards.
 func TestTurnOfAReplicaThatStandsStill(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)

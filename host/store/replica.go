@@ -8,40 +8,41 @@ import (
 )
 
 const (
-	// replicaBeat is how often a replica says that it lives, and replicaGone after how long without that it is taken for dead.
+	// Replicas send a heartbeat every replicaBeat, and count as dead after replicaGone without one.
 	replicaBeat = 5 * time.Second
 	replicaGone = 15 * time.Second
 )
 
-// Replica is a process that runs over the store.
+// Replica is a process that uses the store.
 type Replica struct {
-	// ID is 16 hexadecimal digits, chosen anew at each start.
+	// ID is 16 random hexadecimal digits, new at each start.
 	ID string
-	// Host is the machine's name, Version the program's.
+	// Host is the name of the machine, Version the version of the program.
 	Host, Version string
-	// Started and Seen are by the clock of the store: when it joined, and when it last said that it lives, which it does every 5 seconds.
+	// Started is the time of Join, and Seen the time of the last heartbeat, which is sent every 5 seconds, by the clock
+	// of the store.
 	Started, Seen time.Time
 }
 
-// Replica returns the id of this Store's process in the list of Replicas, whether it is in there or not.
+// Replica returns the ID of this process, even if it has not joined.
 func (s *Store) Replica() string { return s.replica }
 
-// Join puts this process into the list of Replicas until Close. It is called once, after which the store keeps the entry fresh.
+// Join adds this process to the list of Replicas until Close, and starts its heartbeat. It must be called at most once.
 func (s *Store) Join(ctx context.Context, version string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	if err := s.beat(ctx, host, version); err != nil {
+	if err := s.heartbeat(ctx, host, version); err != nil {
 		return err
 	}
 	s.joined.Store(true)
-	s.every(replicaBeat, func(ctx context.Context) error { return s.beat(ctx, host, version) })
+	s.every(replicaBeat, func(ctx context.Context) error { return s.heartbeat(ctx, host, version) })
 	return nil
 }
 
-// beat says that this replica lives.
-func (s *Store) beat(ctx context.Context, host, version string) error {
+// heartbeat updates this replica's entry.
+func (s *Store) heartbeat(ctx context.Context, host, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, replicaGone)
 	defer cancel()
 	return s.Update(ctx, func(tx *sql.Tx) error {
@@ -55,8 +56,8 @@ func (s *Store) beat(ctx context.Context, host, version string) error {
 	})
 }
 
-// ForgetReplicas deletes replicas that died more than a day ago. One of the processes over the store calls it from time to time. Errors are as
-// for Update.
+// ForgetReplicas deletes replicas that died more than a day ago. One of the replicas calls it from time to time. Errors
+// are those of Update.
 func (s *Store) ForgetReplicas(ctx context.Context) error {
 	return s.Update(ctx, func(tx *sql.Tx) error {
 		now, err := s.Now(ctx, tx)
@@ -67,20 +68,21 @@ func (s *Store) ForgetReplicas(ctx context.Context) error {
 	})
 }
 
-// leave takes this replica off the list.
-func (s *Store) leave() {
+// unregister removes this replica from the list.
+func (s *Store) unregister() {
 	if !s.joined.Swap(false) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = s.Update(ctx, func(tx *sql.Tx) error { // it is taken for dead in a moment otherwise
+	_ = s.Update(ctx, func(tx *sql.Tx) error { // if this fails, the replica counts as dead soon
 		_, err := tx.ExecContext(ctx, "DELETE FROM replica WHERE id = $1", s.replica)
 		return err
 	})
 }
 
-// Replicas lists the processes that have joined and live, the oldest first: who dies without Close is in the list for 15 seconds more.
+// Replicas lists the live replicas, the oldest first. A process that ends without Close stays in the list for 15
+// seconds.
 func (s *Store) Replicas(ctx context.Context) (list []Replica, err error) {
 	err = s.View(ctx, func(tx *sql.Tx) error {
 		now, err := s.Now(ctx, tx)
@@ -94,7 +96,8 @@ func (s *Store) Replicas(ctx context.Context) (list []Replica, err error) {
 }
 
 func readReplicas(ctx context.Context, tx *sql.Tx, since time.Time) ([]Replica, error) {
-	return Select(ctx, tx, scanReplica, "SELECT id, host, version, started, seen FROM replica WHERE seen >= $1 ORDER BY started, id", since.UnixMilli())
+	return Select(ctx, tx, scanReplica, "SELECT id, host, version, started, seen FROM replica WHERE seen >= $1 "+
+		"ORDER BY started, id", since.UnixMilli())
 }
 
 func scanReplica(rows *sql.Rows) (r Replica, err error) {

@@ -5,8 +5,10 @@ import (
 	"database/sql"
 )
 
-// Select runs a query in tx and returns its rows as scan reads them, nil if there are none. Errors are the query's and scan's.
-func Select[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+// Select runs a query in tx and returns the results of scan for its rows, or nil if there are none. Errors are those of
+// the query and of scan.
+func Select[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), query string,
+	args ...any) ([]T, error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -23,16 +25,17 @@ func Select[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, err
 	return list, rows.Err()
 }
 
-// List is [Select] in a View of its own.
-func List[T any](ctx context.Context, s *Store, scan func(*sql.Rows) (T, error), query string, args ...any) (list []T, err error) {
+// List runs [Select] in its own View.
+func List[T any](ctx context.Context, s *Store, scan func(*sql.Rows) (T, error), query string,
+	args ...any) (list []T, err error) {
 	err = s.View(ctx, func(tx *sql.Tx) error {
-		list, err = Select(ctx, tx, scan, query, args...) // anew where View runs this again
+		list, err = Select(ctx, tx, scan, query, args...) // View may run this twice
 		return err
 	})
 	return list, err
 }
 
-// Column is for [Select] and [List] of one column.
+// Column scans a row of one column, for [Select] and [List].
 func Column[T any](rows *sql.Rows) (value T, err error) {
 	err = rows.Scan(&value)
 	return value, err

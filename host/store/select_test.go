@@ -27,10 +27,12 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
 		s := openWithWords(t, where)
-		if words, err := List(t.Context(), s, Column[string], selectWords); !slices.Equal(words, []string{"a", "b", "c"}) || err != nil {
+		if words, err := List(t.Context(), s, Column[string], selectWords); !slices.Equal(words,
+			[]string{"a", "b", "c"}) || err != nil {
 			t.Errorf("%q, %v", words, err)
 		}
-		if words, err := List(t.Context(), s, Column[string], "SELECT text FROM note WHERE id > $1", 3); words != nil || err != nil {
+		if words, err := List(t.Context(), s, Column[string], "SELECT text FROM note WHERE id > $1",
+			3); words != nil || err != nil {
 			t.Errorf("of nothing: %q, %v", words, err)
 		}
 		broken := errors.New("broken")
@@ -44,7 +46,7 @@ func TestList(t *testing.T) {
 	})
 }
 
-// What was read before the connection was lost is not in the list twice.
+// TestListOverALostConnection: rows that were read before the loss of the connection are not in the list twice.
 func TestListOverALostConnection(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
@@ -53,7 +55,8 @@ func TestListOverALostConnection(t *testing.T) {
 	read := 0
 	list, err := List(t.Context(), s, func(rows *sql.Rows) (int, error) {
 		if read++; read == 10 {
-			if err := exec(t, other, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query = $1", query); err != nil {
+			if err := exec(t, other, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query = $1",
+				query); err != nil {
 				t.Error(err)
 			}
 		}

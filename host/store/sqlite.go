@@ -17,17 +17,18 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 )
 
-// database is the file inside the directory.
+// database is the name of the file in the directory.
 const database = "hako.db"
 
 const (
-	// lockPoll is how often a waiting Lock looks.
+	// lockPoll is the polling interval of Lock.
 	lockPoll = 20 * time.Millisecond
-	// changePoll is how often a change is looked for.
+	// changePoll is the polling interval for changes.
 	changePoll = 200 * time.Millisecond
-	// sqliteConnections are those for transactions.
+	// sqliteConnections is the number of connections for transactions.
 	sqliteConnections = 4
-	// busyTime is how long a transaction waits for others: on a slow disk a few processes that start at once take a while.
+	// busyTime is the time that a transaction waits for others. It is long because several processes may start at once
+	// on a slow disk.
 	busyTime = 30 * time.Second
 )
 
@@ -48,13 +49,13 @@ func openSQLite(dir string) (*sqlite, error) {
 	if e.db, err = sql.Open("sqlite3", source(e.name(), busyTime)); err != nil {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
 	}
-	e.db.SetMaxOpenConns(sqliteConnections + 1) // one of them looks for changes
+	e.db.SetMaxOpenConns(sqliteConnections + 1) // one of them polls for changes
 	return e, nil
 }
 
 func (e *sqlite) connections() int { return sqliteConnections }
 
-// makeDir makes the directory, and keeps git from taking what is in it.
+// makeDir creates the directory with a .gitignore for its content.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -65,12 +66,13 @@ func makeDir(dir string) error {
 	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
 }
 
-// source is the driver's name for the database: a transaction is on the disk when it has ended, and a writing one starts as such,
-// so that it cannot fail for a lock half-way.
+// source returns the data source name. Committed transactions are flushed to the disk, and writing transactions acquire
+// the write lock at their start, so that they cannot fail for it later.
 func source(path string, timeout time.Duration) string {
 	query := url.Values{
 		"_pragma": {
-			fmt.Sprintf("busy_timeout(%d)", timeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)",
+			fmt.Sprintf("busy_timeout(%d)", timeout.Milliseconds()), "journal_mode(WAL)",
+			"synchronous(FULL)", "fullfsync(1)",
 			"foreign_keys(1)", "trusted_schema(0)",
 		},
 		"_txlock": {"immediate"},
@@ -96,7 +98,7 @@ func (e *sqlite) inTurn(ctx context.Context, _ string, f func(*sql.Tx) error) er
 	return finish(tx, f)
 }
 
-func (e *sqlite) again(error) bool { return false } // SQLite has waited already
+func (e *sqlite) again(error) bool { return false } // SQLite has already waited
 
 func (e *sqlite) lost(error) bool { return false }
 
@@ -104,15 +106,15 @@ func (e *sqlite) close() error { return e.db.Close() }
 
 func (e *sqlite) now(context.Context, *sql.Tx) (time.Time, error) { return time.Now(), nil }
 
-// lock takes the lock of the kernel on a file.
+// lock acquires a file lock of the kernel.
 func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func(), error) {
 	dir := filepath.Join(e.dir, "locks")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("store %s: %w", e.dir, err)
 	}
-	sum := sha256.Sum256([]byte(name)) // any text is a name
+	sum := sha256.Sum256([]byte(name)) // the name may be any text
 	lock := flock.New(filepath.Join(dir, hex.EncodeToString(sum[:16])), flock.SetPermissions(0o600))
-	free, err := lock.TryLock() // also if ctx has ended
+	free, err := lock.TryLock() // one attempt even if ctx has ended
 	if err == nil && !free {
 		_, err = lock.TryLockContext(ctx, lockPoll)
 	}
@@ -125,21 +127,21 @@ func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func()
 	held, end := context.WithCancel(context.WithoutCancel(ctx))
 	return held, func() {
 		end()
-		_ = lock.Close() // the kernel takes the lock back, whatever else fails
+		_ = lock.Close() // the kernel releases the lock in any case
 	}, nil
 }
 
-// announce has nothing to do: each change of the database is one of all topics.
+// announce does nothing: each change of the database counts for all topics.
 func (e *sqlite) announce(context.Context, *sql.Tx, string) error { return nil }
 
-// listen looks whether another connection has changed the database (sqlite.org/pragma.html, data_version).
+// listen polls for changes by other connections (sqlite.org/pragma.html, data_version).
 func (e *sqlite) listen(ctx context.Context, ring func(topic string)) {
 	var conn *sql.Conn
 	var seen int64
 	for {
 		version, err := e.version(ctx, &conn)
 		switch {
-		case err != nil && conn != nil: // another one counts anew
+		case err != nil && conn != nil: // the versions of a new connection are not comparable
 			_ = conn.Close()
 			conn, seen = nil, 0
 		case err == nil && version != seen:
@@ -157,7 +159,7 @@ func (e *sqlite) listen(ctx context.Context, ring func(topic string)) {
 	}
 }
 
-// version changes with the database, as conn sees it, which is opened if it is nil.
+// version returns a number that changes when other connections change the database. It opens *conn if that is nil.
 func (e *sqlite) version(ctx context.Context, conn **sql.Conn) (version int64, err error) {
 	if *conn == nil {
 		if *conn, err = e.db.Conn(ctx); err != nil {
@@ -167,7 +169,7 @@ func (e *sqlite) version(ctx context.Context, conn **sql.Conn) (version int64, e
 	return version, (*conn).QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
 }
 
-// causes are SQLite's primary result codes (sqlite.org/rescode.html) that have one of the causes of errors.go.
+// causes maps SQLite's primary result codes (sqlite.org/rescode.html) to the causes of errors.go.
 var causes = map[sqlite3.ErrorCode]error{
 	sqlite3.FULL:     ErrFull,
 	sqlite3.BUSY:     ErrLocked,
@@ -178,7 +180,8 @@ var causes = map[sqlite3.ErrorCode]error{
 	sqlite3.NOTADB:   ErrCorrupt,
 }
 
-// explain names the cause where err is SQLite's. Another error, such as one of a transaction's own, stays as it is.
+// explain adds cause and remedy to an error of SQLite. Other errors, such as those of a transaction's function, stay as
+// they are.
 func (e *sqlite) explain(err error) error {
 	var code sqlite3.ExtendedErrorCode
 	if !errors.As(err, &code) {
@@ -186,7 +189,7 @@ func (e *sqlite) explain(err error) error {
 	}
 	cause := causes[sqlite3.ErrorCode(code)]
 	if code == sqlite3.IOERR_WRITE {
-		cause = ErrFull // beyond a quota or a limit on the size of files, as far as SQLite tells
+		cause = ErrFull // an I/O error may also mean a disk quota or a limit on file sizes
 	}
 	if cause == nil {
 		return fmt.Errorf("store %s: %w", e.name(), err)

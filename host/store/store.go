@@ -1,8 +1,10 @@
-// Package store keeps the host's own state: credentials and what else must outlive the process.
+// Package store holds the host's persistent state, such as credentials and consents.
 //
-// A Store is a directory with an embedded SQLite database, or a PostgreSQL database that several replicas of the host share. Its
-// consumers see no difference: they write SQL that both understand (TEXT, BIGINT, DOUBLE PRECISION and BYTEA columns, parameters $1, $2,
-// ON CONFLICT, RETURNING) against the transactions of database/sql, name their migrations, take locks by name, and hear of changes.
+// A Store is a directory with an embedded SQLite database, or a PostgreSQL database that several replicas share. Open
+// opens one. Consumers use both in the same way: they declare their tables with Migrate, run transactions of
+// database/sql with Update and View, acquire named locks with Lock, and receive change notifications with Changes.
+// Their SQL must be valid for both (TEXT, BIGINT, DOUBLE PRECISION and BYTEA columns, parameters $1, $2, ON CONFLICT,
+// RETURNING).
 package store
 
 import (
@@ -20,79 +22,84 @@ import (
 	"time"
 )
 
-// Options configures a Store over PostgreSQL; one in a directory needs none. A nil *Options means all defaults.
+// Options configures a PostgreSQL Store; a directory ignores them. A nil *Options means all defaults.
 type Options struct {
-	// Dir is a directory of this machine for what may be lost. Empty means a directory "store" in the user's cache directory.
+	// Dir is a local directory for data that may be lost. Empty means the directory "store" in the user's cache
+	// directory.
 	Dir string
-	// Password returns the password, for each new connection. Nil means the one in the URL, PGPASSWORD or the password file.
+	// Password returns the password for each new connection. Nil means the password in the URL, PGPASSWORD or the
+	// password file.
 	Password func(context.Context) (string, error)
-	// Connections is the most connections for transactions, at least 2. Zero means 10. A store has two more: for its locks, and for changes.
+	// Connections is the maximum number of connections for transactions, at least 2. Zero means 10. A store uses two
+	// more, for locks and for notifications.
 	Connections int
-	// StatementTimeout bounds each statement. A server that does not answer at all is given up 3 seconds later. Zero means 10 s.
+	// StatementTimeout is the timeout of each statement. A connection to a server that does not answer at all fails 3
+	// seconds later. Zero means 10 s.
 	StatementTimeout time.Duration
-	// Logger receives the loss of connections. Nil discards it.
+	// Logger receives warnings about lost connections. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Store is the host's state. It is safe for concurrent use, also by several processes over one directory or database.
+// Store is an open store. It is safe for concurrent use. Several processes may open the same directory or database.
 type Store struct {
 	engine
 	dir     string
 	replica string
 
-	// ending ends when Close is called; working counts what Close waits for.
+	// ending ends with Close; working counts the goroutines that Close waits for.
 	ending  context.Context
 	end     context.CancelFunc
 	working sync.WaitGroup
 
-	joined atomic.Bool // into the list of replicas
-	clock  clock
-	bells  bells
+	joined   atomic.Bool // whether Join was called
+	clock    clock
+	watchers watchers
 }
 
-// engine is one of the databases.
+// engine is a kind of database.
 type engine interface {
-	// begin starts a transaction that reads only, or one that writes.
+	// begin starts a transaction, read-only unless write is set.
 	begin(ctx context.Context, write bool) (*sql.Tx, error)
-	// inTurn runs f in a transaction that none of that name runs beside.
+	// inTurn runs f in a transaction that excludes others with that name.
 	inTurn(ctx context.Context, name string, f func(*sql.Tx) error) error
-	// migrate runs f in a transaction that no other migration runs beside.
+	// migrate runs f in a transaction that excludes other migrations.
 	migrate(ctx context.Context, f func(*sql.Tx) error) error
-	// again reports whether a transaction that failed so may be run once more: it met another one, and was undone.
+	// again reports whether a transaction failed because of a conflict and may run again.
 	again(err error) bool
-	// lost reports whether the connection of a transaction was lost before its end, so that nothing of it is there.
+	// lost reports whether the connection was lost before the commit, so that the transaction was rolled back.
 	lost(err error) bool
-	// explain names the store, the cause and the remedy of an error that is the database's.
+	// explain adds store, cause and remedy to an error of the database.
 	explain(err error) error
-	// lock is Lock.
+	// lock implements Lock.
 	lock(ctx context.Context, name string) (context.Context, func(), error)
-	// listen calls ring for each topic that is announced, and for "", which is all of them, where it may have missed some, until ctx ends.
+	// listen calls ring for each announced topic until ctx ends. It calls ring with "", for all topics, when it may
+	// have missed some.
 	listen(ctx context.Context, ring func(topic string))
-	// announce is Announce.
+	// announce implements Announce.
 	announce(ctx context.Context, tx *sql.Tx, topic string) error
-	// now is the time in a transaction, as all replicas have it.
+	// now implements Now.
 	now(ctx context.Context, tx *sql.Tx) (time.Time, error)
-	// connections is Connections.
+	// connections implements Connections.
 	connections() int
-	// name is what errors call the store.
+	// name returns the store's name in errors.
 	name() string
 	close() error
 }
 
-// IsURL reports whether where, as Open takes it, is the URL of a PostgreSQL database.
+// IsURL reports whether where, an argument of Open, is the URL of a PostgreSQL database.
 func IsURL(where string) bool {
 	return strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://")
 }
 
-// Open opens the store at where with default options: the URL of a PostgreSQL database (see OpenWith), or a directory, which is made, for
-// this user alone, if it is missing. The caller closes it.
+// Open opens the store at where with default options. where is the URL of a PostgreSQL database (see OpenWith), or a
+// directory. A missing directory is created for this user only. The caller closes the Store.
 //
-// The error matches ErrReadOnly, ErrCorrupt, ErrFull, ErrLocked, ErrUnreachable or ErrPooled where that is the cause.
+// The error matches ErrReadOnly, ErrCorrupt, ErrFull, ErrLocked, ErrUnreachable or ErrPooled if that is the cause.
 func Open(ctx context.Context, where string) (*Store, error) { return OpenWith(ctx, where, nil) }
 
-// OpenWith is Open with options. A URL has the form of libpq (PostgreSQL's documentation, section 34.1.1.2), and what it leaves out is
-// taken from libpq's environment variables: postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE. Errors never show
-// the password.
+// OpenWith is Open with options. A URL has the form of libpq (PostgreSQL's documentation, section 34.1.1.2). Missing
+// parts come from libpq's environment variables:
+// postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE. Errors never show the password.
 func OpenWith(ctx context.Context, where string, options *Options) (*Store, error) {
 	o := options.withDefaults()
 	s := &Store{replica: newReplica()}
@@ -139,38 +146,40 @@ func (o *Options) withDefaults() *Options {
 
 func newReplica() string {
 	var id [8]byte
-	_, _ = crand.Read(id[:]) // never fails
+	_, _ = crand.Read(id[:]) // cannot fail
 	return hex.EncodeToString(id[:])
 }
 
-// Dir is the store's directory, for what lies beside the database. Over PostgreSQL it is this machine's alone, and may be empty after
-// every start; it is not made before somebody does.
+// Dir returns the store's directory for data beside the database. With PostgreSQL it is local to this machine, may be
+// empty after every start, and is not created by the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Shared reports whether the store is one that processes of other machines use too: then nothing that must last, and nothing that they
-// need, lies in Dir.
+// Shared reports whether processes on other machines may use the store too. Then Dir must not hold persistent data, nor
+// data that they need.
 func (s *Store) Shared() bool {
 	_, shared := s.engine.(*postgres)
 	return shared
 }
 
-// Connections is how many transactions there can be at once; more wait.
+// Connections returns the maximum number of concurrent transactions. Further ones wait.
 func (s *Store) Connections() int { return s.connections() }
 
-// Where names the store for messages: its directory, or the URL without password and parameters.
+// Where returns the store's name for messages: its directory, or the URL without password and parameters.
 func (s *Store) Where() string { return s.name() }
 
-// patience is how long a transaction over PostgreSQL is run again because of others.
-const patience = 5 * time.Second
+// retryTime is the time for which a PostgreSQL transaction is retried after conflicts.
+const retryTime = 5 * time.Second
 
-// Update runs f in a transaction that may write. When it returns nil, what f wrote is on the disk; with an error nothing has
-// changed, except that nobody knows if the connection to PostgreSQL is lost, or ctx ends, in the midst of the end. Transactions have the
-// effect of running one after the other.
+// Update runs f in a serializable transaction that may write. When it returns nil, the changes are durable. After an
+// error nothing has changed, except that the outcome is unknown if the connection to PostgreSQL is lost, or ctx ends,
+// during the commit.
 //
-// Over PostgreSQL f runs again, for up to 5 seconds, if its transaction met another one, and once if the connection was lost: f changes
-// nothing but the transaction and variables that it sets anew. In a directory, f waits 30 seconds for other processes, and runs once.
+// With PostgreSQL f runs again for up to 5 seconds after conflicts with other transactions, and once after a lost
+// connection. So f must change nothing except through the transaction, and variables that it sets each time. With a
+// directory, f runs once, after waiting up to 30 seconds for other processes.
 //
-// The error is f's, ctx's, or matches ErrFull, ErrLocked, ErrReadOnly, ErrCorrupt or ErrUnreachable where that is the cause.
+// The error is that of f or ctx, or matches ErrFull, ErrLocked, ErrReadOnly, ErrCorrupt or ErrUnreachable if that is
+// the cause.
 func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
 	start, lost := time.Now(), false
 	for attempt := 1; ; attempt++ {
@@ -182,7 +191,7 @@ func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
 			return err
 		case s.lost(err) && !lost:
 			lost = true
-		case s.again(err) && time.Since(start) < patience:
+		case s.again(err) && time.Since(start) < retryTime:
 			if err := pause(ctx, attempt); err != nil {
 				return err
 			}
@@ -192,10 +201,10 @@ func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
 	}
 }
 
-// UpdateInTurn is Update for transactions that would always meet, such as those that each add to the end of one list: of those with one name
-// only one runs at a time, over all processes, and none is run again for having met another. It sees all that those before it have written.
-// Over PostgreSQL it waits for its turn as long as a statement may take, and it is not kept apart from other transactions (it is READ
-// COMMITTED): what it changes is changed only under that name.
+// UpdateInTurn is Update for transactions that would always conflict, such as appending to one list. Transactions with
+// the same name run one at a time, over all processes, and without retries after conflicts. Each sees the writes of the
+// ones before it. With PostgreSQL it waits for its turn for at most StatementTimeout, and is isolated from other
+// transactions only as READ COMMITTED: data that it changes must be changed only under that name.
 func (s *Store) UpdateInTurn(ctx context.Context, name string, f func(*sql.Tx) error) error {
 	err := s.inTurn(ctx, name, f)
 	if err != nil && ctx.Err() == nil && s.lost(err) {
@@ -204,7 +213,7 @@ func (s *Store) UpdateInTurn(ctx context.Context, name string, f func(*sql.Tx) e
 	return s.explain(err)
 }
 
-// pause keeps transactions that meet from meeting again: it takes up to 2 ms at first and 128 ms later, by chance.
+// pause waits before a retry, for a random time of up to 2 ms at first and up to 128 ms later.
 func pause(ctx context.Context, attempt int) error {
 	select {
 	case <-time.After(rand.N(time.Millisecond << min(attempt, 7))):
@@ -214,8 +223,8 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// View runs f in a transaction that only reads, from one state of the store. It runs again once if the connection was lost. Errors are as
-// for Update.
+// View runs f in a read-only transaction that sees one state of the store. f runs again once if the connection was
+// lost. Errors are those of Update.
 func (s *Store) View(ctx context.Context, f func(*sql.Tx) error) error {
 	err := s.transact(ctx, false, f)
 	if err != nil && ctx.Err() == nil && s.lost(err) {
@@ -232,13 +241,13 @@ func (s *Store) transact(ctx context.Context, write bool, f func(*sql.Tx) error)
 	if write {
 		return finish(tx, f)
 	}
-	defer func() { _ = tx.Rollback() }() // there is nothing to keep
+	defer func() { _ = tx.Rollback() }() // it has only read
 	return f(tx)
 }
 
 // finish runs f in the transaction and ends it.
 func finish(tx *sql.Tx, f func(*sql.Tx) error) error {
-	defer func() { _ = tx.Rollback() }() // does nothing once it is committed
+	defer func() { _ = tx.Rollback() }() // no effect after the commit
 	if err := f(tx); err != nil {
 		return err
 	}
@@ -248,28 +257,29 @@ func finish(tx *sql.Tx, f func(*sql.Tx) error) error {
 	return nil
 }
 
-// commitError is the failure of a transaction's end: if the connection was lost, it may have been kept or not.
+// commitError is the error of a commit. If the connection was lost, the outcome is unknown.
 type commitError struct{ err error }
 
 func (e *commitError) Error() string { return e.err.Error() }
 func (e *commitError) Unwrap() error { return e.err }
 
-// Lock takes the lock of that name, which all processes share that use the store, and waits for it until ctx ends; the error then
-// matches ErrLocked and ctx's. One attempt is made in any case. Names are any text. Locks do not depend on transactions, and do not nest.
+// Lock acquires the lock with a name, which may be any text, among all processes that use the store. It waits until ctx
+// ends; then the error matches ErrLocked and that of ctx. It makes at least one attempt. Locks are independent of
+// transactions and are not reentrant.
 //
-// The lock lasts until release is called, which may be done twice, or the process dies: nothing stale is left. Over PostgreSQL it is lost with the
-// connection that holds it, which another replica can see after 25 seconds and this one sees within 10. The context held, which has ctx's
-// values but not its end, ends when the lock is released or lost, in the latter case with the cause ErrLockLost: what another process must
-// not do at the same time is done under held.
+// The lock is held until release is called, which may be done twice, or the process ends. With PostgreSQL it is lost
+// with its connection. This replica detects that within 10 seconds; others can acquire the lock after 25 seconds. The
+// context held has ctx's values, but not its cancellation. It ends when the lock is released or lost, in the latter
+// case with the cause ErrLockLost. Run exclusive work under held.
 func (s *Store) Lock(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	return s.lock(ctx, name)
 }
 
-// Close closes the store. Locks that are held are released over PostgreSQL, and stay until they are released in a directory. It may be
-// called twice.
+// Close closes the store. With PostgreSQL it releases all locks; with a directory they stay until they are released. It
+// may be called twice.
 func (s *Store) Close() error {
 	s.end()
 	s.working.Wait()
-	s.leave()
+	s.unregister()
 	return s.engine.close()
 }

@@ -27,14 +27,14 @@ func open(t *testing.T, where string) *Store {
 	return s
 }
 
-// places are the databases that a test runs over; each makes an empty store and returns where.
+// places are the kinds of stores for tests. Each function creates an empty store and returns its location.
 var places = map[string]func(*testing.T) string{
 	"sqlite":    func(t *testing.T) string { return t.TempDir() },
 	"postgres":  func(t *testing.T) string { return postgrestest.Start(t) },
 	"pgbouncer": func(t *testing.T) string { return postgrestest.Pooled(t, postgrestest.Start(t), "session") },
 }
 
-// over runs a test with an empty store in each database.
+// over runs a test with an empty store of each kind.
 func over(t *testing.T, test func(t *testing.T, where string)) {
 	t.Helper()
 	for name, place := range places {
@@ -104,7 +104,8 @@ func TestDirectoryOfAnyName(t *testing.T) {
 	}
 }
 
-// Nobody may see what a transaction that reads first and writes then makes of what another one changes meanwhile.
+// TestUpdatesHaveTheEffectOfOneAfterTheOther: a transaction that reads and then writes is not affected by a concurrent
+// one.
 func TestUpdatesHaveTheEffectOfOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
@@ -161,7 +162,7 @@ func TestUpdateInTurn(t *testing.T) {
 	})
 }
 
-// appendNote reads how many there are and writes one of that number.
+// appendNote counts the notes and inserts one with that number.
 func appendNote(t *testing.T) func(*sql.Tx) error {
 	return func(tx *sql.Tx) error {
 		var n int
@@ -194,14 +195,17 @@ func TestMigrate(t *testing.T) {
 		want  string
 		is    error
 	}{
-		"the same":               {steps: []string{table, second}},
-		"one more":               {steps: []string{table, second, "CREATE TABLE other (id BIGINT)"}},
-		"an older program":       {steps: []string{table}},
-		"another step":           {steps: []string{table, second + " "}, want: "step 2 of its notes is not the one that was applied"},
-		"an older, another step": {steps: []string{table + " "}, want: "step 1 of its notes is not the one that was applied"},
-		"a step that fails":      {steps: []string{table, second, "CREATE TABLE a (b TEXT)", "nonsense"}, want: "step 4 of notes"},
-		"another consumer":       {steps: nil},
-		"two that do no harm":    {steps: []string{table, second, "SELECT 1; SELECT 2"}},
+		"the same":         {steps: []string{table, second}},
+		"one more":         {steps: []string{table, second, "CREATE TABLE other (id BIGINT)"}},
+		"an older program": {steps: []string{table}},
+		"another step": {steps: []string{table, second + " "},
+			want: "step 2 of its notes differs from the applied one"},
+		"an older, another step": {steps: []string{table + " "},
+			want: "step 1 of its notes differs from the applied one"},
+		"a step that fails": {steps: []string{table, second, "CREATE TABLE a (b TEXT)", "nonsense"},
+			want: "step 4 of notes"},
+		"another consumer":    {steps: nil},
+		"two that do no harm": {steps: []string{table, second, "SELECT 1; SELECT 2"}},
 	}
 	over(t, func(t *testing.T, where string) {
 		for name, test := range tests {
@@ -212,7 +216,8 @@ func TestMigrate(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := s.Migrate(t.Context(), "notes", test.steps...)
-				if (err != nil) != (test.want != "" || test.is != nil) || test.is != nil && !errors.Is(err, test.is) || err != nil && !strings.Contains(err.Error(), test.want) {
+				if (err != nil) != (test.want != "" || test.is != nil) || test.is != nil && !errors.Is(err, test.is) ||
+					err != nil && !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got %v, want %q (%v)", err, test.want, test.is)
 				}
 				if err := s.Migrate(t.Context(), "notes", table, second); test.want == "step 4 of notes" && err != nil {
@@ -223,7 +228,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// While a newer program replaces an older one, both run.
+// TestOlderProgramBesideANewerOne: both versions work while a newer program replaces an older one.
 func TestOlderProgramBesideANewerOne(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -253,7 +258,9 @@ func TestOlderProgramBesideANewerOne(t *testing.T) {
 				}
 				older := open(t, where)
 				err := older.Migrate(t.Context(), "notes", table)
-				if errors.Is(err, ErrNewer) == test.additive || err != nil && !strings.Contains(err.Error(), "its notes are at step 2, and this hako knows 1: run the newer one") {
+				if errors.Is(err, ErrNewer) == test.additive || err != nil &&
+					!strings.Contains(err.Error(),
+						"its notes are at step 2, and this hako knows 1: run the newer hako") {
 					t.Fatalf("got %v", err)
 				}
 				if test.additive && exec(t, older, "INSERT INTO note (id, text) VALUES (1, 'x')") != nil {
@@ -264,7 +271,7 @@ func TestOlderProgramBesideANewerOne(t *testing.T) {
 	})
 }
 
-// Replicas that start together migrate together.
+// TestMigrationsAtOnce: replicas may migrate concurrently.
 func TestMigrationsAtOnce(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
@@ -276,7 +283,8 @@ func TestMigrationsAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := s.Migrate(t.Context(), "notes", table, "ALTER TABLE note ADD COLUMN author TEXT"); err != nil {
+				if err := s.Migrate(t.Context(), "notes", table,
+					"ALTER TABLE note ADD COLUMN author TEXT"); err != nil {
 					t.Error(err)
 				}
 				if err := s.Close(); err != nil {
@@ -288,7 +296,7 @@ func TestMigrationsAtOnce(t *testing.T) {
 	})
 }
 
-// Two stores at one place are two processes to the database and to the locks.
+// TestLockIsSharedByProcesses: two Stores at one location exclude each other like two processes.
 func TestLockIsSharedByProcesses(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
@@ -325,7 +333,7 @@ func TestLockIsSharedByProcesses(t *testing.T) {
 	})
 }
 
-// One attempt is made however short the wait is, so that a lock that is free is never called taken.
+// TestLockThatIsFreeNeedsNoPatience: Lock makes an attempt even if ctx has ended, so a free lock is always acquired.
 func TestLockThatIsFreeNeedsNoPatience(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
@@ -430,7 +438,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// cutOff makes a store whose second page is missing.
+// cutOff creates a store without its second page.
 func cutOff(dir string) error {
 	s, err := Open(context.Background(), dir)
 	if err != nil {

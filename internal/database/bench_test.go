@@ -11,14 +11,15 @@ import (
 
 const rows = 10_000
 
-var fill = []string{table, "INSERT INTO item WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 10000) SELECT x, 'name ' || x, x / 2.0 FROM c"}
+var fill = []string{table, "INSERT INTO item WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT " +
+	"10000) SELECT x, 'name ' || x, x / 2.0 FROM c"}
 
 const (
 	point  = "SELECT id, name, value FROM item WHERE id = ?"
 	insert = "INSERT INTO item (name, value) VALUES (?, ?)"
 )
 
-// direct is the driver used directly, on a database with the same content and settings.
+// direct opens a database with the same content and settings directly with the driver.
 func direct(b *testing.B, query string) (*sqlite3.Conn, *sqlite3.Stmt) {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "direct.db")
@@ -43,7 +44,8 @@ func direct(b *testing.B, query string) (*sqlite3.Conn, *sqlite3.Stmt) {
 
 func benchSession(b *testing.B) *Session {
 	b.Helper()
-	db, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "bench.db"), Migrations: fill, Quota: 1 << 30})
+	db, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "bench.db"),
+		Migrations: fill, Quota: 1 << 30})
 	if err != nil {
 		b.Fatal(err)
 	}

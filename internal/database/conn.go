@@ -16,31 +16,31 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// grace is how long a statement may go on after its deadline before it is left behind: SQLite looks at the deadline every thousand
-// steps, and one step may handle megabytes.
+// grace is the time after the deadline after which a running statement is abandoned: SQLite checks the deadline every
+// thousand steps, and one step may process megabytes.
 const grace = 10 * time.Millisecond
 
 // conn is one connection. It belongs to one goroutine at a time.
 type conn struct {
 	db    *sqlite3.Conn
 	files *files
-	// statements are compiled ones, the most recently used last.
+	// statements are cached compiled statements, the most recently used last.
 	statements []*sqlite3.Stmt
-	// trusted lets the host's own statements through the authorizer.
+	// trusted disables the authorizer for statements of the host.
 	trusted bool
-	// write says that its user is the one who may write.
+	// write reports whether the current user holds the right to write.
 	write bool
-	// done gives the right to write back; nil: it never had a user.
+	// done releases the right to write; nil before the first use.
 	done func()
-	// broken says that it must not be used again.
+	// broken reports that the connection must not be reused.
 	broken bool
-	// running is closed when the statement ends that was left behind; nil: none was.
+	// running is closed when an abandoned statement ends; nil if there is none.
 	running chan struct{}
-	// work is how long SQLite has worked since takeWork was called.
+	// work is SQLite's computing time since the last takeWork.
 	work time.Duration
 }
 
-// takeWork returns how long SQLite has worked since it was called last. What was left behind does not count.
+// takeWork returns and resets work. Abandoned statements do not count.
 func (c *conn) takeWork() time.Duration {
 	if c.running != nil {
 		return 0
@@ -50,7 +50,7 @@ func (c *conn) takeWork() time.Duration {
 	return work
 }
 
-// open opens a connection. It returns one, to be released, also when it fails.
+// open opens a connection. Even if it fails, it returns a connection to release.
 func open(ctx context.Context, o *Options) (*conn, error) {
 	c := &conn{files: newFiles(o)}
 	err := c.run(ctx, func() (err error) {
@@ -66,22 +66,22 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 	return c, err
 }
 
-// source is SQLite's name for the file in the connection's file system.
+// source returns the URI of the file in the connection's file system.
 func (c *conn) source(path string) string {
 	query := url.Values{"vfs": {c.files.name}, "modeof": {path}}.Encode()
-	query = strings.ReplaceAll(query, "+", "%20") // SQLite takes a plus sign for itself
+	query = strings.ReplaceAll(query, "+", "%20") // SQLite does not decode a plus sign
 	if c.files.open != nil {
-		return "file:database?" + query // its file system has no other
+		return "file:database?" + query // the only file in its file system
 	}
 	return fileName(path) + "?" + query
 }
 
-// fileName is SQLite's name for a file, without parameters.
+// fileName returns the URI of a file without parameters.
 func fileName(path string) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 }
 
-// limits are SQLite's own (sqlite.org/c3ref/limit.html), where its defaults are wider.
+// limits are run-time limits (sqlite.org/c3ref/limit.html) that are stricter than SQLite's defaults.
 var limits = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_LENGTH:              MaxBytes,
 	sqlite3.LIMIT_SQL_LENGTH:          maxSQL,
@@ -106,7 +106,7 @@ func (c *conn) configure(o *Options) error {
 	pragmas := []string{
 		fmt.Sprintf("page_size = %d", pageSize),
 		"journal_mode = wal",
-		"synchronous = full", // what a call has answered for outlives a power failure
+		"synchronous = full", // committed transactions survive a power failure
 		"foreign_keys = on",
 		"cell_size_check = on",
 		"temp_store = file",
@@ -114,7 +114,7 @@ func (c *conn) configure(o *Options) error {
 		"journal_size_limit = 1048576",
 		fmt.Sprintf("max_page_count = %d", o.Quota/pageSize),
 	}
-	if o.Place != nil { // which commits all or nothing
+	if o.PageStore != nil { // its commits are atomic
 		pragmas = append(pragmas, "journal_mode = memory", "cache_spill = off")
 	}
 	for _, pragma := range pragmas {
@@ -125,12 +125,14 @@ func (c *conn) configure(o *Options) error {
 	for limit, value := range limits {
 		c.db.Limit(limit, value)
 	}
-	for option, on := range map[sqlite3.DBConfig]bool{sqlite3.DBCONFIG_DEFENSIVE: true, sqlite3.DBCONFIG_TRUSTED_SCHEMA: false} {
+	for option, on := range map[sqlite3.DBConfig]bool{sqlite3.DBCONFIG_DEFENSIVE: true,
+		sqlite3.DBCONFIG_TRUSTED_SCHEMA: false} {
 		if _, err := c.db.Config(option, on); err != nil {
 			return err
 		}
 	}
-	return c.db.SetAuthorizer(func(action sqlite3.AuthorizerActionCode, first, second, schema, inner string) sqlite3.AuthorizerReturnCode {
+	return c.db.SetAuthorizer(func(action sqlite3.AuthorizerActionCode, first, second, schema,
+		inner string) sqlite3.AuthorizerReturnCode {
 		if c.trusted {
 			return sqlite3.AUTH_OK
 		}
@@ -138,7 +140,7 @@ func (c *conn) configure(o *Options) error {
 	})
 }
 
-// waitBusy returns what SQLite asks whether to try again for a lock that another process holds.
+// waitBusy returns the busy handler, which decides whether to retry for a lock of another process.
 func waitBusy() func(context.Context, int) bool {
 	var start time.Time
 	return func(ctx context.Context, count int) bool {
@@ -158,11 +160,12 @@ func waitBusy() func(context.Context, int) bool {
 	}
 }
 
-// renew forgets what an earlier user of the connection could tell by.
-func (c *conn) renew() { c.db.SetLastInsertRowID(0) }
+// resetState clears the state that an earlier user of the connection left.
+func (c *conn) resetState() { c.db.SetLastInsertRowID(0) }
 
-// run runs f, which uses the connection, until ctx ends. One that goes on is left behind: then the connection must be released and
-// not used, and nothing that f writes be read. A panic in f, which is how SQLite's wrapper reports a lack of memory, is an error.
+// run runs f, which uses the connection, until ctx ends. If f continues after that, it is abandoned: the connection
+// must be released without further use, and results of f must not be read. A panic in f is returned as an error,
+// because SQLite's wrapper panics if memory is exhausted.
 func (c *conn) run(ctx context.Context, f func() error) error {
 	if c.db != nil {
 		c.db.SetInterrupt(ctx)
@@ -196,19 +199,20 @@ func (c *conn) run(ctx context.Context, f func() error) error {
 	}
 }
 
-// panicError is what SQLite or its wrapper stopped with.
+// panicError is a panic of SQLite or its wrapper.
 type panicError struct{ cause any }
 
 func (e *panicError) Error() string { return fmt.Sprint(e.cause) }
 
-// outOfMemory reports whether the connection's own memory was not enough.
+// outOfMemory reports whether the connection's memory was exhausted.
 func (e *panicError) outOfMemory() bool {
 	err, ok := e.cause.(error)
 	return ok && strings.Contains(err.Error(), "out of memory")
 }
 
-// host runs SQL of the host's own. It is not kept compiled: a plugin that sent the same text would have it authorized.
-func (c *conn) host(ctx context.Context, sql string) error {
+// execTrusted runs SQL of the host. It does not cache the compiled statement, because the same text from a plugin would
+// skip the authorizer.
+func (c *conn) execTrusted(ctx context.Context, sql string) error {
 	return c.run(ctx, func() error {
 		c.trusted = true
 		defer func() { c.trusted = false }()
@@ -216,7 +220,7 @@ func (c *conn) host(ctx context.Context, sql string) error {
 	})
 }
 
-// statement runs one of the plugin's.
+// statement runs a statement of the plugin.
 func (c *conn) statement(ctx context.Context, s *abi.SQLStatement, rows bool) (*abi.SQLResult, error) {
 	var result *abi.SQLResult
 	err := c.run(ctx, func() (err error) {
@@ -229,7 +233,7 @@ func (c *conn) statement(ctx context.Context, s *abi.SQLStatement, rows bool) (*
 	return result, nil
 }
 
-// checkpoint puts into the database what is in the log, as far as nobody reads what was before.
+// checkpoint copies the write-ahead log into the database, as far as readers allow it.
 func (c *conn) checkpoint(ctx context.Context) error {
 	return c.run(ctx, func() error {
 		_, _, err := c.db.WALCheckpoint("", sqlite3.CHECKPOINT_PASSIVE)
@@ -237,25 +241,25 @@ func (c *conn) checkpoint(ctx context.Context) error {
 	})
 }
 
-// over reports that no transaction is open, or none that could go on.
-func (c *conn) over() bool { return c.running != nil || c.broken || c.db.GetAutocommit() }
+// noTransaction reports that no transaction is open, or none that can continue.
+func (c *conn) noTransaction() bool { return c.running != nil || c.broken || c.db.GetAutocommit() }
 
-// rollback ends a transaction that was left open.
+// rollback rolls back an open transaction.
 func (c *conn) rollback() error {
-	if c.over() {
+	if c.noTransaction() {
 		return nil
 	}
-	return c.host(context.Background(), "ROLLBACK")
+	return c.execTrusted(context.Background(), "ROLLBACK")
 }
 
 const (
-	// maxStatements is how many compiled statements a connection keeps.
+	// maxStatements limits the compiled statements that a connection caches.
 	maxStatements = 24
-	// maxKept is the longest that is kept, in bytes.
-	maxKept = 4 << 10
+	// maxCachedSQL is the length of the longest cached statement, in bytes.
+	maxCachedSQL = 4 << 10
 )
 
-// prepare compiles a statement, or finds it compiled. It is to be finished.
+// prepare returns a compiled statement, perhaps from the cache. The caller must finish it.
 func (c *conn) prepare(sql string) (*sqlite3.Stmt, error) {
 	i := slices.IndexFunc(c.statements, func(s *sqlite3.Stmt) bool { return s.SQL() == sql })
 	if i >= 0 {
@@ -271,14 +275,14 @@ func (c *conn) prepare(sql string) (*sqlite3.Stmt, error) {
 	return stmt, nil
 }
 
-// finish makes a statement ready for its next use, or gives one up: a long one, or the one that has not been used for longest.
+// finish resets a statement and caches it, in place of the least recently used one, or closes it if it is too long.
 func (c *conn) finish(stmt *sqlite3.Stmt) {
 	// Reset and Close repeat the error of the last step.
 	_ = stmt.Reset()
 	_ = stmt.ClearBindings()
 	last := len(c.statements) - 1
 	switch {
-	case len(stmt.SQL()) > maxKept:
+	case len(stmt.SQL()) > maxCachedSQL:
 		_ = stmt.Close()
 		c.statements = c.statements[:last]
 	case last >= maxStatements:
@@ -287,10 +291,11 @@ func (c *conn) finish(stmt *sqlite3.Stmt) {
 	}
 }
 
-// compile compiles the one statement that sql must be.
+// compile compiles sql, which must be exactly one statement.
 func (c *conn) compile(sql string) (*sqlite3.Stmt, error) {
 	if len(sql) > maxSQL {
-		return nil, failf(abi.CodeLimit, "a statement has at most %d bytes, and this one %d: send values as parameters", maxSQL, len(sql))
+		return nil, failf(abi.CodeLimit, "a statement may have at most %d bytes, and this one has %d: send values "+
+			"as parameters", maxSQL, len(sql))
 	}
 	if strings.ContainsRune(sql, 0) || !utf8.ValidString(sql) {
 		return nil, failf(abi.CodeInvalid, "the statement is not UTF-8, or contains a NUL character")
@@ -307,13 +312,14 @@ func (c *conn) compile(sql string) (*sqlite3.Stmt, error) {
 		if err != nil || next != nil || rest != "" {
 			_ = next.Close()
 			_ = stmt.Close()
-			return nil, failf(abi.CodeInvalid, "there are several statements: send them one by one, in a transaction if they belong together")
+			return nil, failf(abi.CodeInvalid,
+				"there are several statements: send them one by one, in a transaction if they belong together")
 		}
 	}
 	return stmt, nil
 }
 
-// close closes the connection and what is left open in it. It is not to be used while a statement runs.
+// close closes the connection and its statements. It must not be called while a statement runs.
 func (c *conn) close() (err error) {
 	defer c.files.close()
 	if c.db == nil {

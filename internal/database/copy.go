@@ -11,8 +11,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Copy makes the file to, which must not exist, a copy of the database in from as it is at one moment, while others use it. The copy
-// needs no other files, is for this user alone, and has been checked and flushed to the disk. If it fails, nothing is left behind.
+// Copy copies the database in the file from to the new file to. The copy is a consistent snapshot, even while others
+// write. It is a single file, readable by this user only, checked and flushed to the disk. If Copy fails, it leaves no
+// file.
 func Copy(ctx context.Context, from, to string) (err error) {
 	file, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -44,7 +45,7 @@ func copyInto(db *sqlite3.Conn, to string) error {
 	return stmt.Exec()
 }
 
-// Check reads all of a database and reports damage.
+// Check reads a whole database and returns an error if it is damaged.
 func Check(ctx context.Context, path string) error {
 	var found []string
 	err := withFile(ctx, path, func(db *sqlite3.Conn) error {
@@ -67,7 +68,7 @@ func Check(ctx context.Context, path string) error {
 	return nil
 }
 
-// withFile opens a database that is there, for the host's own statements.
+// withFile opens an existing database for statements of the host.
 func withFile(ctx context.Context, path string, use func(*sqlite3.Conn) error) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err

@@ -42,10 +42,11 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A copy is of one moment, whatever is written meanwhile.
+// TestCopyWhileWriting: a copy is consistent while others write.
 func TestCopyWhileWriting(t *testing.T) {
 	t.Parallel()
-	o := options(t, "CREATE TABLE a (x); CREATE TABLE b (x); INSERT INTO a VALUES (0); INSERT INTO b VALUES (0)", "CREATE TABLE filler AS SELECT zeroblob(1000000) AS x")
+	o := options(t, "CREATE TABLE a (x); CREATE TABLE b (x); INSERT INTO a VALUES (0); INSERT INTO b VALUES (0)",
+		"CREATE TABLE filler AS SELECT zeroblob(1000000) AS x")
 	db := openTest(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
@@ -67,7 +68,8 @@ func TestCopyWhileWriting(t *testing.T) {
 		if err := Copy(t.Context(), o.Path, copied.Path); err != nil {
 			t.Fatal(err)
 		}
-		if difference := session(t, openTest(t, copied)).value(t, "SELECT a.x - b.x FROM a, b"); difference != int64(0) {
+		if difference := session(t, openTest(t, copied)).value(t,
+			"SELECT a.x - b.x FROM a, b"); difference != int64(0) {
 			t.Errorf("%s is of two moments", name)
 		}
 	}
@@ -81,7 +83,8 @@ func TestCopyFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(dir, "to.db")
-	for from, want := range map[string]string{damaged: "not a database", filepath.Join(dir, "none.db"): "no such file"} {
+	for from, want := range map[string]string{damaged: "not a database",
+		filepath.Join(dir, "none.db"): "no such file"} {
 		if err := Copy(t.Context(), from, to); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -1,8 +1,10 @@
-// Package database runs SQL that nobody has to trust, each database a SQLite file of its own.
+// Package database runs untrusted SQL in private SQLite databases. Open returns a DB; a Session runs the statements and
+// transactions of one call.
 //
-// SQLite is compiled to WebAssembly and from there to Go, so each connection has a bounded memory of its own, with every access
-// checked: a statement can neither take the host's memory nor, by a fault in SQLite, reach it. What a statement may do is decided when
-// it is compiled (authorize.go); time, memory, values, rows and files are bounded while it runs.
+// SQLite is compiled to WebAssembly and from there to Go. So each connection has its own limited linear memory with
+// checked accesses: a statement can neither exhaust the host's memory nor reach it through a bug in SQLite. An
+// authorizer decides at compile time what a statement may do (authorize.go). Time, memory, values, rows and files are
+// limited at run time. A database is a file, or pages in a PageStore that several processes share.
 package database
 
 import (
@@ -19,58 +21,61 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Bounds of statements and their answers.
+// Limits of statements and their results.
 const (
-	// MaxRows is the most rows of one answer.
+	// MaxRows limits the rows of one result.
 	MaxRows = 10_000
-	// MaxBytes is the most bytes of one answer, and of one value.
+	// MaxBytes limits the size of one result, and of one value.
 	MaxBytes = 4 << 20
-	// maxSQL is the longest statement, in bytes.
+	// maxSQL limits a statement, in bytes.
 	maxSQL = 256 << 10
-	// maxMemory is the most that one connection takes, in bytes.
+	// maxMemory limits the memory of one connection, in bytes.
 	maxMemory = 48 << 20
-	// maxConns is how many connections one database has; more callers wait.
+	// maxConns limits the connections of one database. Further callers wait.
 	maxConns = 4
-	// busyWait is how long a caller waits for others, if its deadline is not before.
+	// busyWait limits the time for which a caller waits for others, unless its deadline is earlier.
 	busyWait = 5 * time.Second
 )
 
-// Options are what a database is made of.
+// Options configures a DB.
 type Options struct {
-	// Path is the file, made if it is missing, with its directory. In a Place it is the database's name there.
+	// Path is the file, which is created with its directory if it is missing. With a PageStore it is the name of the
+	// database.
 	Path string
-	// Place is where the database lies if not in a file.
-	Place Place
+	// PageStore, if not nil, stores the pages of the database instead of a file.
+	PageStore PageStore
 	// Migrations are SQL, each applied once, in order.
 	Migrations []string
-	// Quota is the most bytes of the file. While a transaction runs, the write-ahead log beside it may grow as large and 16 MiB more.
+	// Quota limits the size of the file, in bytes. During a transaction the write-ahead log may become 16 MiB larger
+	// than that.
 	Quota int64
 
-	// system, if not nil, takes the place of the operating system's files, in tests.
+	// system, if not nil, replaces the operating system's files in tests.
 	system vfs.VFSFilename
 
-	cache *pageCache // of the Place
+	cache *pageCache // of pages in the PageStore
 }
 
-// DB is one database. It is safe for concurrent use, also by several processes on one file or in one Place.
+// DB is one database. It is safe for concurrent use. Several processes may open the same file or use the same
+// PageStore.
 type DB struct {
 	options Options
-	slots   chan struct{} // one element per connection in use
-	writer  chan struct{} // holds one element while somebody writes
+	slots   chan struct{} // one element per used connection
+	writer  chan struct{} // one element while a writer is active
 	inUse   sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	idle   []*conn
 	closed bool
 }
 
-// Open opens the database and applies the migrations that are missing, all of them or none. ctx bounds that.
+// Open opens the database and applies the missing migrations, all or none of them, until ctx ends.
 //
-// An error matches *abi.Error, which may be shown to the plugin's callers, or *Fault.
+// An error matches *abi.Error, whose text is safe for the plugin's callers, or *Fault.
 func Open(ctx context.Context, options Options) (*DB, error) {
 	options.cache = new(pageCache)
 	db := &DB{options: options, slots: make(chan struct{}, maxConns), writer: make(chan struct{}, 1)}
-	if options.Place == nil {
+	if options.PageStore == nil {
 		if err := makeFile(options.Path); err != nil {
 			return nil, db.fault(errReadOnly, err)
 		}
@@ -81,7 +86,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	return db, nil
 }
 
-// makeFile makes a file that nobody else may read, which SQLite takes for an empty database.
+// makeFile creates an empty file, which is an empty database for SQLite, readable by this user only.
 func makeFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -93,7 +98,8 @@ func makeFile(path string) error {
 	return file.Close()
 }
 
-// Close waits for the statements that run and closes all connections. It may be called twice. Sessions get errors from then on.
+// Close waits for running statements and closes all connections. It may be called twice. Sessions return errors
+// afterwards.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	db.closed = true
@@ -110,7 +116,7 @@ func (db *DB) Close() error {
 
 var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the database has been closed"}
 
-// acquire takes a connection out of the pool, to write or only to read, and waits for it no longer than busyWait.
+// acquire returns a connection from the pool, for writing or only for reading. It waits for at most busyWait.
 func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
 	start := time.Now()
 	done := func() {}
@@ -120,7 +126,7 @@ func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
 			return nil, err
 		}
 	}
-	c, err := db.reserve(ctx, start)
+	c, err := db.openOrReuse(ctx, start)
 	if err != nil {
 		done()
 		return nil, err
@@ -129,26 +135,27 @@ func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {
 	return c, nil
 }
 
-// lock makes the caller the only one who writes: in this process, and in a Place among all. SQLite has locks of its own for files.
+// lock makes the caller the only writer: in this process, and with a PageStore among all processes. SQLite locks files
+// itself.
 func (db *DB) lock(ctx context.Context, start time.Time) (release func(), err error) {
-	if err := enter(ctx, db.writer, start); err != nil {
+	if err := acquireSlot(ctx, db.writer, start); err != nil {
 		return nil, err
 	}
-	if db.options.Place == nil {
+	if db.options.PageStore == nil {
 		return func() { <-db.writer }, nil
 	}
 	wait, cancel := context.WithDeadline(ctx, start.Add(busyWait))
 	defer cancel()
-	unlock, err := db.options.Place.Lock(wait, db.options.Path)
+	unlock, err := db.options.PageStore.Lock(wait, db.options.Path)
 	if err != nil {
 		<-db.writer
 		switch {
 		case ctx.Err() != nil:
-			return nil, ended(ctx)
+			return nil, contextError(ctx)
 		case wait.Err() != nil:
 			return nil, errBusy
 		}
-		return nil, fmt.Errorf("%w: %w", errPlace, err)
+		return nil, fmt.Errorf("%w: %w", errPageStore, err)
 	}
 	return func() {
 		unlock()
@@ -156,8 +163,8 @@ func (db *DB) lock(ctx context.Context, start time.Time) (release func(), err er
 	}, nil
 }
 
-// enter takes a place in queue, within busyWait of start.
-func enter(ctx context.Context, queue chan<- struct{}, start time.Time) error {
+// acquireSlot sends to queue, until busyWait after start.
+func acquireSlot(ctx context.Context, queue chan<- struct{}, start time.Time) error {
 	select {
 	case queue <- struct{}{}:
 		return nil
@@ -169,15 +176,15 @@ func enter(ctx context.Context, queue chan<- struct{}, start time.Time) error {
 	case queue <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return contextError(ctx)
 	case <-timer.C:
 		return errBusy
 	}
 }
 
-// reserve takes an idle connection, or opens one.
-func (db *DB) reserve(ctx context.Context, start time.Time) (*conn, error) {
-	if err := enter(ctx, db.slots, start); err != nil {
+// openOrReuse returns an idle connection or opens one.
+func (db *DB) openOrReuse(ctx context.Context, start time.Time) (*conn, error) {
+	if err := acquireSlot(ctx, db.slots, start); err != nil {
 		return nil, err
 	}
 	db.mu.Lock()
@@ -191,7 +198,7 @@ func (db *DB) reserve(ctx context.Context, start time.Time) (*conn, error) {
 		c := db.idle[last]
 		db.idle = db.idle[:last]
 		db.mu.Unlock()
-		c.renew()
+		c.resetState()
 		return c, nil
 	}
 	db.mu.Unlock()
@@ -203,8 +210,8 @@ func (db *DB) reserve(ctx context.Context, start time.Time) (*conn, error) {
 	return c, nil
 }
 
-// release gives a connection back. One that is still busy, because its statement did not heed the deadline, is waited for in the
-// background, and with it whatever it holds.
+// release returns a connection to the pool. If an abandoned statement still runs on it, release waits for that in the
+// background, and the connection keeps its slot and its locks until then.
 func (db *DB) release(c *conn) {
 	if c.running != nil {
 		go func() {
@@ -219,7 +226,7 @@ func (db *DB) release(c *conn) {
 		c.broken = true
 	}
 	if errors.Is(full, errLog) && !c.broken {
-		// Makes room for the next statement as far as can be; that one tells if it does not.
+		// A failure shows in the next statement, which needs the room.
 		_ = c.checkpoint(context.Background())
 	}
 	done := c.done
@@ -230,7 +237,7 @@ func (db *DB) release(c *conn) {
 	}
 	db.mu.Unlock()
 	if !keep {
-		// What it did is committed or lost already; nobody could act on the error.
+		// All transactions have ended, so the error has no consequence.
 		_ = c.close()
 	}
 	if done != nil {

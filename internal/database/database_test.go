@@ -22,9 +22,10 @@ const table = "CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT UNIQUE, valu
 func options(t *testing.T, migrations ...string) Options {
 	t.Helper()
 	if *inPlace {
-		return Options{Place: newMemoryPlace(), Path: "test", Migrations: migrations, Quota: 8 << 20}
+		return Options{PageStore: newMemoryPageStore(), Path: "test", Migrations: migrations, Quota: 8 << 20}
 	}
-	return Options{Path: filepath.Join(t.TempDir(), "place with ?#%", "test.db"), Migrations: migrations, Quota: 8 << 20}
+	return Options{Path: filepath.Join(t.TempDir(), "place with ?#%", "test.db"),
+		Migrations: migrations, Quota: 8 << 20}
 }
 
 func openTest(t *testing.T, o Options) *DB {
@@ -41,7 +42,7 @@ func openTest(t *testing.T, o Options) *DB {
 	return db
 }
 
-// session starts one in which the host must not fail.
+// session starts a session that fails the test on a Fault.
 func session(t *testing.T, db *DB) *Session {
 	t.Helper()
 	s := db.Session(func(err *Fault) { t.Errorf("the host failed: %v", err) })
@@ -67,7 +68,7 @@ func (s *Session) must(t *testing.T, sql string, args ...any) *abi.SQLResult {
 	return r
 }
 
-// value returns the one value that a query gives.
+// value returns the single value of a query's result.
 func (s *Session) value(t *testing.T, sql string, args ...any) any {
 	t.Helper()
 	r := s.Query(t.Context(), statement(sql, args...))
@@ -80,7 +81,7 @@ func (s *Session) value(t *testing.T, sql string, args ...any) any {
 	return r.Rows[0][0]
 }
 
-// wants fails the test unless err has the code and the text.
+// wants fails the test unless err has the code and contains the text.
 func wants(t *testing.T, err *abi.Error, code, text string) {
 	t.Helper()
 	if err == nil || err.Code != code || !strings.Contains(err.Message, text) {
@@ -92,8 +93,10 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	for name, v := range map[string]any{
-		"null": nil, "zero": int64(0), "largest": int64(math.MaxInt64), "smallest": int64(math.MinInt64), "beyond 2^53": int64(1<<53 + 1),
-		"real": 1.5, "whole real": 2.0, "small real": 5e-324, "large real": math.MaxFloat64, "infinite": math.Inf(1), "text": "日本語\n\"\\",
+		"null": nil, "zero": int64(0), "largest": int64(math.MaxInt64), "smallest": int64(math.MinInt64),
+		"beyond 2^53": int64(1<<53 + 1),
+		"real":        1.5, "whole real": 2.0, "small real": 5e-324, "large real": math.MaxFloat64,
+		"infinite": math.Inf(1), "text": "日本語\n\"\\",
 		"no text": "", "NUL": "a\x00b", "emoji": "🗾", "blob": []byte{0, 255, 128}, "no blob": []byte{},
 	} {
 		if got := s.value(t, "SELECT ?", v); !reflect.DeepEqual(got, v) {
@@ -138,28 +141,42 @@ func TestErrors(t *testing.T) {
 		sql, code, text string
 		args            []any
 	}{
-		"unique":                {sql: "INSERT INTO item (name) VALUES ('a')", code: abi.CodeConflict, text: "UNIQUE constraint failed: item.name"},
-		"foreign key":           {sql: "INSERT INTO part VALUES (9, 1)", code: abi.CodeConflict, text: "FOREIGN KEY constraint failed"},
-		"check":                 {sql: "INSERT INTO part VALUES (1, 0)", code: abi.CodeConflict, text: "CHECK constraint failed: n > 0"},
-		"not null":              {sql: "INSERT INTO part (n) VALUES (1)", code: abi.CodeConflict, text: "NOT NULL constraint failed: part.item"},
-		"type":                  {sql: "INSERT INTO part VALUES ('x', 1)", code: abi.CodeConflict, text: "cannot store TEXT value in INTEGER column part.item"},
-		"syntax":                {sql: "SELECT 1\nFORM item", code: abi.CodeInvalid, text: `near "item": syntax error, at line 2, column 6`},
-		"no table":              {sql: "SELECT * FROM orders", code: abi.CodeInvalid, text: "no such table: orders"},
-		"no column":             {sql: "SELECT 'é', nmae FROM item", code: abi.CodeInvalid, text: "no such column: nmae, at line 1, column 13"},
-		"text for a name":       {sql: `SELECT "nmae" FROM item`, code: abi.CodeInvalid, text: "no such column"},
-		"empty":                 {sql: " -- nothing\n", code: abi.CodeInvalid, text: "empty"},
-		"two statements":        {sql: "SELECT 1; DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
-		"a second, broken":      {sql: "SELECT 1; nonsense", code: abi.CodeInvalid, text: "several statements"},
-		"hidden in a comment":   {sql: "SELECT 1 -- x\n;;; /* y */ DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
+		"unique": {sql: "INSERT INTO item (name) VALUES ('a')", code: abi.CodeConflict,
+			text: "UNIQUE constraint failed: item.name"},
+		"foreign key": {sql: "INSERT INTO part VALUES (9, 1)", code: abi.CodeConflict,
+			text: "FOREIGN KEY constraint failed"},
+		"check": {sql: "INSERT INTO part VALUES (1, 0)", code: abi.CodeConflict,
+			text: "CHECK constraint failed: n > 0"},
+		"not null": {sql: "INSERT INTO part (n) VALUES (1)", code: abi.CodeConflict,
+			text: "NOT NULL constraint failed: part.item"},
+		"type": {sql: "INSERT INTO part VALUES ('x', 1)", code: abi.CodeConflict,
+			text: "cannot store TEXT value in INTEGER column part.item"},
+		"syntax": {sql: "SELECT 1\nFORM item", code: abi.CodeInvalid,
+			text: `near "item": syntax error, at line 2, column 6`},
+		"no table": {sql: "SELECT * FROM orders", code: abi.CodeInvalid, text: "no such table: orders"},
+		"no column": {sql: "SELECT 'é', nmae FROM item", code: abi.CodeInvalid,
+			text: "no such column: nmae, at line 1, column 13"},
+		"text for a name":  {sql: `SELECT "nmae" FROM item`, code: abi.CodeInvalid, text: "no such column"},
+		"empty":            {sql: " -- nothing\n", code: abi.CodeInvalid, text: "empty"},
+		"two statements":   {sql: "SELECT 1; DELETE FROM item", code: abi.CodeInvalid, text: "several statements"},
+		"a second, broken": {sql: "SELECT 1; nonsense", code: abi.CodeInvalid, text: "several statements"},
+		"hidden in a comment": {sql: "SELECT 1 -- x\n;;; /* y */ DELETE FROM item", code: abi.CodeInvalid,
+			text: "several statements"},
 		"NUL":                   {sql: "SELECT 1\x00; DELETE FROM item", code: abi.CodeInvalid, text: "NUL"},
 		"SQL that is not UTF-8": {sql: "SELECT '\xff'", code: abi.CodeInvalid, text: "not UTF-8"},
-		"too few values":        {sql: "SELECT ?, ?", args: []any{int64(1)}, code: abi.CodeInvalid, text: "has 2 parameters, and 1 values"},
-		"too many values":       {sql: "SELECT 1", args: []any{int64(1)}, code: abi.CodeInvalid, text: "has 0 parameters, and 1 values"},
-		"not UTF-8":             {sql: "SELECT ?", args: []any{"\xff"}, code: abi.CodeInvalid, text: "parameter 1 is not UTF-8"},
-		"another type":          {sql: "SELECT ?", args: []any{true}, code: abi.CodeInvalid, text: "parameter 1 has the type bool"},
-		"text that is none":     {sql: "SELECT 'a', CAST(x'ff' AS TEXT) AS x", code: abi.CodeInvalid, text: "row 1, column x is text but not UTF-8"},
-		"overflow":              {sql: "SELECT abs(-9223372036854775807 - 1)", code: abi.CodeInvalid, text: "integer overflow"},
-		"raised":                {sql: "INSERT INTO guarded VALUES (1)", code: abi.CodeConflict, text: "not today"},
+		"too few values": {sql: "SELECT ?, ?", args: []any{int64(1)}, code: abi.CodeInvalid,
+			text: "has 2 parameters, and 1 values"},
+		"too many values": {sql: "SELECT 1", args: []any{int64(1)}, code: abi.CodeInvalid,
+			text: "has 0 parameters, and 1 values"},
+		"not UTF-8": {sql: "SELECT ?", args: []any{"\xff"}, code: abi.CodeInvalid,
+			text: "parameter 1 is not UTF-8"},
+		"another type": {sql: "SELECT ?", args: []any{true}, code: abi.CodeInvalid,
+			text: "parameter 1 has the type bool"},
+		"text that is none": {sql: "SELECT 'a', CAST(x'ff' AS TEXT) AS x", code: abi.CodeInvalid,
+			text: "row 1, column x is text but not UTF-8"},
+		"overflow": {sql: "SELECT abs(-9223372036854775807 - 1)", code: abi.CodeInvalid,
+			text: "integer overflow"},
+		"raised": {sql: "INSERT INTO guarded VALUES (1)", code: abi.CodeConflict, text: "not today"},
 	} {
 		if name == "raised" {
 			s.must(t, "CREATE TABLE guarded (a)")
@@ -174,10 +191,12 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v rows are left", n)
 	}
 	s.must(t, "SELECT 1 ;; -- and a comment")
-	s.must(t, "CREATE TRIGGER loud BEFORE DELETE ON guarded BEGIN SELECT RAISE(ABORT, CAST(zeroblob(2) || x'ff' || hex(zeroblob(1000000)) AS TEXT)); END")
+	s.must(t, "CREATE TRIGGER loud BEFORE DELETE ON guarded BEGIN SELECT RAISE(ABORT, CAST(zeroblob(2) || x'ff' || "+
+		"hex(zeroblob(1000000)) AS TEXT)); END")
 	s.must(t, "DROP TRIGGER no")
 	s.must(t, "INSERT INTO guarded VALUES (1)")
-	if r := s.Exec(t.Context(), statement("DELETE FROM guarded")); r.Error == nil || len(r.Error.Message) > 2000 || !utf8.ValidString(r.Error.Message) {
+	if r := s.Exec(t.Context(), statement("DELETE FROM guarded")); r.Error == nil || len(r.Error.Message) > 2000 ||
+		!utf8.ValidString(r.Error.Message) {
 		t.Errorf("got %.100v", r.Error)
 	}
 }
@@ -222,7 +241,7 @@ func TestTransactions(t *testing.T) {
 		t.Errorf("last_insert_rowid is %v in the transaction", n)
 	}
 	wants(t, s.Exec(ctx, statement("INSERT INTO item (name) VALUES ('a')")).Error, abi.CodeConflict, "UNIQUE")
-	s.must(t, "INSERT INTO item (name) VALUES ('b')") // a statement's failure is not the transaction's
+	s.must(t, "INSERT INTO item (name) VALUES ('b')") // a failed statement does not end the transaction
 	if err := s.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +252,7 @@ func TestTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(t, "DELETE FROM item")
-	if err := s.Close(); err != nil { // as at the end of a call
+	if err := s.Close(); err != nil { // like at the end of a call
 		t.Fatal(err)
 	}
 	if n := other.value(t, "SELECT count(*) FROM item"); n != int64(2) {
@@ -256,7 +275,7 @@ func TestReadTransaction(t *testing.T) {
 	if n := s.value(t, "SELECT count(*) FROM item"); n != int64(0) {
 		t.Errorf("%v rows, of another moment", n)
 	}
-	wants(t, s.Exec(ctx, statement("DELETE FROM item")).Error, abi.CodeInvalid, "only reads")
+	wants(t, s.Exec(ctx, statement("DELETE FROM item")).Error, abi.CodeInvalid, "is read-only")
 	if err := s.Rollback(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +284,7 @@ func TestReadTransaction(t *testing.T) {
 	}
 }
 
-// A transaction that SQLite has undone must not go on as single statements.
+// TestLostTransaction: after SQLite has rolled back a transaction, further statements must not run outside of it.
 func TestLostTransaction(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -275,11 +294,13 @@ func TestLostTransaction(t *testing.T) {
 	s.must(t, "INSERT INTO item (name) VALUES ('a')")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	r := s.Exec(ctx, statement("INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT x FROM c WHERE x > 1"))
-	wants(t, r.Error, abi.CodeTimeout, "time is up")
-	wants(t, s.Exec(t.Context(), statement("INSERT INTO item (name) VALUES ('b')")).Error, abi.CodeTimeout, "undone already")
+	r := s.Exec(ctx, statement("INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM "+
+		"c) SELECT x FROM c WHERE x > 1"))
+	wants(t, r.Error, abi.CodeTimeout, "timed out")
+	wants(t, s.Exec(t.Context(), statement("INSERT INTO item (name) VALUES ('b')")).Error,
+		abi.CodeTimeout, "already rolled back")
 	wants(t, s.Begin(t.Context(), true), abi.CodeInvalid, "open already")
-	wants(t, s.Commit(t.Context()), abi.CodeTimeout, "undone already")
+	wants(t, s.Commit(t.Context()), abi.CodeTimeout, "already rolled back")
 	if n := s.value(t, "SELECT count(*) FROM item"); n != int64(0) {
 		t.Errorf("%v rows are left", n)
 	}
@@ -289,7 +310,7 @@ func TestLostTransaction(t *testing.T) {
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	o := options(t, table, "INSERT INTO item VALUES (1, 'counter', 0)")
-	// Two of them on one file are two processes to SQLite.
+	// To SQLite, two DBs of one file are two processes.
 	databases := []*DB{openTest(t, o), openTest(t, o)}
 	const callers, times = 8, 20
 	var wait sync.WaitGroup
@@ -324,7 +345,7 @@ func TestReadersDoNotWaitForAWriter(t *testing.T) {
 	}
 	writer.must(t, "INSERT INTO item (name) VALUES ('a')")
 	var waiting sync.WaitGroup
-	for range 2 * maxConns { // more than there are connections
+	for range 2 * maxConns { // more than connections
 		waiting.Go(func() {
 			session(t, db).must(t, "INSERT INTO item (value) VALUES (1)")
 		})
@@ -374,7 +395,7 @@ func TestBusy(t *testing.T) {
 					case time.Minute:
 						wants(t, r.Error, abi.CodeBusy, "longer than 5s")
 					default:
-						wants(t, r.Error, abi.CodeTimeout, "time is up")
+						wants(t, r.Error, abi.CodeTimeout, "timed out")
 					}
 					if took > min(limit, busyWait)+time.Second {
 						t.Errorf("waited %v", took)
@@ -418,7 +439,7 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file.Name(), "-shm") {
-			continue // holds numbers of pages, no data
+			continue // contains page numbers, no data
 		}
 		info, err := file.Info()
 		if err != nil || info.Mode().Perm() != 0o600 {

@@ -19,20 +19,22 @@ var errBusy = failf(abi.CodeBusy, "others have used the database for longer than
 
 var errReadOnly = failf(abi.CodeInternal, "the host may not write the database: the operator has to give it permission")
 
-var errUnreachable = failf(abi.CodeBusy, "the place where the database lies cannot be reached now, and it is not certain whether the last write is in it: try again")
+var errUnreachable = failf(abi.CodeBusy, "the storage of the database cannot be reached now, and the last write may "+
+	"or may not be committed: try again")
 
-var errOvertaken = failf(abi.CodeBusy, "another process has written to the database meanwhile, so nothing was changed: try again")
+var errConflict = failf(abi.CodeBusy, "another process has written to the database meanwhile, so nothing was "+
+	"changed: try again")
 
-// ended says why a call goes no further.
-func ended(ctx context.Context) *abi.Error {
+// contextError returns the error of a call whose context has ended.
+func contextError(ctx context.Context) *abi.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failf(abi.CodeTimeout, "the call's time is up")
+		return failf(abi.CodeTimeout, "the call timed out")
 	}
 	return failf(abi.CodeCanceled, "the call was canceled")
 }
 
-// explain turns what ended a statement into what its plugin is told. It reports a fault if that is not all there is to say: then the
-// operator has to learn of err. c may be nil.
+// explain converts the error of a statement to an error for the plugin. It reports fault if err must also be reported
+// to the operator. c may be nil.
 func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told *abi.Error, fault bool) {
 	var (
 		own     *abi.Error
@@ -44,15 +46,16 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 	case errors.As(err, &own):
 		return own, false
 	case errors.As(err, &stopped) && stopped.outOfMemory():
-		return failf(abi.CodeLimit, "the statement needs more than the %d MiB of memory that there are", maxMemory>>20), false
+		return failf(abi.CodeLimit, "the statement needs more than the available %d MiB of memory", maxMemory>>20),
+			false
 	case ctx.Err() != nil:
-		return ended(ctx), false
+		return contextError(ctx), false
 	case errors.Is(place, ErrChanged):
-		return errOvertaken, false
-	case errors.Is(place, errPlace):
+		return errConflict, false
+	case errors.Is(place, errPageStore):
 		return errUnreachable, true
 	case errors.As(err, &code):
-		if known := db.known(c, code, err, sql); known != nil {
+		if known := db.explainCode(c, code, err, sql); known != nil {
 			return known, false
 		}
 	}
@@ -65,8 +68,8 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 	return failf(abi.CodeInternal, "the database cannot be used: the host's log says why"), true
 }
 
-// told is explain for whoever passes errors on: what a plugin may be told, or the fault itself. Nil stays nil.
-func (db *DB) told(ctx context.Context, c *conn, err error, sql string) error {
+// publicError returns the result of explain, or a *Fault that contains it. Nil stays nil.
+func (db *DB) publicError(ctx context.Context, c *conn, err error, sql string) error {
 	if err == nil {
 		return nil
 	}
@@ -77,15 +80,15 @@ func (db *DB) told(ctx context.Context, c *conn, err error, sql string) error {
 	return db.fault(told, cause(c, err))
 }
 
-// cause is err, or what the place of the database said where SQLite only knows that something did. c may be nil.
+// cause returns err, or the underlying error of the connection's file system if there is one. c may be nil.
 func cause(c *conn, err error) error {
-	if c != nil && c.running == nil && errors.Is(c.files.full, errPlace) {
+	if c != nil && c.running == nil && errors.Is(c.files.full, errPageStore) {
 		return c.files.full
 	}
 	return err
 }
 
-// Fault is a failure of the host's, for the operator. Told is what the plugin and its callers may know of it.
+// Fault is a failure of the host, for the operator. Told is the error for the plugin and its callers.
 type Fault struct {
 	Path string
 	Err  error
@@ -97,7 +100,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 func (db *DB) fault(told *abi.Error, err error) *Fault { return &Fault{db.options.Path, err, told} }
 
-// explain is the database's, and tells the operator of faults. Nil stays nil.
+// explain converts an error and reports faults to the session's function. Nil stays nil.
 func (s *Session) explain(ctx context.Context, c *conn, err error, sql string) *abi.Error {
 	if err == nil {
 		return nil
@@ -109,13 +112,13 @@ func (s *Session) explain(ctx context.Context, c *conn, err error, sql string) *
 	return told
 }
 
-// maxMessage is how much of SQLite's words is passed on, in bytes.
+// maxMessage limits the text of SQLite in errors, in bytes.
 const maxMessage = 1000
 
-// known explains what a plugin or its caller can act on; nil for what only the operator can.
-func (db *DB) known(c *conn, code sqlite3.ExtendedErrorCode, err error, sql string) *abi.Error {
+// explainCode returns an error that the plugin or its caller can act on, or nil.
+func (db *DB) explainCode(c *conn, code sqlite3.ExtendedErrorCode, err error, sql string) *abi.Error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), code.Error()), ": ")
-	text = strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\ufffd") // a trigger may say anything
+	text = strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\ufffd") // the text of a trigger may be invalid
 	switch sqlite3.ErrorCode(code) {
 	case sqlite3.CONSTRAINT:
 		return failf(abi.CodeConflict, "%s", text)
@@ -124,19 +127,20 @@ func (db *DB) known(c *conn, code sqlite3.ExtendedErrorCode, err error, sql stri
 	case sqlite3.TOOBIG:
 		return failf(abi.CodeLimit, "a value, or the statement, is larger than %d bytes", MaxBytes)
 	case sqlite3.AUTH:
-		if text == "" { // SQLite names what it refuses only in some cases
+		if text == "" { // SQLite does not always name the refused operation
 			text = verb(sql) + " is not possible here"
 		}
-		return failf(abi.CodeNotGranted, "a statement may use the tables of its own database, and nothing else: %s", text)
+		return failf(abi.CodeNotGranted, "a statement may use the tables of its own database, and nothing else: %s",
+			text)
 	case sqlite3.FULL:
-		return db.full(c)
+		return db.explainFull(c)
 	case sqlite3.ERROR, sqlite3.MISMATCH, sqlite3.RANGE, sqlite3.SCHEMA:
-		return failf(abi.CodeInvalid, "%s%s", text, place(err, sql))
+		return failf(abi.CodeInvalid, "%s%s", text, errorPosition(err, sql))
 	}
 	return nil
 }
 
-// verb is the first word of a statement, or "this" where it does not begin with one.
+// verb returns the first word of a statement, or "this" if it does not start with a word.
 func verb(sql string) string {
 	word := strings.TrimSpace(sql)
 	end := strings.IndexFunc(word, func(r rune) bool { return r < 'A' || r > 'z' || r > 'Z' && r < 'a' })
@@ -149,21 +153,24 @@ func verb(sql string) string {
 	return strings.ToUpper(word)
 }
 
-// full explains which room was used up.
-func (db *DB) full(c *conn) *abi.Error {
+// explainFull returns the error for the limit that was reached.
+func (db *DB) explainFull(c *conn) *abi.Error {
 	switch {
 	case c == nil || c.files.full == nil:
-		return failf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the operator for more", db.options.Quota)
+		return failf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the "+
+			"operator for more", db.options.Quota)
 	case errors.Is(c.files.full, errTemporary):
-		return failf(abi.CodeLimit, "the statement sorts or groups more at once than the quota of %d bytes allows: do it in parts", db.options.Quota)
+		return failf(abi.CodeLimit, "the statement sorts or groups more data than the quota of %d bytes allows: "+
+			"split it", db.options.Quota)
 	case errors.Is(c.files.full, errLog):
-		return failf(abi.CodeBusy, "what was written cannot be put in its place while somebody has been reading for long: try again")
+		return failf(abi.CodeBusy, "the write-ahead log is full, because a long read prevents its checkpoint: try "+
+			"again")
 	}
 	return failf(abi.CodeLimit, "the host's disk is full")
 }
 
-// place says where in the statement SQLite found the error, if it says.
-func place(err error, sql string) string {
+// errorPosition describes the position of the error in the statement, if SQLite reports it.
+func errorPosition(err error, sql string) string {
 	var detailed *sqlite3.Error
 	if !errors.As(err, &detailed) || detailed.SQL() == "" || !strings.HasSuffix(sql, detailed.SQL()) {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// hasFault returns the fault that err must be, whose cause has the text.
+// hasFault returns err as a *Fault, which it must be, and checks that its cause contains the text.
 func hasFault(t *testing.T, err error, text string) *Fault {
 	t.Helper()
 	var fault *Fault
@@ -32,9 +32,13 @@ func TestOpenFaults(t *testing.T) {
 		damage      func(path string) error
 		cause, told string
 	}{
-		"no database":  {func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("text ", 1000)), 0o600) }, "not a database", "damaged"},
-		"a directory":  {func(path string) error { return os.Mkdir(path, 0o700) }, "is a directory", "may not write"},
-		"a file above": {func(path string) error { return os.WriteFile(filepath.Dir(path)+"x", nil, 0o600) }, "not a directory", "may not write"},
+		"no database": {func(path string) error {
+			return os.WriteFile(path, []byte(strings.Repeat("text ", 1000)),
+				0o600)
+		}, "not a database", "damaged"},
+		"a directory": {func(path string) error { return os.Mkdir(path, 0o700) }, "is a directory", "may not write"},
+		"a file above": {func(path string) error { return os.WriteFile(filepath.Dir(path)+"x", nil, 0o600) },
+			"not a directory", "may not write"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +71,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	wants(t, hasFault(t, err, "permission denied").Told, abi.CodeInternal, "may not write")
 }
 
-// Damage to a page is found when it is read, and told to the operator.
+// TestDamagedPage: a damaged page is detected when it is read, and reported as a fault.
 func TestDamagedPage(t *testing.T) {
 	t.Parallel()
 	o := options(t, table)
@@ -102,7 +106,7 @@ func TestDamagedPage(t *testing.T) {
 	hasFault(t, faults[0], "malformed")
 }
 
-// fullDisk takes so many more writes of the log.
+// fullDisk allows a number of writes to the log before the disk is full.
 type fullDisk struct {
 	vfs.VFSFilename
 	left *int

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// numbers is a table of endless rows.
+// numbers is an infinite table.
 const numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
 
 func TestForbidden(t *testing.T) {
@@ -28,17 +28,27 @@ func TestForbidden(t *testing.T) {
 		"BEGIN", "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", "SAVEPOINT a", "RELEASE a",
 		"CREATE TEMP TABLE a (b)", "CREATE TEMP VIEW a AS SELECT 1", "CREATE TABLE temp.a (b)",
 		"CREATE TEMP TRIGGER a AFTER INSERT ON item BEGIN SELECT 1; END",
-		"CREATE VIRTUAL TABLE a USING fts5(b)", "CREATE VIRTUAL TABLE a USING rtree(b, c, d)", "CREATE VIRTUAL TABLE a USING json_each",
-		"PRAGMA writable_schema = 1", "PRAGMA journal_mode = off", "PRAGMA synchronous = off", "PRAGMA max_page_count = 1000000",
-		"PRAGMA temp_store_directory = '/'", "PRAGMA data_store_directory = '/'", "PRAGMA hard_heap_limit = 0", "PRAGMA mmap_size = 1000000000",
-		"PRAGMA cache_size = 1000000", "PRAGMA query_only = 1", "PRAGMA foreign_keys = 0", "PRAGMA trusted_schema = 1", "PRAGMA user_version = 7",
-		"PRAGMA wal_checkpoint", "PRAGMA locking_mode = exclusive", "PRAGMA main.page_size = 512", "PRAGMA database_list",
+		"CREATE VIRTUAL TABLE a USING fts5(b)", "CREATE VIRTUAL TABLE a USING rtree(b, c, d)",
+		"CREATE VIRTUAL TABLE a USING json_each",
+		"PRAGMA writable_schema = 1", "PRAGMA journal_mode = off", "PRAGMA synchronous = off",
+		"PRAGMA max_page_count = 1000000",
+		"PRAGMA temp_store_directory = '/'", "PRAGMA data_store_directory = '/'", "PRAGMA hard_heap_limit = 0",
+		"PRAGMA mmap_size = 1000000000",
+		"PRAGMA cache_size = 1000000", "PRAGMA query_only = 1", "PRAGMA foreign_keys = 0", "PRAGMA trusted_schema = 1",
+		"PRAGMA user_version = 7",
+		"PRAGMA wal_checkpoint", "PRAGMA locking_mode = exclusive", "PRAGMA main.page_size = 512",
+		"PRAGMA database_list",
 		"SELECT * FROM pragma_database_list", "SELECT file FROM pragma_database_list('x')",
-		"UPDATE sqlite_schema SET sql = ''", "DELETE FROM sqlite_schema", "INSERT INTO sqlite_schema VALUES ('table', 'a', 'a', 0, 'x')",
-		"DELETE FROM hako_migration", "UPDATE hako_migration SET checksum = ''", "INSERT INTO hako_migration VALUES (9, '', 0)",
-		"DROP TABLE hako_migration", "ALTER TABLE hako_migration RENAME TO a", "ALTER TABLE item RENAME TO hako_migration",
-		"CREATE TRIGGER a AFTER INSERT ON hako_migration BEGIN SELECT 1; END", "CREATE INDEX a ON HAKO_MIGRATION (step)",
-		"SELECT load_extension('/lib/libc.so.6')", "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/a', 'b')", "SELECT fts3_tokenizer('a')",
+		"UPDATE sqlite_schema SET sql = ''", "DELETE FROM sqlite_schema",
+		"INSERT INTO sqlite_schema VALUES ('table', 'a', 'a', 0, 'x')",
+		"DELETE FROM hako_migration", "UPDATE hako_migration SET checksum = ''",
+		"INSERT INTO hako_migration VALUES (9, '', 0)",
+		"DROP TABLE hako_migration", "ALTER TABLE hako_migration RENAME TO a",
+		"ALTER TABLE item RENAME TO hako_migration",
+		"CREATE TRIGGER a AFTER INSERT ON hako_migration BEGIN SELECT 1; END",
+		"CREATE INDEX a ON HAKO_MIGRATION (step)",
+		"SELECT load_extension('/lib/libc.so.6')", "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/a', 'b')",
+		"SELECT fts3_tokenizer('a')",
 		"SELECT * FROM dbstat", "SELECT * FROM sqlite_dbpage",
 	} {
 		r := s.Query(t.Context(), statement(sql))
@@ -52,7 +62,7 @@ func TestForbidden(t *testing.T) {
 	s.must(t, "INSERT INTO item (name) VALUES ('it works still')")
 }
 
-// What a trigger or a view does is authorized like the rest.
+// TestForbiddenWithin: triggers and views are authorized like other statements.
 func TestForbiddenWithin(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -64,7 +74,7 @@ func TestForbiddenWithin(t *testing.T) {
 	wants(t, r.Error, abi.CodeNotGranted, "nothing else")
 }
 
-// What the host has compiled for itself must not let the same text of a plugin's through.
+// TestHostStatementsAreNotLent: a plugin cannot run a statement that the host compiled without the authorizer.
 func TestHostStatementsAreNotLent(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -82,20 +92,25 @@ func TestHostStatementsAreNotLent(t *testing.T) {
 func TestRunaways(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
-		"recursion":            numbers + "SELECT count(*) FROM c",
-		"recursion of sorting": "WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x+1 FROM c ORDER BY 1 DESC) SELECT count(*) FROM c",
-		"a huge sort":          numbers + "SELECT x, randomblob(20) FROM c ORDER BY 2",
-		"a sort of large":      numbers + "SELECT randomblob(100000) AS y FROM c ORDER BY y",
-		"groups":               numbers + "SELECT count(*) FROM c GROUP BY randomblob(20)",
-		"distinct":             numbers + "SELECT count(DISTINCT randomblob(1000000)) FROM c",
-		"a cross join":         "WITH d(x) AS (SELECT value FROM json_each('[" + strings.Repeat("1,", 999) + "1]')) SELECT count(*) FROM d, d, d, d, d",
-		"heavy functions":      numbers + "SELECT sum(length(replace(hex(zeroblob(1000000)), '0', '11'))) FROM c",
-		"many heavy functions": numbers + "SELECT " + strings.Repeat("length(replace(hex(zeroblob(2000000)), '00', '1')) + ", 60) + "0 FROM c",
-		"patterns":             numbers + "SELECT sum(hex(zeroblob(2000000)) LIKE '%1%1%1%1%1%1%1') FROM c",
-		"concatenation":        numbers + "SELECT length(group_concat(x)) FROM c",
-		"a window":             numbers + "SELECT sum(x) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM c",
-		"writing":              "INSERT INTO item (value) " + numbers + "SELECT randomblob(1000) FROM c",
-		"JSON":                 numbers + "SELECT count(*) FROM c, json_each('[" + strings.Repeat("[1,2],", 20000) + "1]')",
+		"recursion": numbers + "SELECT count(*) FROM c",
+		"recursion of sorting": "WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x+1 FROM c ORDER BY 1 DESC) SELECT " +
+			"count(*) FROM c",
+		"a huge sort":     numbers + "SELECT x, randomblob(20) FROM c ORDER BY 2",
+		"a sort of large": numbers + "SELECT randomblob(100000) AS y FROM c ORDER BY y",
+		"groups":          numbers + "SELECT count(*) FROM c GROUP BY randomblob(20)",
+		"distinct":        numbers + "SELECT count(DISTINCT randomblob(1000000)) FROM c",
+		"a cross join": "WITH d(x) AS (SELECT value FROM json_each('[" + strings.Repeat("1,", 999) +
+			"1]')) SELECT count(*) FROM d, d, d, d, d",
+		"heavy functions": numbers + "SELECT sum(length(replace(hex(zeroblob(1000000)), '0', '11'))) FROM c",
+		"many heavy functions": numbers + "SELECT " +
+			strings.Repeat("length(replace(hex(zeroblob(2000000)), '00', '1')) + ", 60) + "0 FROM c",
+		"patterns":      numbers + "SELECT sum(hex(zeroblob(2000000)) LIKE '%1%1%1%1%1%1%1') FROM c",
+		"concatenation": numbers + "SELECT length(group_concat(x)) FROM c",
+		"a window": numbers + "SELECT sum(x) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND " +
+			"UNBOUNDED FOLLOWING) FROM c",
+		"writing": "INSERT INTO item (value) " + numbers + "SELECT randomblob(1000) FROM c",
+		"JSON": numbers + "SELECT count(*) FROM c, json_each('[" +
+			strings.Repeat("[1,2],", 20000) + "1]')",
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, table)
@@ -111,7 +126,7 @@ func TestRunaways(t *testing.T) {
 			if r.Error == nil || r.Error.Code != abi.CodeTimeout && r.Error.Code != abi.CodeLimit {
 				t.Errorf("got %+v", r.Error)
 			}
-			if took > limit+2*time.Minute { // the machine may be busy; the benchmark measures it
+			if took > limit+2*time.Minute { // generous for busy machines; a benchmark measures the time
 				t.Errorf("it took %v", took)
 			}
 			if n := s.value(t, "SELECT count(*) FROM item"); n != int64(0) {
@@ -121,7 +136,7 @@ func TestRunaways(t *testing.T) {
 	}
 }
 
-// TestMemoryHogs is not parallel: what others take would count too.
+// TestMemoryHogs is not parallel, because it measures the memory of the process.
 func TestMemoryHogs(t *testing.T) {
 	db := openTest(t, options(t, table))
 	s := session(t, db)
@@ -135,20 +150,22 @@ func TestMemoryHogs(t *testing.T) {
 		"printf":        "SELECT length(printf('%.*c', 1000000000, 'x'))",
 		"format width":  "SELECT length(format('%1000000000d', 1))",
 		"replace":       "SELECT length(replace(hex(zeroblob(1000000)), '0', hex(zeroblob(1000))))",
-		"concat":        "SELECT length(group_concat(hex(zeroblob(1000000)))) FROM (" + numbers + "SELECT x FROM c LIMIT 1000)",
-		"JSON":          numbers + "SELECT length(json_group_array(hex(zeroblob(1000000)))) FROM c",
-		"many columns":  "SELECT " + strings.Repeat("zeroblob(4000000), ", 100) + "1",
-		"materialised":  "WITH d AS MATERIALIZED (" + numbers + "SELECT zeroblob(1000000) AS z FROM c) SELECT count(*) FROM d, d AS e WHERE d.z = e.z",
-		"expressions":   "SELECT " + strings.Repeat("(", 100000) + "1" + strings.Repeat(")", 100000),
-		"depth":         "SELECT " + strings.Repeat("1+(", 50000) + "1" + strings.Repeat(")", 50000),
-		"negations":     "SELECT " + strings.Repeat("-", 1) + strings.Repeat(" NOT ", 40000) + "1",
-		"subqueries":    strings.Repeat("SELECT * FROM (", 15000) + "SELECT 1" + strings.Repeat(")", 15000),
-		"nested CTEs":   strings.Repeat("WITH a AS (", 10000) + "SELECT 1" + strings.Repeat(") SELECT * FROM a", 10000),
-		"compounds":     "SELECT 1" + strings.Repeat(" UNION SELECT 1", 10000),
-		"terms":         "SELECT 1" + strings.Repeat("+1", 100000),
-		"joins":         "SELECT count(*) FROM item" + strings.Repeat(", item", 100),
-		"deep JSON":     "SELECT json('" + strings.Repeat("[", 100000) + "')",
-		"views":         "SELECT * FROM v40",
+		"concat": "SELECT length(group_concat(hex(zeroblob(1000000)))) FROM (" + numbers +
+			"SELECT x FROM c LIMIT 1000)",
+		"JSON":         numbers + "SELECT length(json_group_array(hex(zeroblob(1000000)))) FROM c",
+		"many columns": "SELECT " + strings.Repeat("zeroblob(4000000), ", 100) + "1",
+		"materialised": "WITH d AS MATERIALIZED (" + numbers +
+			"SELECT zeroblob(1000000) AS z FROM c) SELECT count(*) FROM d, d AS e WHERE d.z = e.z",
+		"expressions": "SELECT " + strings.Repeat("(", 100000) + "1" + strings.Repeat(")", 100000),
+		"depth":       "SELECT " + strings.Repeat("1+(", 50000) + "1" + strings.Repeat(")", 50000),
+		"negations":   "SELECT " + strings.Repeat("-", 1) + strings.Repeat(" NOT ", 40000) + "1",
+		"subqueries":  strings.Repeat("SELECT * FROM (", 15000) + "SELECT 1" + strings.Repeat(")", 15000),
+		"nested CTEs": strings.Repeat("WITH a AS (", 10000) + "SELECT 1" + strings.Repeat(") SELECT * FROM a", 10000),
+		"compounds":   "SELECT 1" + strings.Repeat(" UNION SELECT 1", 10000),
+		"terms":       "SELECT 1" + strings.Repeat("+1", 100000),
+		"joins":       "SELECT count(*) FROM item" + strings.Repeat(", item", 100),
+		"deep JSON":   "SELECT json('" + strings.Repeat("[", 100000) + "')",
+		"views":       "SELECT * FROM v40",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "views" {
@@ -198,7 +215,7 @@ func TestQuota(t *testing.T) {
 	s.must(t, "INSERT INTO item (value) VALUES (zeroblob(100000))")
 }
 
-// While somebody reads, what was written stays in the log.
+// TestLogIsBounded: a long read keeps writes in the log, whose size is limited.
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
 	o := options(t, table)
@@ -216,7 +233,7 @@ func TestLogIsBounded(t *testing.T) {
 			break
 		}
 	}
-	wants(t, r.Error, abi.CodeBusy, "somebody has been reading for long")
+	wants(t, r.Error, abi.CodeBusy, "a long read prevents")
 	if size := diskUse(t, o.Path); size > 3*o.Quota+20<<20 {
 		t.Errorf("%d bytes on disk", size)
 	}
@@ -239,11 +256,12 @@ func TestTemporaryFilesAreBounded(t *testing.T) {
 	s := session(t, db)
 	group := "SELECT count(*) FROM (" + numbers + "SELECT randomblob(1000) AS y FROM c LIMIT %d) GROUP BY y"
 	r := s.Query(t.Context(), statement(fmt.Sprintf(group, 100000)))
-	wants(t, r.Error, abi.CodeLimit, "do it in parts")
-	// Some that are within the bound each, but not together.
-	r = s.Query(t.Context(), statement("SELECT 1 FROM "+strings.TrimSuffix(strings.Repeat("("+fmt.Sprintf(group, 1400)+"), ", 4), ", ")+" LIMIT 1"))
-	wants(t, r.Error, abi.CodeLimit, "do it in parts")
-	for range 10 { // what is given up does not count
+	wants(t, r.Error, abi.CodeLimit, "split it")
+	// Each is within the limit, but not all together.
+	r = s.Query(t.Context(), statement("SELECT 1 FROM "+strings.TrimSuffix(strings.Repeat("("+fmt.Sprintf(group,
+		1400)+"), ", 4), ", ")+" LIMIT 1"))
+	wants(t, r.Error, abi.CodeLimit, "split it")
+	for range 10 { // closed files do not count
 		s.must(t, fmt.Sprintf(group, 1400))
 	}
 	if files, err := filepath.Glob(filepath.Join(filepath.Dir(o.Path), "tmp-*")); err != nil || len(files) > 0 {
@@ -251,7 +269,7 @@ func TestTemporaryFilesAreBounded(t *testing.T) {
 	}
 }
 
-// diskUse is what lies in the database's directory, in bytes.
+// diskUse returns the size of the files in the database's directory.
 func diskUse(t *testing.T, path string) (size int64) {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Dir(path))
@@ -266,12 +284,15 @@ func diskUse(t *testing.T, path string) (size int64) {
 	return size
 }
 
-// FuzzStatement runs whatever comes. It must end in time, and leave the migrations and the rules as they are.
+// FuzzStatement runs any text. It must end in time and must not change migrations and rules.
 func FuzzStatement(f *testing.F) {
 	for _, seed := range []string{
-		"SELECT * FROM item", "INSERT INTO item (name) VALUES (?) RETURNING id", "PRAGMA table_info(item)", "DROP TABLE item", "VACUUM", "ATTACH 'x' AS y",
-		"CREATE TRIGGER t AFTER INSERT ON item BEGIN DELETE FROM hako_migration; END", "SELECT json_group_array(name) OVER (ORDER BY id) FROM item",
-		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c", "EXPLAIN SELECT 1; SELECT 2",
+		"SELECT * FROM item", "INSERT INTO item (name) VALUES (?) RETURNING id", "PRAGMA table_info(item)",
+		"DROP TABLE item", "VACUUM", "ATTACH 'x' AS y",
+		"CREATE TRIGGER t AFTER INSERT ON item BEGIN DELETE FROM hako_migration; END",
+		"SELECT json_group_array(name) OVER (ORDER BY id) FROM item",
+		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c",
+		"EXPLAIN SELECT 1; SELECT 2",
 	} {
 		f.Add(seed)
 	}
@@ -287,7 +308,9 @@ func FuzzStatement(f *testing.F) {
 		if n := s.value(t, "SELECT count(*) FROM hako_migration WHERE step = 1"); n != int64(1) {
 			t.Errorf("%q changes the migrations", sql)
 		}
-		wants(t, s.Exec(t.Context(), statement("VACUUM")).Error, abi.CodeNotGranted, "nothing else: VACUUM is not possible here")
-		wants(t, s.Exec(t.Context(), statement(" vacuum into '/tmp/x'")).Error, abi.CodeNotGranted, "nothing else: VACUUM is not possible here")
+		wants(t, s.Exec(t.Context(), statement("VACUUM")).Error, abi.CodeNotGranted,
+			"nothing else: VACUUM is not possible here")
+		wants(t, s.Exec(t.Context(), statement(" vacuum into '/tmp/x'")).Error, abi.CodeNotGranted,
+			"nothing else: VACUUM is not possible here")
 	})
 }

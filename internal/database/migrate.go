@@ -10,27 +10,26 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// migrate applies the migrations that the database lacks, all or none of them. Another process that does the same waits, and then
-// finds nothing to do.
+// migrate applies the missing migrations, all or none of them. A concurrent process waits and then finds none missing.
 func (db *DB) migrate(ctx context.Context) error {
 	c, err := db.acquire(ctx, true)
 	if err != nil {
-		return db.told(ctx, nil, err, "")
+		return db.publicError(ctx, nil, err, "")
 	}
 	defer db.release(c)
 	if n, err := db.applied(ctx, c); err != nil || n == len(db.options.Migrations) {
-		return err // in most cases nothing is missing, and nobody has to wait
+		return err // usually nothing is missing, and no lock is needed
 	}
-	// Within a transaction nothing turns foreign keys off, and with them a table cannot be rebuilt. So they are off, and checked at the
-	// end; the connection is not used again.
+	// Foreign keys cannot be disabled in a transaction, and a table cannot be rebuilt with them enabled. So they are
+	// disabled before it and checked at its end, and the connection is not reused.
 	c.broken = true
-	if err := c.host(ctx, "PRAGMA foreign_keys = off; BEGIN IMMEDIATE"); err != nil {
-		return db.told(ctx, c, err, "")
+	if err := c.execTrusted(ctx, "PRAGMA foreign_keys = off; BEGIN IMMEDIATE"); err != nil {
+		return db.publicError(ctx, c, err, "")
 	}
 	if err := db.applyMissing(ctx, c); err != nil {
 		return err
 	}
-	return db.told(ctx, c, c.host(ctx, "COMMIT"), "")
+	return db.publicError(ctx, c, c.execTrusted(ctx, "COMMIT"), "")
 }
 
 func (db *DB) applyMissing(ctx context.Context, c *conn) error {
@@ -47,7 +46,8 @@ func (db *DB) applyMissing(ctx context.Context, c *conn) error {
 		if fault {
 			return db.fault(failure, err)
 		}
-		return failf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s", applied+i+1, failure.Message)
+		return failf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s",
+			applied+i+1, failure.Message)
 	}
 	return nil
 }
@@ -55,33 +55,35 @@ func (db *DB) applyMissing(ctx context.Context, c *conn) error {
 const createMigrations = `CREATE TABLE IF NOT EXISTS ` + migrationTable + ` (
 	step INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied INTEGER NOT NULL) STRICT`
 
-// applied returns how many migrations the database has, if they are the first ones of the plugin's.
+// applied returns the number of applied migrations. It fails unless they are the first ones of the plugin.
 func (db *DB) applied(ctx context.Context, c *conn) (int, error) {
 	sums, err := c.checksums(ctx)
 	if err != nil {
-		return 0, db.told(ctx, c, err, "")
+		return 0, db.publicError(ctx, c, err, "")
 	}
 	known := db.options.Migrations
 	if len(sums) > len(known) {
-		return 0, failf(abi.CodeInvalid, "the plugin's database has had %d migrations and this version of the plugin knows %d: "+
-			"it was used by a newer version, so bring that back, or restore a backup from before it", len(sums), len(known))
+		return 0, failf(abi.CodeInvalid, "%d migrations were applied to the plugin's database, and this version of "+
+			"the plugin knows %d: "+
+			"a newer version has used it, so install that again, or restore an older backup", len(sums), len(known))
 	}
 	for i, sum := range sums {
 		if sum != checksum(known[i]) {
-			return 0, failf(abi.CodeInvalid, "migration %d of the plugin is not the one that its database has had: "+
-				"a migration must not be edited once it is released; undo that, and append another one", i+1)
+			return 0, failf(abi.CodeInvalid, "migration %d of the plugin differs from the applied one: "+
+				"a released migration must not be edited: undo the edit, and append another migration", i+1)
 		}
 	}
 	return len(sums), nil
 }
 
-// checksums returns those of the migrations that were applied, in order.
+// checksums returns the checksums of the applied migrations in order.
 func (c *conn) checksums(ctx context.Context) (sums []string, err error) {
 	exists, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", Args: []any{migrationTable}}, true)
 	if err != nil || len(exists.Rows) == 0 {
 		return nil, err
 	}
-	rows, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT checksum FROM " + migrationTable + " ORDER BY step"}, true)
+	rows, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT checksum FROM " +
+		migrationTable + " ORDER BY step"}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func (c *conn) checksums(ctx context.Context) (sums []string, err error) {
 	return sums, nil
 }
 
-// apply runs one migration, which may be several statements, under the rules for the plugin's own, and records it.
+// apply runs one migration, which may be several statements, with the authorizer for plugins, and records it.
 func (c *conn) apply(ctx context.Context, step int, migration string) error {
 	if err := c.run(ctx, func() error { return c.script(migration) }); err != nil {
 		return err
@@ -102,13 +104,15 @@ func (c *conn) apply(ctx context.Context, step int, migration string) error {
 		return err
 	}
 	if len(dangling.Rows) > 0 {
-		return failf(abi.CodeConflict, "FOREIGN KEY constraint failed: rows of %v refer to rows of %v that there are not", dangling.Rows[0]...)
+		return failf(abi.CodeConflict, "FOREIGN KEY constraint failed: rows of %v refer to missing rows of %v",
+			dangling.Rows[0]...)
 	}
-	record := fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s', %d)", migrationTable, step, checksum(migration), time.Now().Unix())
-	return c.host(ctx, createMigrations+";"+record)
+	record := fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s', %d)", migrationTable, step,
+		checksum(migration), time.Now().Unix())
+	return c.execTrusted(ctx, createMigrations+";"+record)
 }
 
-// script runs statements one after the other. Rows that they give are dropped.
+// script runs several statements and drops their rows.
 func (c *conn) script(sql string) error {
 	for sql != "" {
 		stmt, rest, err := c.db.Prepare(sql)

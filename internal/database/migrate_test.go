@@ -18,22 +18,35 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		migrations []string
-		want       string // empty: no error
+		want       string // empty if there is no error
 		rows       any
 	}{
-		"the same":              {migrations: []string{first, second}, rows: int64(1)},
-		"one more":              {migrations: []string{first, second, "INSERT INTO a VALUES (2, 'b')"}, rows: int64(2)},
-		"several in one":        {migrations: []string{first, second, "CREATE TABLE b (z); /* ; */ INSERT INTO a (x) SELECT 3; DROP TABLE b; -- end"}, rows: int64(2)},
-		"a trigger":             {migrations: []string{first, second, "CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; SELECT 2; END; INSERT INTO a (x) VALUES (2)"}, rows: int64(2)},
-		"an older plugin":       {migrations: []string{first}, want: "has had 2 migrations and this version of the plugin knows 1", rows: int64(1)},
-		"an edited one":         {migrations: []string{first + " ", second}, want: "migration 1 of the plugin is not the one", rows: int64(1)},
-		"another order":         {migrations: []string{second, first}, want: "migration 1 of the plugin is not the one", rows: int64(1)},
-		"an error in the last":  {migrations: []string{first, second, "DELETE FROM a", "INSERT INTO a VALUES (NULL, 1)"}, want: "migration 4 of the plugin's database fails, so nothing was changed: NOT NULL constraint failed: a.x", rows: int64(1)},
-		"an error halfway":      {migrations: []string{first, second, "DELETE FROM a;\nINSRT INTO a"}, want: `near "INSRT": syntax error, at line 2, column 1`, rows: int64(1)},
-		"a dangling reference":  {migrations: []string{first, second, "CREATE TABLE b (a INTEGER REFERENCES p); CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO b VALUES (7)"}, want: "rows of b refer to rows of p that there are not", rows: int64(1)},
-		"one that commits":      {migrations: []string{first, second, "DELETE FROM a; COMMIT; nonsense"}, want: "nothing else", rows: int64(1)},
-		"one that attaches":     {migrations: []string{first, second, "ATTACH '/tmp/x' AS x"}, want: "nothing else", rows: int64(1)},
-		"one that hides itself": {migrations: []string{first, second, "DELETE FROM hako_migration"}, want: "nothing else", rows: int64(1)},
+		"the same": {migrations: []string{first, second}, rows: int64(1)},
+		"one more": {migrations: []string{first, second, "INSERT INTO a VALUES (2, 'b')"}, rows: int64(2)},
+		"several in one": {migrations: []string{first, second,
+			"CREATE TABLE b (z); /* ; */ INSERT INTO a (x) SELECT 3; DROP TABLE b; -- end"}, rows: int64(2)},
+		"a trigger": {migrations: []string{first, second, "CREATE TRIGGER t AFTER INSERT ON a BEGIN " +
+			"SELECT 1; SELECT 2; END; INSERT INTO a (x) VALUES (2)"}, rows: int64(2)},
+		"an older plugin": {migrations: []string{first},
+			want: "has had 2 migrations and this version of the plugin knows 1", rows: int64(1)},
+		"an edited one": {migrations: []string{first + " ", second},
+			want: "migration 1 of the plugin is not the one", rows: int64(1)},
+		"another order": {migrations: []string{second, first},
+			want: "migration 1 of the plugin is not the one", rows: int64(1)},
+		"an error in the last": {migrations: []string{first, second, "DELETE FROM a",
+			"INSERT INTO a VALUES (NULL, 1)"}, want: "migration 4 of the plugin's database fails, so nothing was " +
+			"changed: NOT NULL constraint failed: a.x", rows: int64(1)},
+		"an error halfway": {migrations: []string{first, second, "DELETE FROM a;\nINSRT INTO a"},
+			want: `near "INSRT": syntax error, at line 2, column 1`, rows: int64(1)},
+		"a dangling reference": {migrations: []string{first, second, "CREATE TABLE b (a INTEGER REFERENCES p); " +
+			"CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO b VALUES (7)"},
+			want: "rows of b refer to rows of p that there are not", rows: int64(1)},
+		"one that commits": {migrations: []string{first, second, "DELETE FROM a; COMMIT; nonsense"},
+			want: "nothing else", rows: int64(1)},
+		"one that attaches": {migrations: []string{first, second, "ATTACH '/tmp/x' AS x"},
+			want: "nothing else", rows: int64(1)},
+		"one that hides itself": {migrations: []string{first, second, "DELETE FROM hako_migration"},
+			want: "nothing else", rows: int64(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +76,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// Processes that start together migrate once.
+// TestMigrateTogether: processes that start together migrate once.
 func TestMigrateTogether(t *testing.T) {
 	t.Parallel()
 	o := options(t, first, second)
@@ -89,9 +102,11 @@ func TestMigrateTogether(t *testing.T) {
 func TestMigrationRespectsForeignKeys(t *testing.T) {
 	t.Parallel()
 	o := options(t,
-		"CREATE TABLE p (id INTEGER PRIMARY KEY, x); CREATE TABLE c (p INTEGER NOT NULL REFERENCES p); INSERT INTO p VALUES (1, 2); INSERT INTO c VALUES (1)",
-		// How SQLite advises to change a table in ways that ALTER TABLE does not know.
-		"CREATE TABLE n (id INTEGER PRIMARY KEY, x TEXT NOT NULL); INSERT INTO n SELECT * FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p",
+		"CREATE TABLE p (id INTEGER PRIMARY KEY, x); CREATE TABLE c (p INTEGER NOT NULL REFERENCES p); INSERT INTO "+
+			"p VALUES (1, 2); INSERT INTO c VALUES (1)",
+		// SQLite's documented procedure for schema changes that ALTER TABLE does not support.
+		"CREATE TABLE n (id INTEGER PRIMARY KEY, x TEXT NOT NULL); INSERT INTO n SELECT * FROM p; DROP TABLE p; "+
+			"ALTER TABLE n RENAME TO p",
 	)
 	s := session(t, openTest(t, o))
 	if n := s.value(t, "SELECT count(*) FROM c JOIN p ON p.id = c.p AND p.x = '2'"); n != int64(1) {

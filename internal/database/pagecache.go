@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// maxCached is how many pages of one database in a Place are kept: 4 MiB.
+// maxCached limits the cached pages of one database in a PageStore, to 4 MiB.
 const maxCached = 1024
 
-// pageCache keeps pages of one version of a database in a Place, the newest that this process knows, for all of its connections. It is
-// safe for concurrent use.
+// pageCache caches pages of one database in a PageStore for all connections of this process. All pages belong to the
+// newest version that the process has seen. It is safe for concurrent use.
 type pageCache struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	version int64
 	pages   map[int64][]byte
 }
 
-// advance brings the cache to the version of the snapshot, unless it is at a newer one.
+// advance updates the cache to the version of the snapshot, unless it is newer.
 func (c *pageCache) advance(ctx context.Context, snapshot Snapshot) error {
 	c.mu.Lock()
 	from, empty := c.version, len(c.pages) == 0
@@ -35,8 +35,8 @@ func (c *pageCache) advance(ctx context.Context, snapshot Snapshot) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.version >= to: // another connection was faster
-	case c.version != from || empty: // meanwhile another one may have kept pages that nobody has asked about
+	case c.version >= to: // another connection has advanced it
+	case c.version != from || empty: // another connection may have added pages that the query for changes did not cover
 		c.pages, c.version = nil, to
 	default:
 		for _, number := range changed {
@@ -47,7 +47,7 @@ func (c *pageCache) advance(ctx context.Context, snapshot Snapshot) error {
 	return nil
 }
 
-// get returns a page as it is in that version, if it is known.
+// get returns a page of the version, if it is cached.
 func (c *pageCache) get(version, number int64) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,27 +55,27 @@ func (c *pageCache) get(version, number int64) ([]byte, bool) {
 	return page, ok && c.version == version
 }
 
-// put keeps pages that were read at that version.
+// put caches pages that were read at the version.
 func (c *pageCache) put(version int64, pages []Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.version == version {
-		c.keep(pages)
+		c.makeRoom(pages)
 	}
 }
 
-// commit keeps pages that were written on top of that version.
+// commit caches pages that were committed on top of the version.
 func (c *pageCache) commit(version int64, pages []Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.version == version {
 		c.version++
-		c.keep(pages)
+		c.makeRoom(pages)
 	}
 }
 
-// keep makes room for pages by giving up others, whichever. mu is held.
-func (c *pageCache) keep(pages []Page) {
+// makeRoom evicts arbitrary pages to make room for pages. The caller holds mu.
+func (c *pageCache) makeRoom(pages []Page) {
 	if c.pages == nil {
 		c.pages = map[int64][]byte{}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// oldSnapshot is one of a version, which meanwhile does while it is asked for that.
+// oldSnapshot is a snapshot that calls meanwhile when its version is requested.
 type oldSnapshot struct {
 	Snapshot
 	version   int64
@@ -19,10 +19,12 @@ func (s *oldSnapshot) Version() int64 {
 
 func (s *oldSnapshot) Changed(context.Context, int64) ([]int64, error) { return []int64{1}, nil }
 
-// A page that another connection reads at an older version while the cache goes to a newer one is not taken for one of the newer.
+// TestCacheAdvancesBesideReaders: a page of an older version, read while the cache advances, is not cached under the
+// newer version.
 func TestCacheAdvancesBesideReaders(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string][]Page{"an empty cache": nil, "one with pages": {{Number: 2, Data: []byte("kept")}}} {
+	for name, before := range map[string][]Page{"an empty cache": nil,
+		"one with pages": {{Number: 2, Data: []byte("kept")}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &pageCache{version: 1}

@@ -8,21 +8,20 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Session is one call's side of a database: its statements, and the transaction it may have open. It belongs to one goroutine at a
-// time.
+// Session runs the statements of one call and holds its open transaction. It belongs to one goroutine at a time.
 type Session struct {
 	db    *DB
 	fault func(*Fault)
-	// tx is the open transaction's connection; nil: none is open.
+	// tx is the connection of the open transaction, or nil.
 	tx *conn
-	// work is how long SQLite has worked for the session since TakeWork was called.
+	// work is SQLite's computing time since the last TakeWork.
 	work time.Duration
-	// lost is why the open transaction has been undone; nil: it has not.
+	// lost is the error that rolled back the open transaction, or nil.
 	lost *abi.Error
 }
 
-// Session starts one. The caller closes it. fault is told of what fails in the host, in words for the operator; the plugin gets an
-// error with abi.CodeInternal for it. Nil tells nobody.
+// Session returns a new session, which the caller closes. It calls fault for failures of the host, for which the plugin
+// gets an error with abi.CodeInternal. fault may be nil.
 func (db *DB) Session(fault func(*Fault)) *Session {
 	if fault == nil {
 		fault = func(*Fault) {}
@@ -30,20 +29,20 @@ func (db *DB) Session(fault func(*Fault)) *Session {
 	return &Session{db: db, fault: fault}
 }
 
-// Query runs one statement and returns its columns and rows, at most MaxRows and MaxBytes of them, or why not.
+// Query runs one statement and returns its columns and rows, at most MaxRows and MaxBytes, or an error.
 func (s *Session) Query(ctx context.Context, statement *abi.SQLStatement) *abi.SQLResult {
 	return s.execute(ctx, statement, true)
 }
 
-// Exec runs one statement and returns what it changed, or why not. Rows that it gives are dropped.
+// Exec runs one statement and returns the number of changes, or an error. It drops rows.
 func (s *Session) Exec(ctx context.Context, statement *abi.SQLStatement) *abi.SQLResult {
 	return s.execute(ctx, statement, false)
 }
 
 func (s *Session) execute(ctx context.Context, statement *abi.SQLStatement, rows bool) *abi.SQLResult {
-	run := s.alone
+	run := s.runAlone
 	if s.tx != nil || s.lost != nil {
-		run = s.within
+		run = s.runInTransaction
 	}
 	result, err := run(ctx, statement, rows)
 	if err != nil {
@@ -52,9 +51,9 @@ func (s *Session) execute(ctx context.Context, statement *abi.SQLStatement, rows
 	return result
 }
 
-// alone runs a statement outside of a transaction. A query may turn out to write: then it waits for its turn first, without keeping a
-// connection from those who read.
-func (s *Session) alone(ctx context.Context, statement *abi.SQLStatement, rows bool) (*abi.SQLResult, *abi.Error) {
+// runAlone runs a statement outside of a transaction. If a query turns out to write, it waits for the right to write,
+// without a connection that readers could use.
+func (s *Session) runAlone(ctx context.Context, statement *abi.SQLStatement, rows bool) (*abi.SQLResult, *abi.Error) {
 	result, explained, err := s.attempt(ctx, statement, rows, !rows)
 	if errors.Is(err, errMustWrite) || errors.Is(err, errLog) {
 		result, explained, _ = s.attempt(ctx, statement, rows, true)
@@ -62,8 +61,9 @@ func (s *Session) alone(ctx context.Context, statement *abi.SQLStatement, rows b
 	return result, explained
 }
 
-// attempt runs a statement on a connection of its own. err is why another attempt may do better.
-func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows, write bool) (_ *abi.SQLResult, _ *abi.Error, err error) {
+// attempt runs a statement on a connection from the pool. A non-nil err means that another attempt may succeed.
+func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows, write bool) (_ *abi.SQLResult,
+	_ *abi.Error, err error) {
 	c, err := s.db.acquire(ctx, write)
 	if err != nil {
 		return nil, s.explain(ctx, nil, err, ""), nil
@@ -82,37 +82,38 @@ func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows
 	return nil, explained, c.files.full
 }
 
-// within runs a statement in the open transaction.
-func (s *Session) within(ctx context.Context, statement *abi.SQLStatement, rows bool) (*abi.SQLResult, *abi.Error) {
+// runInTransaction runs a statement in the open transaction.
+func (s *Session) runInTransaction(ctx context.Context, statement *abi.SQLStatement,
+	rows bool) (*abi.SQLResult, *abi.Error) {
 	if s.lost != nil {
-		return nil, s.undone()
+		return nil, s.rolledBackError()
 	}
 	result, err := s.tx.statement(ctx, statement, rows)
 	s.work += s.tx.takeWork()
 	if errors.Is(err, errMustWrite) {
-		return nil, failf(abi.CodeInvalid, "the transaction only reads: begin one that may write")
+		return nil, failf(abi.CodeInvalid, "the transaction is read-only: begin one that may write")
 	}
 	explained := s.explain(ctx, s.tx, err, statement.SQL)
-	if explained != nil && s.tx.over() {
+	if explained != nil && s.tx.noTransaction() {
 		s.lost = explained
-		s.end()
+		s.releaseTx()
 	}
 	return result, explained
 }
 
-func (s *Session) undone() *abi.Error {
-	return failf(s.lost.Code, "the transaction has been undone already, because of this: %s", s.lost.Message)
+func (s *Session) rolledBackError() *abi.Error {
+	return failf(s.lost.Code, "the transaction was already rolled back: %s", s.lost.Message)
 }
 
-// end gives the transaction's connection back, which undoes what is not committed.
-func (s *Session) end() {
+// releaseTx releases the transaction's connection, which rolls back an uncommitted transaction.
+func (s *Session) releaseTx() {
 	s.work += s.tx.takeWork()
 	s.db.release(s.tx)
 	s.tx = nil
 }
 
-// Begin starts a transaction. One that writes waits until nobody else does; one that reads sees the database as it is at its first
-// statement.
+// Begin starts a transaction. A writing one waits for other writers. A reading one sees the state of the database at
+// its first statement.
 func (s *Session) Begin(ctx context.Context, write bool) *abi.Error {
 	if s.tx != nil || s.lost != nil {
 		return failf(abi.CodeInvalid, "a transaction is open already: end it first")
@@ -127,29 +128,29 @@ func (s *Session) Begin(ctx context.Context, write bool) *abi.Error {
 	}
 	s.tx = c
 	c.takeWork() // for others
-	if explained := s.explain(ctx, c, c.host(ctx, sql), ""); explained != nil {
-		s.end()
+	if explained := s.explain(ctx, c, c.execTrusted(ctx, sql), ""); explained != nil {
+		s.releaseTx()
 		return explained
 	}
 	return nil
 }
 
-// Commit ends the transaction and keeps what it did; with an error nothing is kept, except that nobody knows if the call's time ends in
-// the midst of it.
+// Commit commits the transaction. After an error it is rolled back, except that the outcome is unknown if the deadline
+// passes during the commit.
 func (s *Session) Commit(ctx context.Context) *abi.Error {
 	if s.lost != nil {
-		err := s.undone()
+		err := s.rolledBackError()
 		s.lost = nil
 		return err
 	}
 	if s.tx == nil {
 		return failf(abi.CodeInvalid, "no transaction is open")
 	}
-	defer s.end()
-	return s.explain(ctx, s.tx, s.tx.host(ctx, "COMMIT"), "")
+	defer s.releaseTx()
+	return s.explain(ctx, s.tx, s.tx.execTrusted(ctx, "COMMIT"), "")
 }
 
-// Rollback ends the transaction and undoes what it did.
+// Rollback rolls back the transaction.
 func (s *Session) Rollback(context.Context) *abi.Error {
 	switch {
 	case s.lost != nil:
@@ -157,23 +158,23 @@ func (s *Session) Rollback(context.Context) *abi.Error {
 	case s.tx == nil:
 		return failf(abi.CodeInvalid, "no transaction is open")
 	default:
-		s.end()
+		s.releaseTx()
 	}
 	return nil
 }
 
-// TakeWork returns how long SQLite has worked for the session since it was called last. Waiting for others does not count.
+// TakeWork returns SQLite's computing time for the session since the last call. Waiting for others does not count.
 func (s *Session) TakeWork() time.Duration {
 	work := s.work
 	s.work = 0
 	return work
 }
 
-// Close ends the session. An open transaction is undone.
+// Close ends the session and rolls back an open transaction.
 func (s *Session) Close() error {
 	s.lost = nil
 	if s.tx != nil {
-		s.end()
+		s.releaseTx()
 	}
 	return nil
 }

@@ -9,54 +9,57 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// sharedFile is a database in a Place, for one connection. A read transaction of SQLite's has one snapshot. What a transaction writes
-// comes at its end, is gathered, and committed as a whole where SQLite would flush a file to the disk (sqlite.org/atomiccommit.html,
-// section 3.10), so the journal that SQLite wants can stay in memory: it is for undoing what was never committed.
+// sharedFile is the file of a database in a PageStore, for one connection. Each read transaction of SQLite has one
+// snapshot. SQLite writes the pages of a transaction at its end. They are collected and committed together when SQLite
+// flushes the file (sqlite.org/atomiccommit.html, section 3.10). So the rollback journal can stay in memory: it only
+// undoes uncommitted writes.
 type sharedFile struct {
 	files    *files
-	place    Place
+	place    PageStore
 	name     string
 	cache    *pageCache
-	snapshot Snapshot // nil: nothing is being read
+	snapshot Snapshot // nil outside of read transactions
 	level    vfs.LockLevel
-	// written are pages of the transaction, and length how many pages the database has with them.
+	// written are the pages of the transaction, and length the number of pages of the database with them.
 	written map[int64][]byte
 	length  int64
-	// committed says that they have been; then they are newer than the snapshot, until that is closed.
+	// committed reports that they were committed, and so are newer than the snapshot until that is closed.
 	committed bool
-	// failed says that the commit has failed: the database is as it was, and what SQLite writes to make it so again is dropped.
+	// failed reports that the commit failed. The database is unchanged, and SQLite's writes to undo the changes are
+	// dropped.
 	failed bool
 }
 
 var _ vfs.File = (*sharedFile)(nil)
 
-// errPlace says that the place failed.
-var errPlace = errors.New("the place of the database failed")
+// errPageStore reports a failure of the PageStore to SQLite.
+var errPageStore = errors.New("the place of the database failed")
 
-// fault remembers why the place failed, for explain, and returns what SQLite needs to hear: code.
-func (f *sharedFile) fault(err error, code error) error {
-	f.files.full = fmt.Errorf("%w: %w", errPlace, err)
+// recordFailure records an error of the PageStore for explain, and returns code for SQLite.
+func (f *sharedFile) recordFailure(err error, code error) error {
+	f.files.full = fmt.Errorf("%w: %w", errPageStore, err)
 	return code
 }
 
-// Lock takes a snapshot for whoever begins to read. Who writes has the place's lock already, from before the snapshot: see DB.acquire.
+// Lock opens a snapshot at the start of a read. A writer already holds the PageStore's lock, acquired before the
+// snapshot: see DB.acquire.
 func (f *sharedFile) Lock(level vfs.LockLevel) error {
 	if level >= vfs.LOCK_RESERVED && !f.files.writes {
 		return sqlite3.READONLY
 	}
 	if level >= vfs.LOCK_RESERVED && f.committed {
-		return sqlite3.BUSY // a statement of before is still reading
+		return sqlite3.BUSY // an earlier statement is still reading
 	}
 	if f.snapshot == nil {
 		if err := f.read(); err != nil {
-			return f.fault(err, sqlite3.IOERR_LOCK)
+			return f.recordFailure(err, sqlite3.IOERR_LOCK)
 		}
 	}
 	f.level = level
 	return nil
 }
 
-// read takes a snapshot, and brings the cache up to it.
+// read opens a snapshot and advances the cache to it.
 func (f *sharedFile) read() error {
 	ctx := f.files.ctx
 	snapshot, err := f.place.Snapshot(ctx, f.name)
@@ -70,7 +73,7 @@ func (f *sharedFile) read() error {
 	return nil
 }
 
-// Unlock ends the snapshot when nothing is read any more.
+// Unlock closes the snapshot at the end of a read.
 func (f *sharedFile) Unlock(level vfs.LockLevel) error {
 	f.level = level
 	if level > vfs.LOCK_NONE || f.snapshot == nil {
@@ -90,7 +93,7 @@ func (f *sharedFile) ReadAt(p []byte, offset int64) (int, error) {
 	}
 	page, err := f.page(number)
 	if err != nil {
-		return 0, f.fault(err, sqlite3.IOERR_READ)
+		return 0, f.recordFailure(err, sqlite3.IOERR_READ)
 	}
 	clear(p)
 	if page != nil {
@@ -99,10 +102,10 @@ func (f *sharedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// readAhead is how many pages are fetched at once.
+// readAhead is the number of pages that are fetched at once.
 const readAhead = 16
 
-// page returns a page that must not be changed, nil if it has never been written.
+// page returns a page, which must not be changed, or nil if it was never written.
 func (f *sharedFile) page(number int64) ([]byte, error) {
 	if page, ok := f.written[number]; ok {
 		return page, nil
@@ -128,7 +131,7 @@ func (f *sharedFile) page(number int64) ([]byte, error) {
 	return found, nil
 }
 
-// WriteAt gathers a page. SQLite writes whole ones.
+// WriteAt collects a page. SQLite writes whole pages.
 func (f *sharedFile) WriteAt(p []byte, offset int64) (int, error) {
 	if len(p) != pageSize || offset%pageSize != 0 || f.level < vfs.LOCK_RESERVED || f.committed {
 		return 0, sqlite3.IOERR_WRITE
@@ -152,7 +155,7 @@ func (f *sharedFile) Truncate(size int64) error {
 	return nil
 }
 
-// Sync commits what was written. After an error the database is as it was.
+// Sync commits the written pages. After an error the database is unchanged.
 func (f *sharedFile) Sync(vfs.SyncFlag) error {
 	if f.failed || f.committed || len(f.written) == 0 {
 		return nil
@@ -166,8 +169,8 @@ func (f *sharedFile) Sync(vfs.SyncFlag) error {
 	version := f.snapshot.Version()
 	if err := f.place.Commit(f.files.ctx, f.name, version, f.length, pages); err != nil {
 		f.written, f.failed = nil, true
-		f.cache.clear() // nobody knows whether it has been committed
-		return f.fault(err, sqlite3.FULL)
+		f.cache.clear() // the outcome of the commit is unknown
+		return f.recordFailure(err, sqlite3.FULL)
 	}
 	f.cache.commit(version, pages)
 	f.committed = true

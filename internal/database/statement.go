@@ -9,10 +9,10 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// errMustWrite says that a statement changes something on a connection that only reads.
+// errMustWrite reports a writing statement on a read-only connection.
 var errMustWrite = errors.New("the statement writes")
 
-// execute runs one statement and returns its rows, or if rows is false what it changed.
+// execute runs one statement and returns its rows, or if rows is false the number of changes.
 func (c *conn) execute(s *abi.SQLStatement, rows bool) (*abi.SQLResult, error) {
 	stmt, err := c.prepare(s.SQL)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *conn) execute(s *abi.SQLStatement, rows bool) (*abi.SQLResult, error) {
 
 func bind(stmt *sqlite3.Stmt, args []any) error {
 	if n := stmt.BindCount(); n != len(args) {
-		return failf(abi.CodeInvalid, "the statement has %d parameters, and %d values came with it", n, len(args))
+		return failf(abi.CodeInvalid, "the statement has %d parameters, but got %d values", n, len(args))
 	}
 	for i, arg := range args {
 		var err error
@@ -62,7 +62,7 @@ func bind(stmt *sqlite3.Stmt, args []any) error {
 		case []byte:
 			err = stmt.BindBlob(i+1, v)
 		default:
-			return failf(abi.CodeInvalid, "parameter %d has the type %T, which SQL does not know", i+1, arg)
+			return failf(abi.CodeInvalid, "parameter %d has the type %T, which SQL does not support", i+1, arg)
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,8 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 	}
 	for stmt.Step() {
 		if len(result.Rows) == MaxRows {
-			return nil, failf(abi.CodeLimit, "the answer has more than %d rows: ask for fewer at once, with LIMIT", MaxRows)
+			return nil, failf(abi.CodeLimit, "the result has more than %d rows: ask for fewer at once, with LIMIT",
+				MaxRows)
 		}
 		row := make([]any, len(result.Columns))
 		if err := stmt.Columns(row...); err != nil {
@@ -93,12 +94,13 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 				return nil, failf(abi.CodeInvalid, "row %d, column %s %v", len(result.Rows)+1, result.Columns[i], err)
 			}
 			if blob, ok := value.([]byte); ok && blob == nil {
-				row[i] = []byte{} // nil would be taken for NULL
+				row[i] = []byte{} // nil would mean NULL
 			}
 			size += n
 		}
 		if size > MaxBytes {
-			return nil, failf(abi.CodeLimit, "the answer is larger than %d bytes: ask for less at once, with LIMIT or fewer columns", MaxBytes)
+			return nil, failf(abi.CodeLimit, "the result is larger than %d bytes: ask for less at once, with LIMIT "+
+				"or fewer columns", MaxBytes)
 		}
 		result.Rows = append(result.Rows, row)
 	}
@@ -107,7 +109,7 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 
 var errNotUTF8 = errors.New("is text but not UTF-8: select it as CAST(... AS BLOB)")
 
-// measure returns about how many bytes a value takes, if it can cross.
+// measure returns the approximate size of a value, or an error if it cannot be passed to a plugin.
 func measure(value any) (int, error) {
 	switch v := value.(type) {
 	case string:

@@ -14,27 +14,29 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// files is the file system of one connection: the operating system's for the database, with bounds on what a statement can make grow
-// beside it.
+// files is the virtual file system of one connection. It uses the operating system's files and limits the size of the
+// write-ahead log and of temporary files.
 type files struct {
 	vfs.VFSFilename
 	name string
 	dir  string
-	// log and temporary are the most bytes of the write-ahead log and of all temporary files together, and used is what those take.
+	// log and temporary limit the write-ahead log and all temporary files together, in bytes. used is the size of the
+	// temporary files.
 	log, temporary, used int64
-	// ctx is the running statement's. Sorting can stay within one step of SQLite's for long, and writes temporary files meanwhile.
+	// ctx is the context of the running statement. Writes check it, because sorting can take long within one step of
+	// SQLite and writes temporary files.
 	ctx context.Context
-	// full is why the running statement found no room, or no place; nil: it did.
+	// full is the limit or failure that the running statement met, or nil.
 	full error
-	// writes says that the connection's user is the one who may write.
+	// writes reports whether the connection's user holds the right to write.
 	writes bool
-	// open, if not nil, opens the database in its Place.
+	// open, if not nil, opens the database in a PageStore.
 	open func() *sharedFile
 }
 
 var filesNumber atomic.Uint64
 
-// newFiles makes a file system and registers it under its name, until close.
+// newFiles creates a file system and registers it under its name until close.
 func newFiles(o *Options) *files {
 	system := o.system
 	if system == nil {
@@ -48,9 +50,9 @@ func newFiles(o *Options) *files {
 		temporary:   o.Quota,
 		ctx:         context.Background(),
 	}
-	if o.Place != nil {
+	if o.PageStore != nil {
 		f.dir = ""
-		f.open = func() *sharedFile { return &sharedFile{files: f, place: o.Place, name: o.Path, cache: o.cache} }
+		f.open = func() *sharedFile { return &sharedFile{files: f, place: o.PageStore, name: o.Path, cache: o.cache} }
 	}
 	vfs.Register(f.name, f)
 	return f
@@ -58,7 +60,7 @@ func newFiles(o *Options) *files {
 
 func (f *files) close() { vfs.Unregister(f.name) }
 
-// Delete, Access and FullPathname are of no use to a database in a Place: it has no journal, and a name that is its own.
+// Delete, Access and FullPathname do nothing for a database in a PageStore, which has no journal file.
 
 func (f *files) Delete(name string, syncDir bool) error {
 	if f.open != nil {
@@ -88,7 +90,7 @@ func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, 
 		if err != nil {
 			return nil, flags, err
 		}
-		_ = os.Remove(file.Name()) // Windows refuses while it is open
+		_ = os.Remove(file.Name()) // fails on Windows while the file is open
 		return &temporaryFile{File: file, files: f}, flags, nil
 	}
 	if f.open != nil {
@@ -104,13 +106,13 @@ func (f *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, 
 	return file, flags, err
 }
 
-// Why there is no room where a size is bounded.
+// Limits that a write can exceed.
 var (
 	errLog       = errors.New("the write-ahead log is full")
 	errTemporary = errors.New("the temporary files are full")
 )
 
-// write writes to a file, and remembers if the disk is full.
+// write writes to a file and records whether the disk is full.
 func (f *files) write(file io.WriterAt, p []byte, offset int64) (int, error) {
 	n, err := file.WriteAt(p, offset)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
@@ -120,7 +122,7 @@ func (f *files) write(file io.WriterAt, p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// logFile is the write-ahead log. All that a statement changes is written there first.
+// logFile is the write-ahead log, to which all changes are written first.
 type logFile struct {
 	vfs.File
 	files *files
@@ -134,7 +136,7 @@ func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.files.write(f.File, p, offset)
 }
 
-// temporaryFile is what SQLite sorts and groups in. No other connection sees it, so it needs no locks.
+// temporaryFile is a file for sorting and grouping. Other connections do not use it, so it needs no locks.
 type temporaryFile struct {
 	*os.File
 	files *files
@@ -153,7 +155,7 @@ func (f *temporaryFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.files.write(f.File, p, offset)
 }
 
-// resize counts the file as having that size.
+// resize records the new size of the file, unless the limit is exceeded.
 func (f *temporaryFile) resize(size int64) error {
 	used := f.files.used + size - f.size
 	if size > f.size && used > f.files.temporary {
@@ -181,9 +183,9 @@ func (f *temporaryFile) ReadAt(p []byte, offset int64) (int, error) {
 func (f *temporaryFile) Size() (int64, error) { return f.size, nil }
 
 func (f *temporaryFile) Close() error {
-	_ = f.resize(0) // to less, which is never refused
+	_ = f.resize(0) // shrinking never fails
 	err := f.File.Close()
-	_ = os.Remove(f.Name()) // where it could not be removed before
+	_ = os.Remove(f.Name()) // on Windows it was not removed before
 	return err
 }
 

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// Disk is a small one, in memory, that a test can fill.
+// Disk is a small in-memory file system that a test can fill.
 type Disk struct{ dir string }
 
-// diskSize is large enough for the log of a server and for an empty database.
+// diskSize suffices for a server's log and an empty database.
 const diskSize = "64m"
 
-// NewDisk mounts a disk, until the test ends, that belongs to the server's account. A test is skipped where it may not mount anything, as in
-// most containers: no setting could give it that.
+// NewDisk mounts a disk, owned by the server's account, until the test ends. It skips the test if mounting is not
+// allowed, as in most containers.
 func NewDisk(t testing.TB) *Disk {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.TempDir(), "hako-disk-")
@@ -39,7 +39,7 @@ func NewDisk(t testing.TB) *Disk {
 	return &Disk{dir}
 }
 
-// Fill leaves no room.
+// Fill fills the disk.
 func (d *Disk) Fill(t testing.TB) {
 	t.Helper()
 	file, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -56,7 +56,7 @@ func (d *Disk) Fill(t testing.TB) {
 	}
 }
 
-// Free makes room again.
+// Free undoes Fill.
 func (d *Disk) Free(t testing.TB) {
 	t.Helper()
 	if err := os.Remove(d.filler()); err != nil {
@@ -73,7 +73,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// DatabaseOn is Database, with its tables on the disk. What the server logs ahead of them lies elsewhere.
+// DatabaseOn is Database with its tables on the disk. The write-ahead log is elsewhere.
 func (s *Server) DatabaseOn(t testing.TB, d *Disk) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d", databases.Add(1))
@@ -82,8 +82,10 @@ func (s *Server) DatabaseOn(t testing.TB, d *Disk) string {
 	return s.URL(name)
 }
 
-// NewServerLoggingTo is NewServer, with the write-ahead log on the disk, in segments of 1 MB. A server that cannot write it ends.
+// NewServerLoggingTo is NewServer with the write-ahead log on the disk, in segments of 1 MB. A server that cannot write
+// its log exits.
 func NewServerLoggingTo(t testing.TB, d *Disk) *Server {
 	t.Helper()
-	return newTestServer(t, []string{"--waldir", filepath.Join(d.dir, "log"), "--wal-segsize", "1"}, []string{"min_wal_size=4MB", "max_wal_size=16MB"})
+	return newTestServer(t, []string{"--waldir", filepath.Join(d.dir, "log"), "--wal-segsize", "1"},
+		[]string{"min_wal_size=4MB", "max_wal_size=16MB"})
 }

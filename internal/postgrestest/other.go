@@ -1,6 +1,6 @@
 //go:build !unix
 
-// Package postgrestest gives tests a PostgreSQL server of their own, where there are unix sockets.
+// Package postgrestest starts PostgreSQL servers for tests, on systems with Unix sockets.
 package postgrestest
 
 import "testing"

@@ -17,15 +17,15 @@ import (
 	"github.com/hako-run/hako/internal/testprogram"
 )
 
-// Pooled returns the URL of a database of this package through a PgBouncer of the test's own, whose pool_mode is mode: "session",
-// "transaction" or "statement". Settings are further lines of pgbouncer.ini.
+// Pooled starts a PgBouncer for the test and returns the URL of a database of this package through it. mode is its
+// pool_mode: "session", "transaction" or "statement". settings are further lines of pgbouncer.ini.
 func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	t.Helper()
 	where, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(os.TempDir(), "hako-pb-") // t.TempDir is too long for a socket's path
+	dir, err := os.MkdirTemp(os.TempDir(), "hako-pb-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,8 @@ func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{command: asServer("/bin/sh", "-c", keepPooler, "sh", dir, testprogram.Find(t, "pgbouncer", "/usr/sbin"), filepath.Join(dir, "pgbouncer.ini"))}
+	k := &keeper{command: asServer("/bin/sh", "-c", keepPooler, "sh", dir,
+		testprogram.Find(t, "pgbouncer", "/usr/sbin"), filepath.Join(dir, "pgbouncer.ini"))}
 	if k.input, err = k.command.StdinPipe(); err == nil {
 		err = k.command.Start()
 	}
@@ -55,18 +56,20 @@ func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	return where.String()
 }
 
-// pooling is PgBouncer's configuration for one database.
+// pooling returns PgBouncer's configuration for one database.
 func pooling(where *url.URL, dir string, port int, mode string, settings []string) []byte {
 	query := where.Query()
-	text := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = %d\nauth_type = any\npool_mode = %s\n"+
-		"default_pool_size = 100\nmax_client_conn = 1000\n", query.Get("host"), query.Get("port"), where.User.Username(), dir, port, mode)
+	text := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = "+
+		"%d\nauth_type = any\npool_mode = %s\n"+
+		"default_pool_size = 100\nmax_client_conn = 1000\n", query.Get("host"), query.Get("port"),
+		where.User.Username(), dir, port, mode)
 	for _, line := range settings {
 		text += line + "\n"
 	}
 	return []byte(text)
 }
 
-// answers waits until a database does.
+// answers waits until a database answers.
 func answers(t testing.TB, where, log string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTime)

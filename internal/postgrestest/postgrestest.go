@@ -1,6 +1,8 @@
 //go:build unix
 
-// Package postgrestest gives tests a PostgreSQL server of their own: a real one, made anew, on a unix socket, gone with the tests.
+// Package postgrestest starts real PostgreSQL servers for tests, on Unix sockets in temporary directories. Start
+// returns the URL of a new database on a server that all tests of the process share. NewServer starts a Server for one
+// test, which can stop, kill and pause it.
 package postgrestest
 
 import (
@@ -22,8 +24,9 @@ import (
 	"github.com/hako-run/hako/internal/testprogram"
 )
 
-// places are where distributions put PostgreSQL's programs.
-var places = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/pgsql/bin"}
+// places are the directories of PostgreSQL's programs in common distributions.
+var places = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin",
+	"/usr/local/pgsql/bin"}
 
 // started is the server that all tests of one process share.
 var started struct {
@@ -32,12 +35,12 @@ var started struct {
 	err    error
 }
 
-// databases numbers them.
+// databases counts the created databases.
 var databases atomic.Int64
 
-// Start returns the URL of a new, empty database. All tests of a process share one server, which is started at the first call and
-// ends with the process; the database is dropped when the test ends. The server does not flush to the disk. A test is skipped where
-// PostgreSQL is not installed (see testprogram.Find).
+// Start returns the URL of a new, empty database, which is dropped when the test ends. All tests of a process share one
+// server, which starts at the first call and ends with the process. It does not flush to the disk. Start skips the test
+// if PostgreSQL is not installed (see testprogram.Find).
 func Start(t testing.TB) string {
 	t.Helper()
 	programs := find(t)
@@ -58,7 +61,7 @@ func find(t testing.TB) string {
 	return filepath.Dir(testprogram.Find(t, "initdb", places...))
 }
 
-// shared starts the server of Start.
+// shared starts the shared server of Start.
 func shared(programs string) (*Server, error) {
 	s, err := newServer(programs, os.TempDir(), nil, nil)
 	if err != nil {
@@ -67,18 +70,18 @@ func shared(programs string) (*Server, error) {
 	return s, s.start(true)
 }
 
-// Server is a PostgreSQL server that a test may stop and start.
+// Server is a PostgreSQL server that a test can stop and start.
 type Server struct {
 	programs string
-	dir      string // holds the data, the socket and the log
+	dir      string // contains data, socket and log
 	port     int
 	settings []string
-	initdb   []string // further arguments
-	keeper   *keeper  // nil: it does not run
+	initdb   []string // additional arguments
+	keeper   *keeper  // nil if the server does not run
 }
 
-// NewServer starts a server for this test alone, which ends with it. Settings are of the form name=value, as of postgresql.conf; without
-// any the server does not flush to the disk, and listens on a unix socket only.
+// NewServer starts a server for one test and stops it when the test ends. settings have the form name=value of
+// postgresql.conf. By default the server does not flush to the disk and listens on a Unix socket only.
 func NewServer(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	return newTestServer(t, nil, settings)
@@ -86,7 +89,7 @@ func NewServer(t testing.TB, settings ...string) *Server {
 
 func newTestServer(t testing.TB, initdb, settings []string) *Server {
 	t.Helper()
-	s, err := newServer(find(t), os.TempDir(), initdb, settings) // t.TempDir is too long for a socket's path
+	s, err := newServer(find(t), os.TempDir(), initdb, settings) // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatalf("make a PostgreSQL server: %v", err)
 	}
@@ -98,7 +101,7 @@ func newTestServer(t testing.TB, initdb, settings []string) *Server {
 	return s
 }
 
-// newServer makes the data directory.
+// newServer creates the data directory.
 func newServer(programs, tmp string, initdb, settings []string) (*Server, error) {
 	dir, err := os.MkdirTemp(tmp, "hako-pg-")
 	if err != nil {
@@ -118,7 +121,7 @@ func newServer(programs, tmp string, initdb, settings []string) (*Server, error)
 	return s, nil
 }
 
-// freePort is one for TCP, which names the socket too.
+// freePort returns a free TCP port, which is also in the name of the socket.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -128,8 +131,9 @@ func freePort() (int, error) {
 }
 
 func (s *Server) initialize() error {
-	command := asServer(filepath.Join(s.programs, "initdb"), append([]string{"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"}, s.initdb...)...)
+	command := asServer(filepath.Join(s.programs, "initdb"),
+		append([]string{"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
+			"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"}, s.initdb...)...)
 	command.Dir = s.dir
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
@@ -139,19 +143,21 @@ func (s *Server) initialize() error {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Port is where the server listens if the setting listen_addresses names an address, and what its socket is named after.
+// Port returns the TCP port of the server, which is used if listen_addresses is set, and which is in the name of its
+// socket.
 func (s *Server) Port() int { return s.port }
 
-// Dir is the directory with the server's data (data), its log (log) and its socket.
+// Dir returns the directory with the server's data (data), log (log) and socket.
 func (s *Server) Dir() string { return s.dir }
 
-// URL is that of a database over the socket, as the superuser.
+// URL returns the URL of a database over the socket, as the superuser.
 func (s *Server) URL(database string) string {
 	query := url.Values{"host": {s.dir}, "port": {strconv.Itoa(s.port)}}
-	return (&url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/" + database, RawQuery: query.Encode()}).String()
+	return (&url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/" + database,
+		RawQuery: query.Encode()}).String()
 }
 
-// Database makes an empty database and returns its URL. It is dropped when the test ends, if the server runs then.
+// Database creates an empty database and returns its URL. It is dropped when the test ends, if the server runs then.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d", databases.Add(1))
@@ -168,7 +174,7 @@ func (s *Server) Exec(t testing.TB, statement string) {
 	}
 }
 
-// Try runs SQL that may fail.
+// Try is Exec for SQL that may fail.
 func (s *Server) Try(statement string) error { return s.exec(context.Background(), statement) }
 
 func (s *Server) exec(ctx context.Context, statement string) error {
@@ -180,13 +186,13 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// RequirePasswords makes the server ask a user for the password.
+// RequirePasswords makes the server require a password from a user.
 func (s *Server) RequirePasswords(t testing.TB, user string) {
 	t.Helper()
 	s.Admit(t, "local all "+user+" scram-sha-256")
 }
 
-// Admit puts lines before those of pg_hba.conf, which say who is let in, and how.
+// Admit prepends lines to pg_hba.conf, the rules of client authentication.
 func (s *Server) Admit(t testing.TB, lines ...string) {
 	t.Helper()
 	path := filepath.Join(s.data(), "pg_hba.conf")

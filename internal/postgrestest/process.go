@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// accounts are tried in this order where the tests run as root, which PostgreSQL refuses.
+// accounts are tried in this order if the tests run as root, because PostgreSQL refuses to run as root.
 var accounts = []string{"postgres", "nobody"}
 
-// credential is whom the server runs as; nil means as the tests do.
+// credential returns the account of the server; nil means the account of the tests.
 func credential() *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
@@ -41,7 +41,7 @@ func credential() *syscall.Credential {
 	return nil
 }
 
-// giveAway makes the server's account the owner of a directory.
+// giveAway changes the owner of a directory to the server's account.
 func giveAway(dir string) error {
 	c := credential()
 	if c == nil {
@@ -50,7 +50,7 @@ func giveAway(dir string) error {
 	return os.Chown(dir, int(c.Uid), int(c.Gid))
 }
 
-// asServer is a command that runs as the server's account, in a process group of its own.
+// asServer returns a command that runs as the server's account, in its own process group.
 func asServer(name string, args ...string) *exec.Cmd {
 	command := exec.Command(name, args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: credential(), Setpgid: true}
@@ -58,8 +58,8 @@ func asServer(name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// keeper is a shell that runs the server for as long as this process lives, however that ends: it waits for the end of its standard
-// input.
+// keeper is a shell that runs the server and stops it when this process ends in any way, which closes the shell's
+// standard input.
 type keeper struct {
 	input   io.Closer
 	command *exec.Cmd
@@ -68,7 +68,7 @@ type keeper struct {
 const (
 	keep   = `dir=$1; shift; "$@" >>"$dir/log" 2>&1 & server=$!; cat; kill -QUIT $server 2>/dev/null; wait $server`
 	remove = `; rm -rf "$dir"`
-	// A shell makes what it runs in the background deaf to SIGQUIT, which PostgreSQL hears again and PgBouncer does not.
+	// Background processes of a shell ignore SIGQUIT. PostgreSQL installs its own handler, PgBouncer does not.
 	keepPooler = `dir=$1; shift; "$@" >>"$dir/log" 2>&1 & pooler=$!; cat; kill -KILL $pooler 2>/dev/null; wait $pooler` + remove
 )
 
@@ -77,7 +77,8 @@ func (s *Server) keep(andRemove bool) (err error) {
 	if andRemove {
 		script += remove
 	}
-	args := []string{"-c", script, "sh", s.dir, filepath.Join(s.programs, "postgres"), "-D", s.data(), "-k", s.dir, "-p", strconv.Itoa(s.port)}
+	args := []string{"-c", script, "sh", s.dir, filepath.Join(s.programs, "postgres"), "-D", s.data(), "-k", s.dir,
+		"-p", strconv.Itoa(s.port)}
 	defaults := []string{
 		"listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=300", "shared_buffers=32MB",
 		"max_wal_size=256MB", "autovacuum_naptime=10min",
@@ -99,10 +100,10 @@ func (k *keeper) end() {
 	_ = k.command.Wait()
 }
 
-// startTime bounds the start of a server, also of one that recovers on a machine that does much else.
+// startTime is the timeout for the start of a server, including recovery on a busy machine.
 const startTime = 3 * time.Minute
 
-// start runs the server and waits until it answers.
+// start starts the server and waits until it answers.
 func (s *Server) start(andRemove bool) error {
 	if err := s.keep(andRemove); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (s *Server) start(andRemove bool) error {
 	}
 }
 
-// Start runs the server again after Stop or Kill, and returns when it answers.
+// Start starts the server again after Stop or Kill, and waits until it answers.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(false); err != nil {
@@ -131,7 +132,7 @@ func (s *Server) Start(t testing.TB) {
 	}
 }
 
-// Stop ends the server in order and breaks its connections off (a fast shutdown). It returns when it has ended.
+// Stop shuts the server down in fast mode, which closes its connections, and waits for its end.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if err := s.signal(syscall.SIGINT); err != nil {
@@ -144,7 +145,7 @@ func (s *Server) Stop(t testing.TB) {
 	s.keeper = nil
 }
 
-// Kill ends the server as a crash does, at once. What was committed is recovered at the next Start, whatever the setting fsync.
+// Kill kills the server, like a crash. The next Start recovers all committed transactions, whatever the setting fsync.
 func (s *Server) Kill() {
 	if s.keeper == nil {
 		return
@@ -158,8 +159,8 @@ func (s *Server) Kill() {
 	gone(pids)
 }
 
-// gone waits until processes that were killed are, for a server does not start beside what is left of another one. It does not wait for ever,
-// because where there is no /proc it is not seen that nobody wants to hear of their end.
+// gone waits for the end of killed processes, because a server does not start beside remaining processes of another
+// one. The wait is bounded, because without /proc zombies cannot be distinguished from running processes.
 func gone(pids []int) {
 	deadline := time.Now().Add(10 * time.Second)
 	for _, pid := range pids {
@@ -169,7 +170,7 @@ func gone(pids []int) {
 	}
 }
 
-// runs reports whether there is a process that has not ended.
+// runs reports whether a process exists and is no zombie.
 func runs(pid int) bool {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		_, state, _ := bytes.Cut(stat, []byte(") "))
@@ -178,8 +179,8 @@ func runs(pid int) bool {
 	return syscall.Kill(pid, 0) == nil
 }
 
-// Pause stops all processes of the server in their tracks, as a machine that hangs does, until resume is called: connections stay open and
-// nobody answers.
+// Pause stops all processes of the server until resume is called, like a machine that hangs. Connections stay open
+// without answers.
 func (s *Server) Pause(t testing.TB) (resume func()) {
 	t.Helper()
 	pids := s.held()
@@ -188,7 +189,7 @@ func (s *Server) Pause(t testing.TB) (resume func()) {
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
 	}
-	for _, pid := range pids { // but for those that have ended meanwhile, with their connections
+	for _, pid := range pids { // some may have ended with their connections
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
 			resume()
 			t.Fatalf("pause PostgreSQL: %v", err)
@@ -197,7 +198,7 @@ func (s *Server) Pause(t testing.TB) (resume func()) {
 	return resume
 }
 
-// held are processes, of which the first is stopped, so that it has no children that are not seen.
+// held returns the server's processes. It stops the first one before, so that it cannot start further children.
 func (s *Server) held() []int {
 	if first := s.postmaster(); first != 0 {
 		_ = syscall.Kill(first, syscall.SIGSTOP)
@@ -213,7 +214,7 @@ func (s *Server) signal(signal syscall.Signal) error {
 	return syscall.Kill(pid, signal)
 }
 
-// postmaster is the server's first process; 0: it does not run.
+// postmaster returns the ID of the server's first process, or 0 if the server does not run.
 func (s *Server) postmaster() int {
 	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
 	if err != nil {
@@ -221,13 +222,14 @@ func (s *Server) postmaster() int {
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	pid, _ := strconv.Atoi(string(first))
-	if command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && !bytes.Contains(command, []byte(s.data())) {
-		return 0 // the file was left behind, and the number is another's
+	if command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
+		!bytes.Contains(command, []byte(s.data())) {
+		return 0 // a stale file, whose number belongs to another process
 	}
 	return pid
 }
 
-// processes are the server's first process and its children.
+// processes returns the server's first process and its children.
 func (s *Server) processes() []int {
 	first := s.postmaster()
 	if first == 0 {

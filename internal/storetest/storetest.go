@@ -1,4 +1,4 @@
-// Package storetest says where tests keep their stores, so that each of them can run over every database that hako knows.
+// Package storetest creates stores for tests, so that each test can run with SQLite and with PostgreSQL.
 package storetest
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// Postgres reports whether tests run over PostgreSQL: where the environment variable TEST_STORE is "postgres".
+// Postgres reports whether tests use PostgreSQL: whether the environment variable TEST_STORE is "postgres".
 func Postgres() bool { return os.Getenv("TEST_STORE") == "postgres" }
 
-// Where returns the place of a new, empty store, for store.Open: a directory of the test, or a database of a PostgreSQL server where Postgres
-// reports true.
+// Where returns the location of a new, empty store for store.Open: a directory of the test, or a PostgreSQL database if
+// Postgres reports true.
 func Where(t testing.TB) string {
 	t.Helper()
 	if Postgres() {

@@ -1,9 +1,9 @@
 // Package sqlbroker gives plugins a private SQLite database for each tenant. New returns a plugin's Broker, and
 // Broker.Module its import module.
 //
-// The databases are files in one directory, or pages in a store that replicas share (Place). A tenant's first statement
-// opens its database and applies the plugin's migrations. An idle database is closed. Package database restricts and
-// limits the statements.
+// The databases are files in one directory, or pages in a store that replicas share (PageStore). A tenant's first
+// statement opens its database and applies the plugin's migrations. An idle database is closed. Package database
+// restricts and limits the statements.
 package sqlbroker
 
 import (
@@ -34,8 +34,9 @@ const (
 type Options struct {
 	// Dir is the directory of the plugin's databases, created when needed. If it is empty, every statement is refused.
 	Dir string
-	// Place, if not nil, stores the databases instead. Dir is then the prefix of their names, PLUGIN/FileName(TENANT).
-	Place *Place
+	// PageStore, if not nil, stores the databases instead. Dir is then the prefix of their names,
+	// PLUGIN/FileName(TENANT).
+	PageStore *PageStore
 	// Observe, if set, is called once after every statement. It must be safe for concurrent use.
 	Observe func(Observation)
 	// Logger gets failures of the host at error level and statements, without text and values, at debug level. Nil
@@ -47,7 +48,7 @@ type Options struct {
 type Broker struct {
 	grant   grant.SQL
 	dir     string
-	place   database.Place // nil: the files of dir
+	pages   database.PageStore // nil: the files of dir
 	observe func(Observation)
 	log     *slog.Logger
 
@@ -67,8 +68,8 @@ func New(g *grant.SQL, options Options) *Broker {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	if options.Place != nil {
-		b.place = options.Place
+	if options.PageStore != nil {
+		b.pages = options.PageStore
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
@@ -143,7 +144,7 @@ func (b *Broker) start(t *tenant) {
 	ctx, cancel := context.WithTimeout(b.ctx, openTime)
 	defer cancel()
 	t.db, t.err = database.Open(ctx, database.Options{
-		Path: b.path(t.name), Place: b.place, Migrations: b.grant.Migrations, Quota: b.grant.Quota,
+		Path: b.path(t.name), PageStore: b.pages, Migrations: b.grant.Migrations, Quota: b.grant.Quota,
 	})
 	if t.err == nil {
 		return
@@ -165,7 +166,7 @@ func (b *Broker) start(t *tenant) {
 
 // path returns the file or the name of a tenant's database.
 func (b *Broker) path(tenant string) string {
-	if b.place != nil {
+	if b.pages != nil {
 		return b.dir + "/" + FileName(tenant)
 	}
 	return filepath.Join(b.dir, FileName(tenant))

@@ -25,15 +25,15 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// newPlace opens a store and a Place in it, like one replica.
-func newPlace(t testing.TB, url string) *Place {
+// newPageStore opens a store and a PageStore in it, like one replica.
+func newPageStore(t testing.TB, url string) *PageStore {
 	t.Helper()
 	s, err := store.OpenWith(t.Context(), url, &store.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	p, err := NewPlace(t.Context(), s)
+	p, err := NewPageStore(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,20 +42,20 @@ func newPlace(t testing.TB, url string) *Place {
 
 const counter = "INSERT INTO item VALUES (1, 0)"
 
-// replicas returns brokers of one plugin, each with its own Place on one database.
+// replicas returns brokers of one plugin, each with its own PageStore on one database.
 func replicas(t testing.TB, url string, n int, migrations ...string) []*Broker {
 	t.Helper()
 	var list []*Broker
 	for range n {
 		b := New(&grant.SQL{Migrations: append([]string{item}, migrations...), Quota: 4 << 20},
-			Options{Dir: "p", Place: newPlace(t, url)})
+			Options{Dir: "p", PageStore: newPageStore(t, url)})
 		t.Cleanup(func() { _ = b.Close() })
 		list = append(list, b)
 	}
 	return list
 }
 
-func TestPlace(t *testing.T) {
+func TestPageStore(t *testing.T) {
 	t.Parallel()
 	brokers := replicas(t, postgrestest.Start(t), 2)
 	a, b := newGuest(t, brokers[0], "Acme"), newGuest(t, brokers[1], "Acme")
@@ -79,7 +79,7 @@ func TestPlace(t *testing.T) {
 // TestCommitIsGuarded: a commit based on an old version, as after a lost lock, changes nothing.
 func TestCommitIsGuarded(t *testing.T) {
 	t.Parallel()
-	p, ctx := newPlace(t, postgrestest.Start(t)), t.Context()
+	p, ctx := newPageStore(t, postgrestest.Start(t)), t.Context()
 	page := func(b byte) []database.Page { return []database.Page{{Number: 1, Data: bytes.Repeat([]byte{b}, 4096)}} }
 	for i, c := range []struct {
 		version int64
@@ -104,7 +104,7 @@ func TestCommitIsGuarded(t *testing.T) {
 func TestCommitRunsAgain(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.Start(t)
-	p, ctx := newPlace(t, url), t.Context()
+	p, ctx := newPageStore(t, url), t.Context()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
@@ -146,11 +146,11 @@ func TestFewConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	p, err := NewPlace(t.Context(), s)
+	p, err := NewPageStore(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := New(&grant.SQL{Migrations: []string{item, counter}, Quota: 4 << 20}, Options{Dir: "p", Place: p})
+	b := New(&grant.SQL{Migrations: []string{item, counter}, Quota: 4 << 20}, Options{Dir: "p", PageStore: p})
 	defer b.Close()
 	var wait sync.WaitGroup
 	for i := range 4 {
@@ -340,7 +340,7 @@ func BenchmarkIncrement(b *testing.B) {
 		b.Run(where, func(b *testing.B) {
 			options := Options{Dir: b.TempDir()}
 			if where != "file" {
-				options.Place = newPlace(b, postgrestest.Start(b))
+				options.PageStore = newPageStore(b, postgrestest.Start(b))
 			}
 			broker := New(&grant.SQL{Migrations: []string{item, counter}, Quota: 4 << 20}, options)
 			defer broker.Close()

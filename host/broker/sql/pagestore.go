@@ -12,14 +12,15 @@ import (
 	"github.com/hako-run/hako/internal/database"
 )
 
-// Place stores the pages of plugins' databases in a store that several processes share. It is safe for concurrent use.
-type Place struct {
+// PageStore stores the pages of plugins' databases in a store that several processes share. It is safe for concurrent
+// use.
+type PageStore struct {
 	store *store.Store
 	// open limits the calls that use connections of the store, so that a writer always gets a second one.
 	open chan struct{}
 }
 
-var _ database.Place = (*Place)(nil)
+var _ database.PageStore = (*PageStore)(nil)
 
 // steps are the store's migrations.
 var steps = []string{
@@ -31,23 +32,24 @@ var steps = []string{
 // Snapshots use at most maxSnapshots connections of the store and leave reservedConnections of them free.
 const maxSnapshots, reservedConnections = 8, 2
 
-// NewPlace returns the Place in s and applies its migrations. Errors are those of s.
-func NewPlace(ctx context.Context, s *store.Store) (*Place, error) {
+// NewPageStore returns the PageStore in s and applies its migrations. Errors are those of s.
+func NewPageStore(ctx context.Context, s *store.Store) (*PageStore, error) {
 	if err := s.Migrate(ctx, "plugin databases", steps...); err != nil {
 		return nil, err
 	}
-	return &Place{store: s, open: make(chan struct{}, max(1, min(maxSnapshots, s.Connections()-reservedConnections)))},
+	return &PageStore{store: s, open: make(chan struct{},
+			max(1, min(maxSnapshots, s.Connections()-reservedConnections)))},
 		nil
 }
 
-// Lock implements database.Place. Commit detects a lock that was lost with its connection, by the version.
-func (p *Place) Lock(ctx context.Context, name string) (release func(), err error) {
+// Lock implements database.PageStore. Commit detects a lock that was lost with its connection, by the version.
+func (p *PageStore) Lock(ctx context.Context, name string) (release func(), err error) {
 	_, release, err = p.store.Lock(ctx, "plugin database "+name)
 	return release, err
 }
 
-// Commit implements database.Place.
-func (p *Place) Commit(ctx context.Context, name string, version, length int64, pages []database.Page) error {
+// Commit implements database.PageStore.
+func (p *PageStore) Commit(ctx context.Context, name string, version, length int64, pages []database.Page) error {
 	return p.store.Update(ctx, func(tx *sql.Tx) error {
 		if err := advance(ctx, tx, name, version, length); err != nil {
 			return err
@@ -109,8 +111,8 @@ type snapshot struct {
 
 var errTxEnded = errors.New("the transaction has ended")
 
-// Snapshot implements database.Place.
-func (p *Place) Snapshot(ctx context.Context, name string) (database.Snapshot, error) {
+// Snapshot implements database.PageStore.
+func (p *PageStore) Snapshot(ctx context.Context, name string) (database.Snapshot, error) {
 	select {
 	case p.open <- struct{}{}:
 	case <-ctx.Done():

@@ -15,13 +15,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-var inPlace = flag.Bool("hako.place", false, "run the tests of this package on databases in a Place")
+var inPlace = flag.Bool("hako.place", false, "run the tests of this package on databases in a PageStore")
 
-// aboutFiles are the tests of what only files have.
-const aboutFiles = "^(TestInAPlace|TestCopy.*|TestQuota|TestLogIsBounded|TestFullDisk|TestDamagedPage|TestOpenFaults|TestReadOnlyDirectory|TestFilesArePrivate|TestClose)$"
+// aboutFiles matches the tests that apply to files only.
+const aboutFiles = "^(TestInPageStore|TestCopy.*|TestQuota|TestLogIsBounded|TestFullDisk|TestDamagedPage|TestOpenFaults|TestReadOnlyDirectory|TestFilesArePrivate|TestClose)$"
 
-// Databases in a Place do all that databases in files do.
-func TestInAPlace(t *testing.T) {
+// TestInPageStore runs the other tests with databases in a PageStore.
+func TestInPageStore(t *testing.T) {
 	t.Parallel()
 	if *inPlace {
 		return
@@ -35,7 +35,7 @@ func TestInAPlace(t *testing.T) {
 	}
 }
 
-// A commit that fails changes nothing, and the connection goes on with what there is.
+// TestCommitFails: a failed commit changes nothing, and the connection stays usable.
 func TestCommitFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -47,8 +47,8 @@ func TestCommitFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			place := newMemoryPlace()
-			db := openTest(t, Options{Place: place, Path: "x", Migrations: []string{table}, Quota: 1 << 20})
+			place := newMemoryPageStore()
+			db := openTest(t, Options{PageStore: place, Path: "x", Migrations: []string{table}, Quota: 1 << 20})
 			s := db.Session(nil)
 			s.must(t, "INSERT INTO item (name) VALUES ('kept')")
 			attempts := 0
@@ -77,13 +77,14 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// What another process has written is seen, and only that is read anew.
+// TestCacheAdvances: writes of another process are visible, and only those pages are read again.
 func TestCacheAdvances(t *testing.T) {
 	t.Parallel()
-	place := newMemoryPlace()
-	o := Options{Place: place, Path: "x", Migrations: []string{table}, Quota: 8 << 20}
+	place := newMemoryPageStore()
+	o := Options{PageStore: place, Path: "x", Migrations: []string{table}, Quota: 8 << 20}
 	a, b := session(t, openTest(t, o)), session(t, openTest(t, o))
-	a.must(t, "INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 200) SELECT zeroblob(4000) FROM c")
+	a.must(t, "INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 200) "+
+		"SELECT zeroblob(4000) FROM c")
 	sum := "SELECT sum(length(value)) FROM item"
 	if n := b.value(t, sum); n != int64(800_000) {
 		t.Fatal(n)
@@ -98,14 +99,14 @@ func TestCacheAdvances(t *testing.T) {
 	}
 }
 
-// memoryPlace is a Place for tests.
-type memoryPlace struct {
+// memoryPageStore is an in-memory PageStore.
+type memoryPageStore struct {
 	mu        sync.Mutex
 	locks     map[string]chan struct{}
 	databases map[string]*memoryDatabase
-	// reads counts how often pages were read.
+	// reads counts the calls of Read.
 	reads atomic.Int64
-	// commit, if not nil, is called before each commit, and may keep it from happening.
+	// commit, if not nil, is called before each commit. Its error prevents the commit.
 	commit func() error
 }
 
@@ -119,11 +120,11 @@ type memoryPage struct {
 	data    []byte
 }
 
-func newMemoryPlace() *memoryPlace {
-	return &memoryPlace{locks: map[string]chan struct{}{}, databases: map[string]*memoryDatabase{}}
+func newMemoryPageStore() *memoryPageStore {
+	return &memoryPageStore{locks: map[string]chan struct{}{}, databases: map[string]*memoryDatabase{}}
 }
 
-func (p *memoryPlace) Lock(ctx context.Context, name string) (func(), error) {
+func (p *memoryPageStore) Lock(ctx context.Context, name string) (func(), error) {
 	p.mu.Lock()
 	lock := p.locks[name]
 	if lock == nil {
@@ -139,7 +140,7 @@ func (p *memoryPlace) Lock(ctx context.Context, name string) (func(), error) {
 	}
 }
 
-func (p *memoryPlace) Snapshot(_ context.Context, name string) (Snapshot, error) {
+func (p *memoryPageStore) Snapshot(_ context.Context, name string) (Snapshot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := memorySnapshot{p, memoryDatabase{pages: map[int64]memoryPage{}}}
@@ -152,7 +153,7 @@ func (p *memoryPlace) Snapshot(_ context.Context, name string) (Snapshot, error)
 	return s, nil
 }
 
-func (p *memoryPlace) Commit(_ context.Context, name string, version, length int64, pages []Page) error {
+func (p *memoryPageStore) Commit(_ context.Context, name string, version, length int64, pages []Page) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.commit != nil {
@@ -176,7 +177,7 @@ func (p *memoryPlace) Commit(_ context.Context, name string, version, length int
 }
 
 type memorySnapshot struct {
-	place *memoryPlace
+	place *memoryPageStore
 	d     memoryDatabase
 }
 
