@@ -134,10 +134,10 @@ func TestConnectErrors(t *testing.T) {
 	invoke(t, dir, "connect", "freeee").want(t, exitUsage, "the credential freeee is not configured: set credentials.freeee")
 	invoke(t, dir, "connect", "kot").want(t, exitUsage, "the credential kot: it needs no consent")
 	invoke(t, dir, "connect", "freee", "--device").want(t, exitUsage, "has no deviceUrl")
-	invokeWith(t, dir, "\n", "connect", "freee", "--no-browser").want(t, exitUsage, "there is no code in what was pasted")
+	invokeWith(t, dir, "\n", "connect", "freee", "--no-browser").want(t, exitUsage, "the pasted text contains no code")
 	invokeWith(t, dir, "", "connect", "freee", "--no-browser").want(t, exitUsage, "nothing was pasted")
 	deny := func(url string) error { return visit(url + "&deny=1") }
-	invokeBrowsing(t, dir, deny, "connect", "freee").want(t, exitUsage, "no consent was given: access_denied")
+	invokeBrowsing(t, dir, deny, "connect", "freee").want(t, exitUsage, "the consent was not given: access_denied")
 	put(t, filepath.Join(dir, "client.secret"), []byte("another-secret"))
 	invokeBrowsing(t, dir, visit, "connect", "freee").want(t, exitUsage, "the authorization server answered invalid_client")
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("credentials: {kot: {token: {env: HAKO_TEST_UNSET}}}\n"))

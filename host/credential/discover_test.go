@@ -164,7 +164,7 @@ func TestDiscoveryFails(t *testing.T) {
 			"names no authorization server"},
 		"a server in the clear": {func(m *mcpServer) {
 			m.documents[meta] = `{"resource": "BASE/mcp", "authorization_servers": ["http://as.example"]}`
-		}, "publishes no metadata"},
+		}, "does not name its authorization server"},
 		"a server that says nothing": {func(m *mcpServer) { delete(m.documents, server) }, "publishes no metadata"},
 		"a server by another name": {func(m *mcpServer) {
 			m.documents[server] = strings.Replace(aboutServer, "BASE", "https://as.example", 1)

@@ -168,7 +168,7 @@ func TestRotateFromCommand(t *testing.T) {
 	write(t, file, next+"\n"+old)
 	storeConnection(t, keyed(t, dir, source), "early", 0, time.Hour) // encrypted with the old key
 	r, err := b.Rotate(t.Context())
-	if err != nil || r.Remedy != "take the old keys out of the command "+os.Args[0] || r.Records != 2 {
+	if err != nil || r.Remedy != "remove the old keys from the command "+os.Args[0] || r.Records != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	write(t, file, next)

@@ -169,11 +169,11 @@ func TestFailedRenewals(t *testing.T) {
 		"no JSON":  {answer(200, "<html>"), Lost, Reconnect, "did not arrive"},
 		"no token": {answer(200, `{"token_type":"bearer"}`), Lost, Reconnect, "did not arrive"},
 		"not a bearer token": {answer(200, `{"access_token":"0123456789","token_type":"mac"}`), Lost,
-			Reconnect, `of the type \"mac\"`},
+			Reconnect, `has the type \"mac\"`},
 		"header injection": {answer(200, `{"access_token":"0123456789\r\nX: y"}`), Lost, Reconnect,
 			"not a printable ASCII"},
 		"maintenance": {answer(503, "<html>"), Refused, Ready,
-			"the last renewal failed, and is tried again: the authorization server answered with status 503"},
+			"the last renewal failed and will be retried: the authorization server answered with status 503"},
 		"too many":            {answer(429, `{}`), Refused, Ready, ""},
 		"redirect":            {redirect, Refused, Ready, ""},
 		"client is not known": {answer(401, `{"error":"invalid_client"}`), Refused, Ready, ""},
@@ -407,8 +407,8 @@ func TestTenantsConnections(t *testing.T) {
 			}
 		}
 		change(t, b, "UPDATE credential SET tenant = 'other'")
-		if got := token(t, b, "other"); !strings.Contains(got, "the store does not give out") ||
-			!strings.Contains(got, "was changed, or belongs to another") {
+		if got := token(t, b, "other"); !strings.Contains(got, "cannot be read from the store") ||
+			!strings.Contains(got, "was modified, or belongs to another") {
 			t.Errorf("a record put in another's place: %s", got)
 		}
 		b.Close()

@@ -168,7 +168,7 @@ func TestServiceAccountWithoutToken(t *testing.T) {
 				Key: Source{File: path}}}})
 			b.client.Transport = s
 			got := token(t, b, "")
-			if !strings.HasPrefix(got, "the credential freee gives no token") || !strings.Contains(got, test.want) {
+			if !strings.HasPrefix(got, "the credential freee provides no token") || !strings.Contains(got, test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 			if data, err := os.ReadFile(path); err != nil || strings.Contains(got,

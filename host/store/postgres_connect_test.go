@@ -49,7 +49,7 @@ func TestNobodyIsLetIn(t *testing.T) {
 			[]string{"postgres://127.0.0.1:1/hako", "connection refused", "that the server runs"}},
 		"no socket": {"postgres://hako:s3cr3t@/hako?host=/nonexistent", ErrUnreachable,
 			[]string{"there is no such socket"}},
-		"no such host": {"postgres://hako:s3cr3t@nowhere.invalid/hako", ErrUnreachable,
+		"no such host": {"postgres://hako:s3cr3t@nowhere.invalid/hako?sslmode=disable", ErrUnreachable,
 			[]string{"the host nowhere.invalid is not known", "the host in store"}},
 		"two hosts": {"postgres://hako:s3cr3t@127.0.0.1:1,127.0.0.1:2/hako", ErrUnreachable,
 			[]string{"127.0.0.1:1: ", "127.0.0.1:2: "}},

@@ -28,11 +28,11 @@ func TestMigrate(t *testing.T) {
 		"a trigger": {migrations: []string{first, second, "CREATE TRIGGER t AFTER INSERT ON a BEGIN " +
 			"SELECT 1; SELECT 2; END; INSERT INTO a (x) VALUES (2)"}, rows: int64(2)},
 		"an older plugin": {migrations: []string{first},
-			want: "has had 2 migrations and this version of the plugin knows 1", rows: int64(1)},
+			want: "2 migrations were applied to the plugin's database, and this version of the plugin knows 1", rows: int64(1)},
 		"an edited one": {migrations: []string{first + " ", second},
-			want: "migration 1 of the plugin is not the one", rows: int64(1)},
+			want: "migration 1 of the plugin differs from the applied one", rows: int64(1)},
 		"another order": {migrations: []string{second, first},
-			want: "migration 1 of the plugin is not the one", rows: int64(1)},
+			want: "migration 1 of the plugin differs from the applied one", rows: int64(1)},
 		"an error in the last": {migrations: []string{first, second, "DELETE FROM a",
 			"INSERT INTO a VALUES (NULL, 1)"}, want: "migration 4 of the plugin's database fails, so nothing was " +
 			"changed: NOT NULL constraint failed: a.x", rows: int64(1)},
@@ -40,7 +40,7 @@ func TestMigrate(t *testing.T) {
 			want: `near "INSRT": syntax error, at line 2, column 1`, rows: int64(1)},
 		"a dangling reference": {migrations: []string{first, second, "CREATE TABLE b (a INTEGER REFERENCES p); " +
 			"CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO b VALUES (7)"},
-			want: "rows of b refer to rows of p that there are not", rows: int64(1)},
+			want: "rows of b refer to missing rows of p", rows: int64(1)},
 		"one that commits": {migrations: []string{first, second, "DELETE FROM a; COMMIT; nonsense"},
 			want: "nothing else", rows: int64(1)},
 		"one that attaches": {migrations: []string{first, second, "ATTACH '/tmp/x' AS x"},
