@@ -2,13 +2,38 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host"
 )
+
+// TestDotEnv: variables of .env beside the configuration count after those of the environment. It needs a process of its own, whose environment
+// it is.
+func TestDotEnv(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, ".env"), []byte("HAKO_LOCALE=ja\nHAKO_LOG_LEVEL=debug\n"))
+	show := func() string {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-C", dir, "config", "show")
+		cmd.Env = append(os.Environ(), asProgram+"=1", "HAKO_LOG_LEVEL=warn")
+		out, _ := cmd.CombinedOutput() // what it says is looked at
+		return string(out)
+	}
+	if out := show(); !regexp.MustCompile(`locale +ja +env HAKO_LOCALE`).MatchString(out) || !regexp.MustCompile(`log.level +warn +env`).MatchString(out) {
+		t.Errorf("got %s", out)
+	}
+	put(t, filepath.Join(dir, ".env"), []byte("A=1\nsecret\n"))
+	if out := show(); !strings.Contains(out, ".env:2: a line is NAME=VALUE") || strings.Contains(out, "secret") {
+		t.Errorf("got %s", out)
+	}
+}
 
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()

@@ -150,6 +150,9 @@ func Load(source Source) (*Config, error) {
 		fileDir = filepath.Dir(path)
 	}
 	c.Dir = fileDir
+	if err := setDotEnv(fileDir); err != nil {
+		return nil, err
+	}
 	if err := c.read(text, fileDir); err != nil {
 		return nil, err
 	}
