@@ -71,10 +71,6 @@ type elicitor struct {
 	count int
 }
 
-func (p *Pipeline) newElicitor(call *Call, s *subject, record *Record) *elicitor {
-	return &elicitor{pipeline: p, call: call, subject: s, record: record}
-}
-
 // initialize is deferred to the first question: most calls have none.
 func (e *elicitor) initialize() {
 	e.refused, e.timeLeft = map[string]elicitation.Answer{}, defaultElicitTimeout

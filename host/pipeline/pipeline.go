@@ -297,12 +297,13 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	defer func() { release(record.Steps) }()
 	tenant := call.Caller.Tenant
 	request.Locale = p.locale(call)
+	elicitor := &elicitor{pipeline: p, call: call, subject: s, record: record}
 	invocation := &catalog.Invocation{
 		Request: request, Limits: s.limits, Progress: p.scanProgress(
 			call.Progress), Tenant: tenant, User: call.Caller.User, Session: call.Caller.sessionID(),
 		Updated: func(uri string) { p.notifyUpdated(s.source.Name, tenant, uri) },
 		Ask:     p.asker(call, s, request.Arguments, record),
-		Elicit:  p.newElicitor(call, s, record).elicit, CanElicit: call.Way.Fill != nil,
+		Elicit:  elicitor.elicit, CanElicit: call.Way.Fill != nil,
 		Steps: &record.Steps,
 	}
 	response, err := serve(ctx, s.source, invocation)

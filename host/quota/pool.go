@@ -31,8 +31,6 @@ type share struct {
 	offlineUntil time.Time // until when the pool is not accessed, because it failed
 }
 
-func newShare() *share { return &share{refilling: make(chan struct{}, 1)} }
-
 // offlineTime is how long a replica uses only its own share after the pool has failed, so that not every call waits for
 // it.
 const offlineTime = 5 * time.Second

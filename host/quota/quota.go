@@ -267,7 +267,7 @@ func (l *Limiter) use(rule *Rule, c Call, now time.Time) *use {
 		if len(l.used) >= maxUses {
 			l.evictIdle(now)
 		}
-		u = &use{rule: *rule, key: key, share: newShare()}
+		u = &use{rule: *rule, key: key, share: &share{refilling: make(chan struct{}, 1)}}
 		if rule.Rate > 0 {
 			u.limiter = rate.NewLimiter(rate.Limit(float64(rule.Rate)/60), cmp.Or(rule.Burst, rule.Rate))
 		}

@@ -41,9 +41,6 @@ func (b *budget) tryReserve(n int64) bool {
 	}
 }
 
-// available reports whether n bytes are free now.
-func (b *budget) available(n int64) bool { return b.used.Load()+n <= b.limit }
-
 // reserve reserves n bytes. It frees idle memory if necessary.
 func (b *budget) reserve(n int64) bool {
 	for !b.tryReserve(n) {

@@ -50,11 +50,8 @@ func (s *logSink) emit(level abi.LogLevel, text string) {
 	if len(text) > maxLine {
 		text = text[:maxLine] + " (cut)"
 	}
-	s.logger.Log(s.ctx, clamp(slog.Level(level)), strings.ToValidUTF8(text, "\uFFFD"), "tool", s.call.Tool)
-}
-
-func clamp(level slog.Level) slog.Level {
-	return max(slog.LevelDebug, min(slog.LevelError, level))
+	slogLevel := max(slog.LevelDebug, min(slog.LevelError, slog.Level(level)))
+	s.logger.Log(s.ctx, slogLevel, strings.ToValidUTF8(text, "\uFFFD"), "tool", s.call.Tool)
 }
 
 // output is a guest's standard output or error. Each line becomes a log record of the running call.

@@ -67,15 +67,11 @@ func (p *Plugin) Load() Load {
 	load := Load{Running: len(p.gate.slots), Waiting: int(p.gate.waiting.Load())}
 	if code, ok := p.tryLoadedCode(); ok {
 		load.Loaded, load.Interpreted = true, code.interpreted
-		load.Idle, load.Used = code.pool.counts()
+		code.pool.mu.Lock()
+		defer code.pool.mu.Unlock()
+		load.Idle, load.Used = len(code.pool.idle), len(code.pool.used)
 	}
 	return load
-}
-
-func (p *pool) counts() (idle, used int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.idle), len(p.used)
 }
 
 // Memory returns the used part of the memory budget and its limit, in bytes.

@@ -171,7 +171,8 @@ func (p *Plugin) replenish(code *code) {
 	c := p.newCall("", p.spec.Limits)
 	c.ctx, c.memoryWait = ctx, 0
 	defer c.releaseReserved()
-	if !p.engine.budget.available(code.startMemory(image)) {
+	budget := &p.engine.budget
+	if budget.used.Load()+code.startMemory(image) > budget.limit {
 		return // evict nothing for an instance that may not be needed
 	}
 	i, err := p.instantiate(ctx, code, image, c)
