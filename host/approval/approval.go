@@ -39,7 +39,7 @@ type Answer struct {
 
 // Options configures a Desk.
 type Options struct {
-	// May reports whether the person may currently answer the question.
+	// May reports whether a person may answer a question. Nil allows only the caller and operators.
 	May func(q *Question, p Person) bool
 	// Timeout is how long a question waits. Zero means 5 minutes.
 	Timeout time.Duration
@@ -348,7 +348,7 @@ func (d *Desk) answerReply(ctx context.Context, q *Question, way Way) (string, e
 	return by, err
 }
 
-// May reports whether the person may answer the question, as things are now.
+// May reports whether the person may currently answer the question.
 func (d *Desk) May(q *Question, p Person) bool { return p.Operator || d.options.May(q, p) }
 
 // Answer answers a question. It fails with ErrUnknown if the question is not waiting, with ErrMayNot, or with the

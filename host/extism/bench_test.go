@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkEcho is a call with a small and a large text, there and back.
+// BenchmarkEcho calls a tool that returns a small or a large text.
 func BenchmarkEcho(b *testing.B) {
 	for name, size := range map[string]int{"small": 10, "1MiB": 1 << 20} {
 		b.Run(name, func(b *testing.B) {

@@ -1,7 +1,7 @@
 // Package quota limits what callers use: calls per minute, concurrent calls, and computing per day.
 //
-// A Limiter applies Rules: Limiter.Acquire counts a call or fails with an *Error. A Ledger keeps computing time over
-// restarts, a Pool shares rates and concurrent calls with other replicas. Nil means that there are none.
+// A Limiter applies Rules: Limiter.Acquire counts a call or fails with an *Error. A Ledger keeps the used computing
+// over restarts, a Pool shares the other limits between replicas. Store implements both in the host's store.
 package quota
 
 import (
@@ -78,7 +78,7 @@ type Ledger interface {
 type Options struct {
 	// Ledger keeps the used computing. Nil means that it is forgotten when the process ends.
 	Ledger Ledger
-	// Pool shares calls a minute and calls at once with other replicas. Nil means that there are none.
+	// Pool shares rates and concurrent calls with other replicas. Nil means that there are none.
 	Pool Pool
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time

@@ -139,7 +139,7 @@ func TestHostileHostWork(t *testing.T) {
 			plugin := mountedPlugin(t, dir, guestcode.Calls(64, memory, c.once, c.loop),
 				manifest.Limits{Memory: 64 << 20})
 			endsInTime(t, plugin, manifest.Limits{Time: 200 * time.Millisecond, CPU: 1 << 20}, context.DeadlineExceeded)
-			// Half a second of a core, as steps: the work costs what it takes.
+			// Half a second of a core, in steps.
 			endsInTime(t, plugin, manifest.Limits{Time: 10 * time.Second, CPU: 10}, sandbox.LimitCPU)
 		})
 	}

@@ -2,8 +2,10 @@
 //
 //	exit, err := pdkexec.Run(ctx, &pdkexec.Command{Argv: []string{"git", "status", "--short"}}, &out, &errs)
 //
-// Run runs a command to its end and copies its output to stdout and stderr while it runs; nil discards it. An error of
-// a writer ends the command.
+// Run runs a Command to its end, Start returns a Process to read from. Errors are *abi.Error with these codes:
+// abi.CodeNotGranted if a rule, the grant or a person denies the command; abi.CodeInvalid if the line cannot be judged
+// or the directory does not exist; abi.CodeLimit if the call has started too many commands; abi.CodeBusy if too many
+// run already. Their messages say what would be allowed: show them unchanged. A command that fails is not an error.
 package pdkexec
 
 import (
@@ -115,8 +117,8 @@ func (p *Process) Wait() (*Exit, error) {
 // Close ends the command and everything that it started.
 func (p *Process) Close() { p.source.close() }
 
-// Run runs a command to its end. What it writes goes to stdout and stderr while it runs; nil drops it. An error of a
-// writer ends the command.
+// Run runs a command to its end and copies its output to stdout and stderr while it runs; nil discards it. An error of
+// a writer ends the command.
 func Run(ctx context.Context, c *Command, stdout, stderr io.Writer) (*Exit, error) {
 	p, err := Start(ctx, c)
 	if err != nil {
