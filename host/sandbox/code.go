@@ -180,7 +180,9 @@ func (p *Plugin) unloadLocked() error {
 // closeCode frees code that no call uses.
 func (p *Plugin) closeCode(code *code) error {
 	image, err := code.pool.close()
-	err = errors.Join(err, code.runtime.Close(context.Background()))
+	ctx := context.Background()
+	// The runtime's engine is that of the cache, which keeps the module's code until the module is closed.
+	err = errors.Join(err, code.runtime.Close(ctx), code.module.Close(ctx))
 	p.engine.budget.release(code.weight + image)
 	return err
 }

@@ -31,6 +31,8 @@ type codeCache struct {
 	compileSlot chan struct{}
 	// known caches lookups by digest: a codeSize or a *compile.LimitError.
 	known sync.Map
+	// loads has a *sync.Mutex for each digest, which is held while the code is loaded.
+	loads sync.Map
 }
 
 // codeSize is the size of a module's compiled code, in bytes.
@@ -94,6 +96,15 @@ func (c *codeCache) lookup(digest [sha256.Size]byte) (codeSize, *compile.LimitEr
 		return 0, refusal
 	}
 	return 0, nil
+}
+
+// load returns the compiled code of a module, one runtime after the other: wazero shares the code with other runtimes before
+// it has prepared the calls of each function type (1.12).
+func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule, error) {
+	lock, _ := c.loads.LoadOrStore(module.digest, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	return compile.Load(ctx, runtime, module.Wasm)
 }
 
 // invalidate forgets that a module is compiled, because its code cannot be loaded.

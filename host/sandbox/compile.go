@@ -224,19 +224,23 @@ func (p *Plugin) buildCode(
 	}()
 	// The runtime outlives the call that loads it.
 	ctx = context.WithoutCancel(ctx)
-	config, load := compile.Config(p.engine.cache.code), compile.Load
+	config, load := compile.Config(p.engine.cache.code), p.engine.cache.load
 	if how == ByInterpreter {
 		config = wazero.NewRuntimeConfigInterpreter().WithCompilationCache(p.engine.cache.code).
 			WithCoreFeatures(compile.Features).WithDebugInfoEnabled(false)
 		load = interpret
 	}
 	runtime := wazero.NewRuntimeWithConfig(ctx, config)
-	compiled, err := load(ctx, runtime, module.Wasm)
+	compiled, err := load(ctx, runtime, module)
 	if err == nil {
 		err = p.linkImports(ctx, runtime, compiled)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
+		err = errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), runtime.Close(ctx))
+		if compiled != nil {
+			err = errors.Join(err, compiled.Close(ctx))
+		}
+		return nil, err
 	}
 	code := &code{
 		runtime: runtime, module: compiled, digest: module.digest, globals: module.Globals,
@@ -248,12 +252,12 @@ func (p *Plugin) buildCode(
 	return code, nil
 }
 
-func interpret(ctx context.Context, runtime wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
-	module, err := runtime.CompileModule(ctx, wasm)
+func interpret(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule, error) {
+	code, err := runtime.CompileModule(ctx, module.Wasm)
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
-	return module, nil
+	return code, nil
 }
 
 // linkImports links everything that the module may import.

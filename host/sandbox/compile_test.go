@@ -1,9 +1,14 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +81,112 @@ func TestInterpretedUntilCompiled(t *testing.T) {
 	stop()
 	if got := text(t, plugin, "echo", object{"text": "compiled"}); got != "compiled" {
 		t.Errorf("echo = %q", got)
+	}
+}
+
+// loads is an Observer that records how code was loaded.
+type loads struct {
+	sandbox.Observer
+	how chan string
+}
+
+func (l loads) PluginCompiled(_, how string, _ time.Duration) { l.how <- how }
+func (l loads) CallQueued(string, time.Duration)              {}
+func (l loads) InstanceMade(_, _ string, _ time.Duration)     {}
+func (l loads) InstanceRestored(string, time.Duration)        {}
+func (l loads) InstanceClosed(_, _ string)                    {}
+
+// TestUnloadFreesCode removes the code of an unloaded plugin from the directory of the cache: none may be left in memory.
+func TestUnloadFreesCode(t *testing.T) {
+	t.Parallel()
+	dir, observer := t.TempDir(), loads{how: make(chan string, 10)}
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: dir, Observer: observer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasm := guesttest.Assemble(1, []byte{0x41, 0})
+	plugin := engine.Load(sandbox.Spec{Name: "a", Wasm: func() ([]byte, error) { return wasm, nil }})
+	t.Cleanup(func() {
+		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, want := range []string{sandbox.FromCompiler, sandbox.FromCache, sandbox.FromCompiler} {
+		if err := plugin.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-observer.how; got != want {
+			t.Errorf("the code is loaded from the %s, want the %s", got, want)
+		}
+		if !plugin.Unload() {
+			t.Fatal("it is not unloaded")
+		}
+		if want == sandbox.FromCache {
+			files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("%v, %v", files, err)
+			}
+			if err := os.Remove(files[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// withTypes adds n types to a module whose first section has fewer than 128.
+func withTypes(module []byte, n int) []byte {
+	const header = 8
+	size, count := int(module[header+1]), module[header+2]
+	types := binary.AppendUvarint(nil, uint64(int(count)+n))
+	types = append(types, module[header+3:header+2+size]...)
+	types = append(types, bytes.Repeat([]byte{0x60, 0, 0}, n)...)
+	out := binary.AppendUvarint(append(bytes.Clone(module[:header]), 1), uint64(len(types)))
+	return append(append(out, types...), module[header+2+size:]...)
+}
+
+// TestSameCodeLoadedConcurrently loads the cached code of one module for two plugins at once. wazero shares code with
+// other runtimes before it is complete.
+func TestSameCodeLoadedConcurrently(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasm := withTypes(guesttest.Assemble(1, []byte{0x41, 0}), 9000)
+	var plugins []*sandbox.Plugin
+	for _, name := range []string{"a", "b"} {
+		spec := sandbox.Spec{Name: name, Wasm: func() ([]byte, error) { return wasm, nil }}
+		plugins = append(plugins, engine.Load(spec))
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(plugins[0].Close(), plugins[1].Close(), engine.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	for round := range 60 {
+		var group sync.WaitGroup
+		for i, plugin := range plugins {
+			group.Go(func() {
+				for range i * round * 30 { // lets the second one come later and later
+					sha256.Sum256(wasm)
+				}
+				if err := plugin.Prepare(t.Context()); err != nil {
+					t.Error(err)
+				}
+				request := &abi.Request{Method: abi.ListHandlers}
+				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request})
+				var guest *sandbox.GuestError
+				if !errors.As(err, &guest) {
+					t.Errorf("%v, want an error because the guest does not respond", err)
+				}
+			})
+		}
+		group.Wait()
+		for _, plugin := range plugins {
+			if !plugin.Unload() {
+				t.Fatal("it is not unloaded")
+			}
+		}
 	}
 }
 
