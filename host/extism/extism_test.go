@@ -201,8 +201,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWorld checks that clock and random numbers are real and that there is no environment.
-func TestWorld(t *testing.T) {
+// TestClockAndRandom checks that clock and random numbers are real and that there is no environment.
+func TestClockAndRandom(t *testing.T) {
 	t.Parallel()
 	plugin := load(t, setup{wasm: guest(t)})
 	seen := map[string]bool{}

@@ -170,8 +170,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestAskFromWithin checks that a broker can ask during a call and that a second call cannot bring the answer.
-func TestAskFromWithin(t *testing.T) {
+// TestAskDuringCall checks that a broker can ask during a call and that a second call cannot bring the answer.
+func TestAskDuringCall(t *testing.T) {
 	t.Parallel()
 	g := newGoverned(t, nil)
 	g.backend.answer = func() (*abi.Response, error) {

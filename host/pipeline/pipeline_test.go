@@ -159,7 +159,7 @@ func TestCallTool(t *testing.T) {
 	}
 }
 
-func TestRequestAtFault(t *testing.T) {
+func TestRequestErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
@@ -349,7 +349,7 @@ func TestCallerGone(t *testing.T) {
 	}
 }
 
-func TestReplayedSaysSo(t *testing.T) {
+func TestReplayedResultIsMarked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.backend.answer = func() (*abi.Response, error) {

@@ -101,7 +101,7 @@ func TestConcurrentRefill(t *testing.T) {
 	}
 }
 
-func TestCallsAtOnceAreShared(t *testing.T) {
+func TestConcurrencyIsShared(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]int{"few": 3, "many": 40} {
 		t.Run(name, func(t *testing.T) {

@@ -441,7 +441,7 @@ func (b *syncBuffer) String() string {
 	return b.buffer.String()
 }
 
-func TestOffers(t *testing.T) {
+func TestOtherMethods(t *testing.T) {
 	t.Parallel()
 	plugin := newPlugin(t, sandbox.Options{}, sandbox.Spec{})
 	for _, test := range []struct {
