@@ -1,6 +1,8 @@
 package host
 
 import (
+	"time"
+
 	"github.com/hako-run/hako/host/manifest"
 )
 
@@ -29,6 +31,21 @@ func (h *Host) bounded(m *manifest.Manifest) *manifest.Manifest {
 		bounded.Tools[i].Limits = bounded.Tools[i].Limits.Without(set).Within(ceilings)
 	}
 	return &bounded
+}
+
+// LongestCall is the longest time that a call of a plugin in service may take.
+func (h *Host) LongestCall() (longest time.Duration) {
+	for _, s := range h.Plugins() {
+		if s.Serving == "" || s.Manifest == nil {
+			continue
+		}
+		all := h.set(s.Name).Or(s.Manifest.Limits.Within(h.ceilings())).Or(manifest.DefaultLimits)
+		longest = max(longest, all.Time)
+		for _, tool := range h.bounded(s.Manifest).Tools {
+			longest = max(longest, tool.Limits.Time)
+		}
+	}
+	return longest
 }
 
 // reportCeilings logs which limits a manifest asks for in vain.

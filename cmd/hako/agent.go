@@ -157,7 +157,7 @@ func (s *service) followAgents(ctx context.Context, runners *agentRunners) error
 		return runners.run(ctx)
 	})
 	notify(notifyReady)
-	context.AfterFunc(ctx, func() { notify(notifyStopping) })
+	context.AfterFunc(ctx, func() { notify(notifyStopping(leastGrace + closeTime)) })
 	return group.Wait()
 }
 

@@ -2,7 +2,11 @@
 
 package main
 
-const notifyReady, notifyStopping = "", ""
+import "time"
+
+const notifyReady = ""
+
+func notifyStopping(time.Duration) string { return "" }
 
 func notifyReloading() string { return "" }
 

@@ -18,15 +18,26 @@ import (
 )
 
 const (
-	// drainTime is how long calls in flight may still answer after a signal to stop.
-	drainTime = 10 * time.Second
-	// closeTime is how long the rest of a shutdown may take after that: then the process ends without it.
+	// leastGrace is the default of shutdown.grace where no plugin has a longer limit: upstream servers and models have time too.
+	leastGrace = 10 * time.Second
+	// closeTime is how long the rest of a shutdown may take after the grace: then the process ends without it.
 	closeTime = 10 * time.Second
 )
 
+// grace is how long calls in flight may still answer after a signal to stop.
+func (s *service) grace() time.Duration {
+	if s.config.ShutdownGrace > 0 {
+		return s.config.ShutdownGrace
+	}
+	if h := s.serving.Load(); h != nil {
+		return max(leastGrace, h.LongestCall())
+	}
+	return leastGrace
+}
+
 // endAtLast ends the process when it has not ended by itself some time after ctx did: something that is stuck, such as a file system that does
 // not answer, keeps nobody from stopping hako. The function that it returns takes that back.
-func (a *app) endAtLast(ctx context.Context) (undo func()) {
+func (a *app) endAtLast(ctx context.Context, grace func() time.Duration) (undo func()) {
 	ended := make(chan struct{})
 	go func() {
 		select {
@@ -34,9 +45,10 @@ func (a *app) endAtLast(ctx context.Context) (undo func()) {
 		case <-ended:
 			return
 		}
+		most := grace() + closeTime
 		select {
-		case <-time.After(drainTime + closeTime):
-			printf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", drainTime+closeTime)
+		case <-time.After(most):
+			printf(a.stderr, "hako: stopped without waiting any longer: something has not ended within %v\n", most)
 			exit := a.exit
 			if exit == nil {
 				exit = os.Exit
@@ -67,8 +79,8 @@ is added, replaced or removed takes effect at once.
 The configuration is read again when its file changes, on SIGHUP and by the console. A file with an error changes nothing; what needs a
 restart is named in the log.
 
-SIGINT or SIGTERM ends it: no more requests are taken, and those in flight have 10 seconds to answer. What is left after 20
-seconds is given up; a second signal ends it at once.`,
+SIGINT or SIGTERM ends it: no more requests are taken, and those in flight may answer until their limit on time ends
+(shutdown.grace). What is left 10 seconds after that is given up; a second signal ends it at once.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags.source = a.source(cmd)
@@ -93,8 +105,8 @@ seconds is given up; a second signal ends it at once.`,
 
 // serve runs until ctx ends, or until the client on stdio leaves.
 func (a *app) serve(ctx context.Context, c *config.Config, flags serveFlags) (err error) {
-	defer a.endAtLast(ctx)()
 	s := &service{config: c, flags: flags, level: new(slog.LevelVar)}
+	defer a.endAtLast(ctx, s.grace)()
 	if flags.stdio {
 		defer outlivePipes()()
 	}

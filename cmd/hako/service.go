@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,6 +33,7 @@ type service struct {
 	replica     *replica
 	traffic     *console.Traffic
 	host        *host.Host
+	serving     atomic.Pointer[host.Host] // host, once it is open
 	upstreams   *upstreamFollower
 
 	door    *mcpserver.Server
@@ -111,6 +114,7 @@ func (s *service) openHost(ctx context.Context, a *app, change func(*host.Option
 	if err != nil {
 		return err
 	}
+	s.serving.Store(s.host)
 	s.atClose(s.host.Close)
 	if err := s.government.started(s.host.Plugins()); err != nil {
 		return err
@@ -243,13 +247,21 @@ func (s *service) untilDone(ctx context.Context, in io.Reader, out io.Writer) er
 	return group.Wait()
 }
 
+// sendTime is how long the last answers may take to be sent.
+const sendTime = 3 * time.Second
+
 // drain takes no more requests and gives those in flight time to answer.
 func (s *service) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	grace := s.grace()
+	draining, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	notify(notifyStopping)
+	notify(notifyStopping(grace + closeTime))
 	s.web.drain()
-	if err := errors.Join(s.door.Shutdown(ctx), s.web.shutdown(ctx)); err != nil {
+	err := s.door.Shutdown(draining)
+	// What the door has answered last is still to be sent.
+	sending, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	if err := errors.Join(err, s.web.shutdown(sending)); err != nil {
 		s.logger.Warn("stopped before all calls had answered", "err", err)
 	}
 }

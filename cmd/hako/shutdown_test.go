@@ -21,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/internal/guestcode"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -63,7 +64,7 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 	}
 	put(t, filepath.Join(dir, "plugins", "hostile.wasm"), wasm)
 	put(t, filepath.Join(dir, "plugins", "hostile.yaml"), []byte(description))
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\n"))
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\nshutdown: {grace: 10s}\n"))
 	invoke(t, dir, "plugin", "approve", "hostile", "--yes", "--mount", "workspace="+filepath.Join(dir, "work")).want(t, exitOK)
 
 	stderr = new(watched)
@@ -165,12 +166,33 @@ func TestHostileShutdown(t *testing.T) {
 			var said bytes.Buffer
 			a := &app{stderr: &said, exit: func(c int) { code <- c }}
 			ctx, stop := context.WithCancel(t.Context())
-			defer a.endAtLast(ctx)()
+			defer a.endAtLast(ctx, func() time.Duration { return time.Minute })()
 			start := time.Now()
 			stop()
-			if c := <-code; c != exitInterrupted || time.Since(start) != drainTime+closeTime || !strings.Contains(said.String(), "without waiting any longer") {
+			if c := <-code; c != exitInterrupted || time.Since(start) != time.Minute+closeTime || !strings.Contains(said.String(), "without waiting any longer") {
 				t.Errorf("code %d after %v: %s", c, time.Since(start), &said)
 			}
 		})
 	})
+}
+
+// TestGrace: calls may answer for as long as the longest one may take, unless the operator says otherwise.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"plugin: {probe: {limits: {time: 45s}}}\n": 45 * time.Second,
+		"plugin: {probe: {limits: {time: 2s}}}\n":  leastGrace,
+		"shutdown: {grace: 3s}\n":                  3 * time.Second,
+	} {
+		c := must(config.Load(config.Source{Dir: approved(t, text)}))
+		h := must((&app{stderr: io.Discard}).hostFor(t.Context(), c, nil))
+		s := &service{config: c}
+		s.serving.Store(h)
+		if got := s.grace(); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -9,11 +9,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -146,13 +148,20 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 func (s *Server) ToolsChanged() { s.mirror.touch() }
 
 // Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the sessions and
-// streams. When ctx is done first it stops what is still running and returns ctx's error. It ends ServeStdio too. Shut the
+// streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a deadline, calls have three more seconds
+// to answer that they were stopped. It ends ServeStdio too. Shut the
 // http.Server down afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.startDrain()
 	s.unwatch()
 	err := cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx))
 	s.stopBase()
+	if errors.Is(err, context.DeadlineExceeded) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), stoppedTime)
+		defer cancel()
+		_ = cmp.Or(s.limiter.wait(ctx), s.stdio.wait(ctx)) // what is stuck is left behind
+	}
 	if s.shared != nil {
 		s.shared.close()
 	}
@@ -175,6 +184,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	return err
 }
+
+// stoppedTime is how long calls that a shutdown stops may take to answer.
+const stoppedTime = 3 * time.Second
 
 // Close is Shutdown without waiting.
 func (s *Server) Close() error {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/pipeline"
@@ -53,7 +54,7 @@ func TestShutdownDrains(t *testing.T) {
 	})
 }
 
-// TestShutdownStopsWhatDoesNotEnd: when its context ends, calls in flight are stopped.
+// TestShutdownStopsWhatDoesNotEnd: when its context ends, calls in flight are stopped, and answered with an error.
 func TestShutdownStopsWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	everyDoor(t, func(t *testing.T, door door, version string) {
@@ -66,7 +67,11 @@ func TestShutdownStopsWhatDoesNotEnd(t *testing.T) {
 		})
 		s := newServer(t, offer(t, nil, "x"), calls, nil)
 		client := door.connect(t, s, version, nil)
-		go client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
+		answer := make(chan error, 1)
+		go func() {
+			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"})
+			answer <- err
+		}()
 		<-started
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -74,5 +79,9 @@ func TestShutdownStopsWhatDoesNotEnd(t *testing.T) {
 			t.Errorf("Shutdown: %v, want that the deadline was exceeded", err)
 		}
 		<-stopped
+		var told *jsonrpc.Error
+		if err := <-answer; !errors.As(err, &told) {
+			t.Errorf("the call got %v", err)
+		}
 	})
 }

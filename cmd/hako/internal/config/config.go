@@ -48,6 +48,9 @@ type Config struct {
 	MountQuota      int64
 	MemoryBudget    int64
 
+	// ShutdownGrace is how long calls in flight may still answer after a signal to stop. Zero means as long as the longest call may take.
+	ShutdownGrace time.Duration
+
 	// Proxy is for the HTTP requests of plugins; empty means none.
 	Proxy string
 

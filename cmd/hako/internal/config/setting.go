@@ -56,6 +56,7 @@ func (c *Config) table() []setting {
 		{key: "audit.sync", value: &c.Audit.Sync},
 		{key: "audit.retain", value: &c.Audit.Retain},
 		{key: "outbound.proxy", value: &c.Proxy, rule: checkProxy},
+		{key: "shutdown.grace", value: &c.ShutdownGrace},
 		{key: "metrics.address", value: &c.MetricsAddress},
 		{key: "metrics.disabled", value: &c.MetricsDisabled},
 		{key: "log.level", value: &c.LogLevel, fallback: "info", oneOf: []string{"debug", "info", "warn", "error"}},
