@@ -1,9 +1,10 @@
-// Package process starts programs that end when this process ends, however it ends, with all that they have started.
+// Package process starts programs that are killed with all their descendants when this process ends in any way. Start
+// starts a program; Main must be called first in the program; Seal protects the memory of this process.
 //
-// Where there is a supervisor (on Unix), a program is started by this program started again (see Main). The supervisor holds a pipe to
-// the process that started it: when the other end closes, because it was closed or because the kernel did that for a process that was
-// killed, it kills the program. On Linux it becomes the parent of all that the program leaves behind, also of what has made itself a
-// session of its own, and kills that too.
+// On Unix this program is started once more as a supervisor, which starts the program. The supervisor holds a pipe to
+// its parent. When the other end is closed, by the parent or by the kernel at the parent's death, it kills the program.
+// On Linux the supervisor is also the subreaper of the program's descendants, including those in their own sessions,
+// and kills them too.
 package process
 
 import (
@@ -15,7 +16,8 @@ import (
 	"sync/atomic"
 )
 
-// Main does the supervisor's work and does not return, if this process is one. A program that calls Start calls it first of all.
+// Main runs the supervisor, without returning, if this process was started as one. A program that uses Start must call
+// it first.
 func Main() {
 	ready.Store(true)
 	if len(os.Args) > 2 && os.Args[0] == supervisorName {
@@ -23,19 +25,21 @@ func Main() {
 	}
 }
 
-// ready says that Main was called: otherwise a supervisor would be one more of the whole program.
+// ready is set by Main. Without Main, a supervisor would run the whole program.
 var ready atomic.Bool
 
-// What the supervisor finds as its own name and as open files.
+// The value of os.Args[0] and the numbers of the open files in the supervisor.
 const (
 	supervisorName       = "hako-supervisor"
 	lifelineFD, reportFD = 3, 4
 )
 
-// Start starts command as its own Start does, first of a group of processes. When lifeline is closed, or this process ends, the program is
-// killed with all that it has started. Without a supervisor closing lifeline kills the program, or its group where there are groups.
+// Start is command.Start in a new process group. When lifeline is closed or this process ends, the program is killed
+// with all its descendants. Without a supervisor, closing lifeline kills the process group, or only the program where
+// groups do not exist.
 //
-// command.Process is the supervisor then, which ends as the program does: with its status, or 128 and the number of the signal.
+// With a supervisor, command.Process is the supervisor. It exits with the program's status, or with 128 plus the number
+// of the signal that ended the program.
 func Start(command *exec.Cmd) (lifeline io.Closer, err error) {
 	separate(command)
 	if !supervised || !ready.Load() {
@@ -72,7 +76,7 @@ func Start(command *exec.Cmd) (lifeline io.Closer, err error) {
 	return ours, nil
 }
 
-// ignoreExit is err, unless it says how the process ended.
+// ignoreExit returns err unless it is an exit status.
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -85,11 +89,11 @@ type closer func() error
 
 func (f closer) Close() error { return f() }
 
-// failed tells the process that started the supervisor why the program did not start.
+// failed reports to the parent why the program did not start.
 func failed(report io.Writer, err error) int {
 	var path *os.PathError
 	if errors.As(err, &path) {
-		err = path.Err // the path can hold what a variable had
+		err = path.Err // the path may contain the value of a variable
 	}
 	fmt.Fprint(report, err)
 	return 127

@@ -12,15 +12,15 @@ import (
 
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 
-// adopt makes this process the parent of all that its descendants leave behind.
+// adopt makes this process the parent of orphaned descendants (subreaper).
 func adopt() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
-// killTime bounds killRest: a process that the kernel holds, on a disk that does not answer, may stay.
+// killTime limits killRest: a process in uninterruptible sleep, such as on a hanging disk, may remain.
 const killTime = 5 * time.Second
 
-// killRest kills all descendants, until there are none: a process can start another one while it is looked for.
+// killRest kills all descendants repeatedly until there are none, because they may start others meanwhile.
 func killRest() {
 	for deadline := time.Now().Add(killTime); time.Now().Before(deadline); {
 		list := descendants(os.Getpid())
@@ -37,7 +37,7 @@ func killRest() {
 	}
 }
 
-// descendants are the processes below root.
+// descendants returns the descendants of a process.
 func descendants(root int) []int {
 	directory, err := os.Open("/proc")
 	if err != nil {
@@ -59,7 +59,7 @@ func descendants(root int) []int {
 	return list
 }
 
-// parentOf reads the fourth field of /proc/PID/stat, behind a name that may hold anything (proc_pid_stat(5)).
+// parentOf parses the fourth field of /proc/PID/stat, after a name that may contain any characters (proc_pid_stat(5)).
 func parentOf(pid string) int {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
@@ -73,9 +73,9 @@ func parentOf(pid string) int {
 	return parent
 }
 
-// Seal keeps other processes of the same user, programs that this one has started among them, from reading its memory and its environment
-// (/proc/PID/mem, /proc/PID/environ) and from tracing it. The kernel writes no core of the process then, and debuggers cannot attach
-// without privileges. A program that this one starts is not sealed.
+// Seal prevents other processes of the same user, including child processes, from reading this process's memory and
+// environment (/proc/PID/mem, /proc/PID/environ) and from tracing it. The kernel then writes no core dumps, and
+// debuggers need privileges to attach. Programs that this process starts are not sealed.
 func Seal() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 }

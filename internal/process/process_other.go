@@ -11,7 +11,7 @@ const supervised = false
 
 func separate(*exec.Cmd) {}
 
-// TerminateGroup kills the process: there are no signals that ask. KillGroup does the same.
+// TerminateGroup kills the process, because there is no termination signal.
 func TerminateGroup(p *os.Process) { KillGroup(p) }
 
 // KillGroup kills the process.

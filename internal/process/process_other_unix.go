@@ -12,5 +12,6 @@ func dup(from, to int) error { return unix.Dup2(from, to) }
 
 func adopt() error { return nil }
 
-// killRest kills the group of processes, this one among them. What has left the group stays: only Linux can find that.
+// killRest kills the process group, including this process. Processes outside of the group remain; only Linux can find
+// them.
 func killRest() { _ = syscall.Kill(0, syscall.SIGKILL) }

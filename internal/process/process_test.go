@@ -20,7 +20,8 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// asHost makes the test binary start itself as a program, and wait; asProgram makes it be that program, its value says which.
+// The environment variable asHost makes the test binary start itself as a program and wait; asProgram makes it run as
+// the program that its value names.
 const (
 	asHost    = "HAKO_TEST_HOST"
 	asProgram = "HAKO_TEST_PROGRAM"
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// host starts a program as hako does, and passes on what that prints.
+// host starts a program like hako and forwards its output.
 func host(kind string) {
 	if err := process.Seal(); err != nil {
 		panic(err)
@@ -59,7 +60,7 @@ func host(kind string) {
 	}
 }
 
-// program is what an upstream server may be.
+// program runs one of several kinds of upstream servers.
 func program(kind string) {
 	grandchild := func(attributes *syscall.SysProcAttr, args ...string) {
 		c := exec.Command(args[0], args[1:]...)
@@ -73,7 +74,8 @@ func program(kind string) {
 	case "environ", "mem", "maps", "auxv":
 		supervisor := os.Getppid()
 		parent := parentOf(supervisor)
-		for _, file := range []string{kind, "task/" + fmt.Sprint(parent) + "/" + kind, "root/proc/" + fmt.Sprint(parent) + "/" + kind} {
+		for _, file := range []string{kind, "task/" + fmt.Sprint(parent) + "/" + kind,
+			"root/proc/" + fmt.Sprint(parent) + "/" + kind} {
 			data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", parent, file))
 			fmt.Printf("read %s: %d bytes, %v, %v\n", kind, len(data), strings.Contains(string(data), "hunter2"), err)
 		}
@@ -87,12 +89,13 @@ func program(kind string) {
 		grandchild(nil, "sleep", "1000")
 	case "session":
 		grandchild(&syscall.SysProcAttr{Setsid: true}, "sleep", "1000")
-	case "daemon": // its parent has ended
+	case "daemon": // a process whose parent has ended
 		grandchild(&syscall.SysProcAttr{Setsid: true}, "sh", "-c", "(setsid sleep 1000 & echo pid $!) ; exit")
 		time.Sleep(100 * time.Millisecond)
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
-		grandchild(&syscall.SysProcAttr{Setpgid: true}, "sh", "-c", "trap '' TERM HUP INT; echo pid $$; exec sleep 1000")
+		grandchild(&syscall.SysProcAttr{Setpgid: true}, "sh", "-c",
+			"trap '' TERM HUP INT; echo pid $$; exec sleep 1000")
 	case "quits":
 		grandchild(&syscall.SysProcAttr{Setsid: true}, "sleep", "1000")
 		return
@@ -112,8 +115,10 @@ func parentOf(pid int) (parent int) {
 	return parent
 }
 
-// startHost runs the test binary as a host, until the program says ready or the host ends, and returns what was printed and the processes.
-func startHost(t *testing.T, binary, kind string, user *syscall.Credential) (c *exec.Cmd, printed []string, pids []int) {
+// startHost runs the test binary as a host until the program prints ready or the host ends. It returns the output and
+// the process IDs.
+func startHost(t *testing.T, binary, kind string, user *syscall.Credential) (c *exec.Cmd,
+	printed []string, pids []int) {
 	t.Helper()
 	c = exec.Command(binary)
 	c.Dir = "/"
@@ -141,7 +146,7 @@ func startHost(t *testing.T, binary, kind string, user *syscall.Credential) (c *
 	return c, printed, pids
 }
 
-// running reports whether a process runs. A zombie does not.
+// running reports whether a process exists and is no zombie.
 func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, after, _ := strings.Cut(string(data), ") ")
@@ -158,7 +163,8 @@ func gone(t *testing.T, pids []int) {
 	}
 }
 
-// TestHostileUpstreamOutlives: what an upstream program has started, however it hides, ends with hako, which is killed.
+// TestHostileUpstreamOutlives: when hako is killed, all processes that an upstream program has started end, however
+// they hide.
 func TestHostileUpstreamOutlives(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"alone", "child", "session", "daemon", "deaf", "quits"} {
@@ -168,7 +174,7 @@ func TestHostileUpstreamOutlives(t *testing.T) {
 			if len(pids) == 0 {
 				t.Fatalf("printed %q", printed)
 			}
-			if kind != "quits" { // it has ended by itself, and so must what it left behind
+			if kind != "quits" { // the program has ended by itself, and its descendants must end too
 				if err := c.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -178,7 +184,7 @@ func TestHostileUpstreamOutlives(t *testing.T) {
 	}
 }
 
-// TestHostileUpstreamReads: a program cannot read the environment and the memory of hako, as the same user.
+// TestHostileUpstreamReads: a program of the same user cannot read the environment and the memory of hako.
 func TestHostileUpstreamReads(t *testing.T) {
 	t.Parallel()
 	var user *syscall.Credential
@@ -203,14 +209,15 @@ func TestHostileUpstreamReads(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			_, printed, _ := startHost(t, binary, kind, user)
-			if text := strings.Join(printed, "\n"); !strings.Contains(text, "read "+kind) || strings.Contains(text, "true") || strings.Contains(text, "<nil>") {
+			if text := strings.Join(printed, "\n"); !strings.Contains(text, "read "+kind) ||
+				strings.Contains(text, "true") || strings.Contains(text, "<nil>") {
 				t.Errorf("the program printed %s", text)
 			}
 		})
 	}
 }
 
-// TestStatus: the supervisor ends as the program does, and says why one does not start.
+// TestStatus: the supervisor exits with the program's status, and reports why a program does not start.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{"fails": "ended: exit status 3", "killed": "ended: exit status 137"} {

@@ -16,10 +16,10 @@ import (
 
 const supervised = true
 
-// separate makes the program the first of a group of processes.
+// separate starts the program in a new process group.
 func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// TerminateGroup asks the processes of a group to end; KillGroup kills them. Errors say that nobody is left.
+// TerminateGroup sends SIGTERM to the processes of a group. Errors are ignored: they mean that no process is left.
 func TerminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
 
 // KillGroup kills the processes of a group.
@@ -31,7 +31,7 @@ func supervise(path string, argv []string) int {
 	unix.CloseOnExec(lifelineFD)
 	unix.CloseOnExec(reportFD)
 	life, report := os.NewFile(lifelineFD, "lifeline"), os.NewFile(reportFD, "report")
-	// What is sent to the group is for the program.
+	// Signals to the group are for the program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	if err := adopt(); err != nil {
 		return failed(report, err)
@@ -61,7 +61,7 @@ func supervise(path string, argv []string) int {
 	return status(command.ProcessState)
 }
 
-// releaseStreams lets go of the program's streams, which end with the program.
+// releaseStreams closes the supervisor's copies of the program's streams, which would keep them open.
 func releaseStreams() error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

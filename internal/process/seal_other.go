@@ -2,5 +2,5 @@
 
 package process
 
-// Seal does nothing: only Linux has a switch for it. macOS keeps other processes out by itself where the program is signed so.
+// Seal does nothing: only Linux supports it. macOS protects programs that are signed accordingly.
 func Seal() error { return nil }

@@ -1,7 +1,8 @@
-// Package strictjson reads JSON that others have written. Two readers of one document must not see different things in it, so an object
-// that has a key twice is an error, and the names of struct fields match exactly. Everything else is as in encoding/json.
+// Package strictjson decodes untrusted JSON so that two readers of a document cannot interpret it differently:
+// duplicate keys are errors, and keys match struct fields exactly. Otherwise it behaves like encoding/json. Unmarshal
+// decodes a value, UnmarshalKnown also refuses unknown keys, and Check only validates.
 //
-// Errors are for whoever wrote the document: they name the place as a JSON Pointer, and nothing of Go.
+// Errors are for the author of the document: they name the position as a JSON Pointer and contain no Go types.
 package strictjson
 
 import (
@@ -26,7 +27,7 @@ var (
 	known = json.JoinOptions(standard, json.RejectUnknownMembers(true))
 )
 
-// Check says what is wrong with data if it is not one JSON value, or has an object with a key twice.
+// Check returns an error if data is not exactly one JSON value or contains an object with a duplicate key.
 func Check(data []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), grammar)
 	if err := d.SkipValue(); err != nil {
@@ -38,14 +39,14 @@ func Check(data []byte) error {
 	return nil
 }
 
-// Unmarshal reads data into v.
+// Unmarshal decodes data into v.
 func Unmarshal(data []byte, v any) error { return worded(json.Unmarshal(data, v, standard)) }
 
-// UnmarshalKnown reads data into v. A key that v has no field for is an error.
+// UnmarshalKnown decodes data into v. A key without a field in v is an error.
 func UnmarshalKnown(data []byte, v any) error { return worded(json.Unmarshal(data, v, known)) }
 
-// UnmarshalExcept reads data, an object, into v, except for one member, which it returns as it was written and unchecked; nil if it is not there.
-// So whoever sent the rest can be told what is wrong with that member.
+// UnmarshalExcept decodes an object into v, except for one member, which it returns unchanged and unchecked, or nil if
+// it is missing. So the caller can report errors in that member with the decoded rest, such as the ID of a request.
 func UnmarshalExcept(data []byte, member string, v any) (jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data), grammar, jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != jsontext.KindBeginObject {
@@ -88,7 +89,7 @@ func UnmarshalExcept(data []byte, member string, v any) (jsontext.Value, error) 
 	return apart, Unmarshal(append(rest, '}'), v)
 }
 
-// worded says what is wrong in words for whoever wrote the document.
+// worded rewrites an error for the author of the document.
 func worded(err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +97,7 @@ func worded(err error) error {
 	return reworded(err)
 }
 
-// reworded is apart from worded because its variables are allocated before the first line.
+// reworded is separate from worded, so that its variables are not allocated for a nil error.
 func reworded(err error) error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -118,11 +119,12 @@ func semanticError(err *json.SemanticError) error {
 	at := place(err.JSONPointer)
 	switch {
 	case errors.Is(err.Err, json.ErrUnknownName):
-		return fmt.Errorf("%s has the unknown key %s", place(err.JSONPointer.Parent()), quoted(err.JSONPointer.LastToken()))
+		return fmt.Errorf("%s has the unknown key %s", place(err.JSONPointer.Parent()),
+			quoted(err.JSONPointer.LastToken()))
 	case errors.Is(err.Err, strconv.ErrRange):
 		return fmt.Errorf("%s is a number out of range", at)
 	case err.GoType == nil:
-		return fmt.Errorf("%s is not what is expected there", at)
+		return fmt.Errorf("%s has an unexpected type", at)
 	}
 	var broken base64.CorruptInputError
 	if errors.As(err.Err, &broken) {
@@ -142,7 +144,7 @@ var kinds = map[jsontext.Kind]string{
 	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
 }
 
-// kindOf is the kind of JSON value that a Go type is read from.
+// kindOf returns the kind of JSON value that decodes into a Go type.
 func kindOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -166,7 +168,7 @@ func kindOf(t reflect.Type) string {
 	return "a string"
 }
 
-// place names a value. Whoever wrote the document has chosen the length of the pointer.
+// place describes the position of a value. It shortens the pointer, whose length is untrusted.
 func place(at jsontext.Pointer) string {
 	if at == "" {
 		return "the value"

@@ -22,7 +22,7 @@ type record struct {
 	On    bool            `json:"on"`
 }
 
-// TestHostileJSON: a document that readers could take in two ways is none, wherever the second key is and however it is written.
+// TestHostileJSON: an ambiguous document is an error, wherever the duplicate key is and however it is escaped.
 func TestHostileJSON(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
@@ -57,7 +57,8 @@ func TestHostileJSON(t *testing.T) {
 			var r record
 			var a any
 			for reader, err := range map[string]error{
-				"Check": Check([]byte(data)), "Unmarshal": Unmarshal([]byte(data), &r), "into any": Unmarshal([]byte(data), &a),
+				"Check": Check([]byte(data)), "Unmarshal": Unmarshal([]byte(data), &r),
+				"into any":       Unmarshal([]byte(data), &a),
 				"UnmarshalKnown": UnmarshalKnown([]byte(data), &r),
 			} {
 				if err == nil {
@@ -93,24 +94,27 @@ func TestErrors(t *testing.T) {
 		`{"data":"*"}`:             `the value at "/data" is not Base64`,
 		`[]`:                       `the value is an array and must be an object`,
 		`{`:                        `it ends early`,
-		`{"` + strings.Repeat("x", 1000) + `":{"a":1,"a":2}}`: `the value at "/` + strings.Repeat("x", 99) + `…" has the key "a" twice`,
+		`{"` + strings.Repeat("x", 1000) + `":{"a":1,"a":2}}`: `the value at "/` + strings.Repeat("x", 99) +
+			`…" has the key "a" twice`,
 		`{"a":tru}`: `byte 8: invalid character '}' in literal true (expecting 'e')`,
 	} {
 		if err := Unmarshal([]byte(data), new(record)); err == nil || err.Error() != want {
 			t.Errorf("%.60s:\n got %v\nwant %s", data, err, want)
 		}
 	}
-	if err := UnmarshalKnown([]byte(`{"inner":{"nme":1}}`), new(record)); err == nil || err.Error() != `the value at "/inner" has the unknown key "nme"` {
+	if err := UnmarshalKnown([]byte(`{"inner":{"nme":1}}`), new(record)); err == nil ||
+		err.Error() != `the value at "/inner" has the unknown key "nme"` {
 		t.Error(err)
 	}
 }
 
-// TestAsEncodingJSON: what is not ambiguous is read as encoding/json reads it.
+// TestAsEncodingJSON: unambiguous documents decode as with encoding/json.
 func TestAsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
 		`{"name":"a","count":2,"small":255,"data":"AQI=","content":[{"type":"x"},{}],"raw":{"a": 1},"inner":{"name":"b"},"any":[1,"x",null,{"y":1e3}],"on":true}`,
-		`{"name":null,"inner":null,"content":null,"raw":null}`, `null`, ` {} `, `{"other":1}`, "{\"name\":\"\xff\"}", `{"name":"\ud800"}`,
+		`{"name":null,"inner":null,"content":null,"raw":null}`, `null`, ` {} `, `{"other":1}`,
+		"{\"name\":\"\xff\"}", `{"name":"\ud800"}`,
 	} {
 		var got, want record
 		if err := Unmarshal([]byte(data), &got); err != nil {
@@ -138,7 +142,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestUnmarshalExcept: one member is returned as it was written; all others are read strictly.
+// TestUnmarshalExcept: one member is returned unchanged; all others are decoded strictly.
 func TestUnmarshalExcept(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -1,5 +1,6 @@
-// Package visible keeps text that others wrote from showing people something else than it holds: it finds the characters that nobody
-// sees, and removes, marks or escapes them.
+// Package visible makes hidden characters in untrusted text harmless, so that the text cannot show something else than
+// it contains. Text and Mark replace them with a mark, Escape and Line with escape sequences, and Clean removes them.
+// Writer escapes a stream.
 package visible
 
 import (
@@ -10,28 +11,31 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks may follow one character. More of them are drawn over the neighbouring lines.
+// maxMarks limits the combining marks after one character. More would be drawn over neighboring lines.
 const maxMarks = 8
 
-// Hidden reports whether r is a character that nobody sees, that moves a terminal's cursor or that changes the order of text: control
-// characters, format characters (among them those for directions and the tags), line separators, variation selectors, fillers, the
-// blank of Braille and non-characters. Some of them have a use between certain characters; the functions for texts know where.
+// Hidden reports whether r is invisible, moves a terminal's cursor or changes the order of text: control characters,
+// format characters (including directional ones and tags), line separators, variation selectors, fillers, the blank of
+// Braille and noncharacters. Some are legitimate between certain characters, which the functions for texts consider.
 func Hidden(r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f:
 		return false
 	case r == 0x2800, r&0xfffe == 0xfffe, r >= 0xfdd0 && r <= 0xfdef:
 		return true
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // format characters of Arabic and others that are seen
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // visible format characters, such as those of Arabic
 		return false
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector)
 }
 
-// joining are scripts in which the joiners U+200C and U+200D change how letters look.
+// joining are the scripts in which the joiners U+200C and U+200D change the form of letters.
 var joining = []*unicode.RangeTable{
-	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,
-	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali,
+	unicode.Gurmukhi, unicode.Gujarati,
+	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
+	unicode.Myanmar, unicode.Tibetan,
 }
 
 const (
@@ -40,19 +44,19 @@ const (
 	keycap            = 0x20e3
 )
 
-// unknown is the next character where a text goes on later, and the last one where it began earlier.
+// unknown is the next character at the end of a piece of a text, and the last one at its start.
 const unknown = -1
 
-// walker goes through a text. The zero value is at its beginning.
+// walker iterates over a text. The zero value is at its start.
 type walker struct {
-	last  rune // the last character, 0 if that is hidden
-	marks int  // how many combining marks came one after the other
+	last  rune // the last character, 0 if it was hidden
+	marks int  // number of consecutive combining marks
 }
 
-// hides reports whether r, which stands before next, is hidden where it stands.
+// hides reports whether r is hidden in its position before next.
 func (w *walker) hides(r, next rune) bool {
 	if next == utf8.RuneError || next >= 0 && Hidden(next) {
-		next = 0 // it does not stay, so nothing joins it
+		next = 0 // it will be replaced, so nothing joins it
 	}
 	hidden := Hidden(r) && !w.joins(r, next)
 	if unicode.In(r, unicode.Mn, unicode.Me) {
@@ -63,13 +67,13 @@ func (w *walker) hides(r, next rune) bool {
 	}
 	w.last = r
 	if hidden {
-		w.last = 0 // what takes its place joins nothing
+		w.last = 0 // its replacement joins nothing
 	}
 	return hidden
 }
 
-// joins reports whether r has a use between the last character and next: the emoji style after a symbol, the joiner between emoji, and both
-// joiners within scripts that have them.
+// joins reports whether r is legitimate between the last character and next: the emoji style after a symbol, the joiner
+// between emoji, and both joiners within joining scripts.
 func (w *walker) joins(r, next rune) bool {
 	switch r {
 	case emojiStyle:
@@ -88,7 +92,7 @@ func (w *walker) joins(r, next rune) bool {
 
 func isSymbol(r rune) bool { return unicode.IsSymbol(r) || r == '‼' || r == '⁉' }
 
-// replace returns text with other in the place of each character that is hidden, but for those in keep, and of each byte that is not UTF-8.
+// replace replaces each hidden character that is not in keep, and each invalid byte, with the result of other.
 func replace(text, keep string, other func(part string, r rune) string) string {
 	if plain(text) {
 		return text
@@ -99,7 +103,7 @@ func replace(text, keep string, other func(part string, r rune) string) string {
 	return b.String()
 }
 
-// plain reports whether text is nothing but ASCII that is seen, as most is.
+// plain reports whether text is printable ASCII, like most text.
 func plain(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] >= 0x7f {
@@ -109,7 +113,7 @@ func plain(text string) bool {
 	return true
 }
 
-// replace appends to b. more says that the text goes on.
+// replace appends to b. more reports whether the text continues.
 func (w *walker) replace(b *strings.Builder, text, keep string, more bool, other func(part string, r rune) string) {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
@@ -134,17 +138,17 @@ func (w *walker) replace(b *strings.Builder, text, keep string, more bool, other
 	}
 }
 
-// Text returns text with a mark (␦) for each hidden character but line feeds, and for bytes that are not UTF-8.
+// Text returns text with a mark (␦) for each hidden character except line feeds, and for invalid UTF-8.
 func Text(text string) string {
 	return replace(text, "\n", func(string, rune) string { return "␦" })
 }
 
-// Mark is Text for a place where text may have columns: tabs stay too.
+// Mark is Text but keeps tabs.
 func Mark(text string) string {
 	return replace(text, "\n\t", func(string, rune) string { return "␦" })
 }
 
-// Piece is Mark for a piece of a text that is shown piece by piece: what could join it to its neighbours stays.
+// Piece is Mark for a piece of a longer text. It keeps characters that may join it with its neighbors.
 func Piece(text string) string {
 	if plain(text) {
 		return text
@@ -155,16 +159,16 @@ func Piece(text string) string {
 	return b.String()
 }
 
-// Clean returns text without hidden characters but line feeds and tabs, and without bytes that are not UTF-8.
+// Clean returns text without hidden characters, except line feeds and tabs, and without invalid UTF-8.
 func Clean(text string) string {
 	return replace(text, "\n\t", func(string, rune) string { return "" })
 }
 
-// Escape returns text with an escape sequence, such as \u001b, for each hidden character but line feeds and tabs. In JSON the sequences mean
-// the characters that they stand for; a byte that is not UTF-8 becomes \ufffd.
+// Escape returns text with an escape sequence, such as \u001b, for each hidden character except line feeds and tabs. In
+// JSON strings the meaning is unchanged. Invalid UTF-8 becomes \ufffd.
 func Escape(text string) string { return replace(text, "\n\t", escape) }
 
-// Line is Escape for a place that has one line: line feeds and tabs are escaped too.
+// Line is Escape for a single line: it escapes line feeds and tabs too.
 func Line(text string) string { return replace(text, "", escape) }
 
 func escape(_ string, r rune) string {

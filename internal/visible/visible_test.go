@@ -27,7 +27,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestHostileHidden: every character that nobody sees is on the list, and is neither shown nor kept.
+// TestHostileHidden: every invisible character is hidden, and is marked and removed.
 func TestHostileHidden(t *testing.T) {
 	t.Parallel()
 	for name, ranges := range map[string][][2]rune{
@@ -72,11 +72,12 @@ func TestHostileHidden(t *testing.T) {
 	}
 }
 
-// TestShown: what people write stays as it is.
+// TestShown: ordinary text is unchanged.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"天気　ガ가", "é é ẵ", "❤\ufe0f ⚠\ufe0f 1\ufe0f⃣ #\ufe0f⃣", "👩\u200d💻 🏳\ufe0f\u200d🌈 👨\u200d👩\u200d👧 👍🏽", "می\u200cخواهم", "क्\u200dष ශ්\u200dරී", "שָׁלוֹם", "a b\u00a0c", "lines\nand\ttabs\r\n", "؀١", "‼\ufe0f",
+		"天気　ガ가", "é é ẵ", "❤\ufe0f ⚠\ufe0f 1\ufe0f⃣ #\ufe0f⃣", "👩\u200d💻 🏳\ufe0f\u200d🌈 👨\u200d👩\u200d👧 👍🏽",
+		"می\u200cخواهم", "क्\u200dष ශ්\u200dරී", "שָׁלוֹם", "a b\u00a0c", "lines\nand\ttabs\r\n", "؀١", "‼\ufe0f",
 	} {
 		if got := visible.Escape(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -84,7 +85,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestHostileJoiners: a character that has a use between some characters hides nothing between others.
+// TestHostileJoiners: characters that are legitimate between some characters are hidden between others.
 func TestHostileJoiners(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
@@ -97,13 +98,15 @@ func TestHostileJoiners(t *testing.T) {
 		"selectors in a row":               {"❤\ufe0f\ufe0f", "❤\ufe0f" + `\ufe0f`},
 		"text style":                       {"❤\ufe0e", `❤\ufe0e`},
 		"keycap without a key":             {"a\ufe0f\u20e3", `a\ufe0f` + "\u20e3"},
-		"marks in a row":                   {"a" + strings.Repeat("\u0301", 10), "a" + strings.Repeat("\u0301", 8) + `\u0301\u0301`},
-		"marks with a break between":       {"a" + strings.Repeat("\u0301", 8) + "\u200b\u0301", "a" + strings.Repeat("\u0301", 8) + `\u200b\u0301`},
-		"a flag of tags":                   {"🏴\U000e0067\U000e007f", `🏴\udb40\udc67\udb40\udc7f`},
-		"CSI of eight bits":                {"\u009b2J", `\u009b2J`},
-		"CSI of one byte":                  {"\x9b2J", `\ufffd2J`},
-		"an overlong ESC":                  {"\xc0\x9b[2J", `\ufffd\ufffd[2J`},
-		"a surrogate":                      {"\xed\xa0\x80", `\ufffd\ufffd\ufffd`},
+		"marks in a row": {"a" + strings.Repeat("\u0301", 10),
+			"a" + strings.Repeat("\u0301", 8) + `\u0301\u0301`},
+		"marks with a break between": {"a" + strings.Repeat("\u0301", 8) + "\u200b\u0301",
+			"a" + strings.Repeat("\u0301", 8) + `\u200b\u0301`},
+		"a flag of tags":    {"🏴\U000e0067\U000e007f", `🏴\udb40\udc67\udb40\udc7f`},
+		"CSI of eight bits": {"\u009b2J", `\u009b2J`},
+		"CSI of one byte":   {"\x9b2J", `\ufffd2J`},
+		"an overlong ESC":   {"\xc0\x9b[2J", `\ufffd\ufffd[2J`},
+		"a surrogate":       {"\xed\xa0\x80", `\ufffd\ufffd\ufffd`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +117,7 @@ func TestHostileJoiners(t *testing.T) {
 	}
 }
 
-// FuzzEscape: what comes out holds nothing hidden, escaping it again changes nothing, and JSON keeps its meaning.
+// FuzzEscape: the result contains no hidden characters, is a fixed point of Escape, and JSON keeps its meaning.
 func FuzzEscape(f *testing.F) {
 	f.Add("a\u202e\x1b]8;;https://evil.example\x07", 3)
 	f.Add("👩‍💻❤️", 5)
@@ -139,7 +142,8 @@ func FuzzEscape(f *testing.F) {
 		at = min(max(at, 0), len(text))
 		fmt.Fprint(w, text[:at])
 		fmt.Fprint(w, text[at:])
-		if r, found := visible.First(strings.TrimRight(out.String(), "\u200d\u200c"), "\n\t\r"); found && r != '\u200d' && r != '\u200c' {
+		if r, found := visible.First(strings.TrimRight(out.String(), "\u200d\u200c"), "\n\t\r"); found &&
+			r != '\u200d' && r != '\u200c' {
 			t.Errorf("%q in two parts became %q with %U", text, out.String(), r)
 		}
 	})

@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes a stream on as Escape has it, whatever the pieces in which it is written. It is safe for concurrent use.
+// Writer escapes a stream like Escape, whatever the boundaries of writes. It is safe for concurrent use.
 type Writer struct {
 	out io.Writer
 
 	mu      sync.Mutex
 	walker  walker
-	partial []byte // the beginning of a character
+	partial []byte // the start of an incomplete character
 }
 
 // NewWriter returns a Writer to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Write writes data, but for a character that it does not hold whole: that follows with the rest of it.
+// Write writes data except for an incomplete character at its end, which is written with its rest.
 func (w *Writer) Write(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *Writer) write(text string) error {
 	return err
 }
 
-// incomplete is the beginning of a character at the end of text.
+// incomplete returns the incomplete character at the end of text.
 func incomplete(text string) string {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		end := text[len(text)-n:]
@@ -60,7 +60,7 @@ func incomplete(text string) string {
 	return ""
 }
 
-// Styled writes control sequences of the program's own around a text of one line.
+// Styled writes a single-line text between trusted control sequences.
 func (w *Writer) Styled(before, text, after string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,8 @@ func TestPrivateAddressRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") })
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-	resolver := names{"api.test": {"127.0.0.1"}, "meta.test": {"169.254.169.254"}, "mixed.test": {"0.0.0.0", "::1", "10.9.8.7"}}
+	resolver := names{"api.test": {"127.0.0.1"}, "meta.test": {"169.254.169.254"},
+		"mixed.test": {"0.0.0.0", "::1", "10.9.8.7"}}
 	b := newBroker(t, &Options{Resolver: resolver}, everything("http://*:"+port))
 	for url, words := range map[string][]string{
 		"http://api.test:":   {"api.test is at a loopback address", "private"},
@@ -59,7 +60,8 @@ func (r *rebinding) LookupNetIP(context.Context, string, string) ([]netip.Addr, 
 
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, &Options{Resolver: &rebinding{}, Rules: map[string]RuleOptions{"test": {Retries: -1}}}, everything("http://evil.test"))
+	b := newBroker(t, &Options{Resolver: &rebinding{}, Rules: map[string]RuleOptions{"test": {Retries: -1}}},
+		everything("http://evil.test"))
 	var dialled []string
 	b.rules[0].dialer.Connect = func(_ context.Context, _, address string) (net.Conn, error) {
 		dialled = append(dialled, address)
@@ -83,7 +85,8 @@ func TestConnectionsAreNotShared(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	url := strings.Replace(s.URL, "127.0.0.1", "api.test", 1)
 	b := newBroker(t, &Options{Resolver: names{"api.test": {"127.0.0.1"}}},
-		grant.HTTPRule{Name: "inside", URL: url + "/inside", Private: true}, grant.HTTPRule{Name: "outside", URL: url + "/outside"})
+		grant.HTTPRule{Name: "inside", URL: url + "/inside", Private: true},
+		grant.HTTPRule{Name: "outside", URL: url + "/outside"})
 	mustGet(t, b, url+"/inside")
 	_, err := get(t, b, url+"/outside")
 	wantCode(t, err, abi.CodeNotGranted, "loopback")
@@ -96,7 +99,8 @@ func TestUpstreamProxy(t *testing.T) {
 	resolver := names{"inside.test": {"10.0.0.1"}, "outside.test": {"1.1.1.1"}}
 	b := newBroker(t, &Options{Proxy: proxyURL, Resolver: resolver}, everything("http://*"))
 	for url, ok := range map[string]bool{
-		"http://outside.test/x": true, "http://unknown.test/x": true, "http://inside.test/x": false, "http://10.0.0.1/x": false,
+		"http://outside.test/x": true, "http://unknown.test/x": true, "http://inside.test/x": false,
+		"http://10.0.0.1/x": false,
 	} {
 		a, err := get(t, b, url)
 		if ok && (err != nil || a.body != "proxied "+url) {
@@ -113,7 +117,8 @@ func TestNoConnection(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	url := s.URL
 	s.Close()
-	b := newBroker(t, &Options{Rules: map[string]RuleOptions{"test": {Retries: -1}}, Resolver: names{}}, everything(url), everything("http://gone.test"))
+	b := newBroker(t, &Options{Rules: map[string]RuleOptions{"test": {Retries: -1}}, Resolver: names{}},
+		everything(url), everything("http://gone.test"))
 	_, err := get(t, b, url)
 	wantCode(t, err, abi.CodeNetwork, "GET "+url, "dial")
 	_, err = get(t, b, "http://gone.test")

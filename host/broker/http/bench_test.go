@@ -10,8 +10,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// BenchmarkGet measures a small GET through the broker, answered by a server on the loopback or by the cache, and the same
-// with net/http's client for comparison.
+// BenchmarkGet measures a small GET through the broker, answered by a server on the loopback or by the cache, and the
+// same with net/http's client for comparison.
 func BenchmarkGet(b *testing.B) {
 	s := serve(b, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")

@@ -1,11 +1,12 @@
-// Package httpbroker sends HTTP requests for guests, under their grants.
+// Package httpbroker sends HTTP requests for guests under their grants. New returns the Broker of one plugin;
+// Broker.Module is its import module, and Broker.Do sends a request.
 //
-// A Broker belongs to one plugin. It holds each request, and each redirect, against the plugin's rules, checks the address
-// that is dialled, and sees to limits, redirects, decompression, caching and retries, so that a guest gets the final answer
-// or an error that says what to do. Neither the proxy nor the certificate settings of the process's environment play a part.
+// A Broker checks each request and each redirect against the plugin's rules, checks the dialled address, and applies
+// limits, redirects, decompression, caching and retries. A guest gets the final response, or an error with the remedy.
+// The proxy and certificate settings in the process's environment have no effect.
 //
-// What is checked is what is sent: a URL is first brought into one form, and one that servers might read differently is
-// allowed only if the rules allow every reading.
+// URLs are normalized before they are checked, and sent as they were checked. A URL that servers may interpret in
+// several ways is allowed only if the rules allow every interpretation.
 package httpbroker
 
 import (
@@ -24,25 +25,25 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// maxRedirects is how many redirects one request follows.
+// maxRedirects limits the redirects that one request follows.
 const maxRedirects = 10
 
 // Options configures a Broker. A nil *Options means all defaults.
 type Options struct {
 	Limits Limits
-	// Rules adds to single rules, by name.
+	// Rules are options of single rules, by name.
 	Rules map[string]RuleOptions
-	// CacheBytes is the most memory that cached answers take, in bytes. Zero means 8 MiB, a negative number no cache.
+	// CacheBytes limits the memory of cached responses, in bytes. Zero means 8 MiB, a negative number no cache.
 	CacheBytes int64
-	// UserAgent is sent where the guest sets none. Empty means "hako (+https://github.com/hako-run/hako)".
+	// UserAgent is sent if the guest sets none. Empty means "hako (+https://github.com/hako-run/hako)".
 	UserAgent string
 
-	// Credentials are applied to the requests of rules that name one. Nil means that such a request fails. While recordings are
-	// replayed they are not needed.
+	// Credentials provides the credentials for rules that name one. If it is nil, requests of such rules fail, unless
+	// recordings are replayed.
 	Credentials Credentials
 
-	// Proxy is an upstream proxy (http, https or socks5) for all requests. Names are then resolved by the proxy, so a rule's
-	// hosts are checked here only as far as they resolve here: the proxy has to keep private addresses away itself.
+	// Proxy is an upstream proxy (http, https or socks5) for all requests. The proxy then resolves names, so addresses
+	// are checked only as far as names resolve on this machine, and the proxy must block private addresses itself.
 	Proxy *url.URL
 	// RootCAs are the certificate authorities to trust. Nil means the system's.
 	RootCAs *x509.CertPool
@@ -51,51 +52,53 @@ type Options struct {
 	// Now is the clock of the cache and of Retry-After dates. Nil means time.Now.
 	Now func() time.Time
 
-	// Record, if set, gets every exchange with the network, redirects included; the cache is then off. It is called from
-	// many goroutines at once.
+	// Record, if set, is called for every exchange with the network, including redirects. The cache is off then. It
+	// must be safe for concurrent use.
 	Record func(Exchange)
-	// Replay, if set, answers from recordings alone: nothing is sent, and a request without a recording fails. Rules and
-	// limits hold all the same. The Recordings must not change any more.
+	// Replay, if set, answers all requests from recordings. Nothing is sent, and a request without a recording fails.
+	// Rules and limits still apply. The Recordings must not change any more.
 	Replay *Recordings
 
-	// Observe, if set, is called once for every request of a guest when it is over, from many goroutines at once.
+	// Observe, if set, is called once after every request of a guest. It must be safe for concurrent use.
 	Observe func(Observation)
-	// Logger gets requests at debug level and refused addresses at warn, never with queries, headers or bodies. Nil discards them.
+	// Logger gets requests at debug level and refused addresses at warn, never with queries, headers or bodies. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
-// Limits bound requests. A field that is zero has its default. Passing a limit is an error with abi.CodeLimit, or
+// Limits limits requests. A zero field means its default. Exceeding a limit is an error with abi.CodeLimit, or
 // abi.CodeTimeout for Time.
 type Limits struct {
-	// Time bounds one request from start to the last byte of the answer, with redirects, retries and waiting for the rate
-	// limit. Zero means 30s. The call's own deadline holds besides.
+	// Time limits one request from its start to the last byte of the response, including redirects, retries and waiting
+	// for the rate limit. Zero means 30s. The deadline of the call applies too.
 	Time time.Duration
-	// RequestBody is the largest request body, in bytes. Zero means 4 MiB.
+	// RequestBody limits a request body, in bytes. Zero means 4 MiB.
 	RequestBody int64
-	// ResponseBody is the largest body as it comes over the network, in bytes. Zero means 16 MiB.
+	// ResponseBody limits a response body as received from the network, in bytes. Zero means 16 MiB.
 	ResponseBody int64
-	// Decompressed is the largest body after decompression, in bytes. Zero means 64 MiB.
+	// Decompressed limits a response body after decompression, in bytes. Zero means 64 MiB.
 	Decompressed int64
-	// Header is the largest response header, in bytes. Zero means 64 KiB.
+	// Header limits a response header, in bytes. Zero means 64 KiB.
 	Header int64
-	// Concurrent is how many requests of the plugin are under way at once, until their bodies are read or closed. More fail
-	// at once, because waiting calls that hold answers open could block each other. Zero means 64.
+	// Concurrent limits the concurrent requests of the plugin, which last until their bodies are read or closed.
+	// Further requests fail immediately, because waiting calls with open responses could block each other. Zero means
+	// 64.
 	Concurrent int
-	// PerCall is how many requests one call may make. Zero means 100.
+	// PerCall limits the requests of one call. Zero means 100.
 	PerCall int
 }
 
-// RuleOptions adds to one rule.
+// RuleOptions are options of one rule.
 type RuleOptions struct {
-	// Retries is how often a request is sent again after 429, any 5xx or a failed connection, if its method is idempotent. Zero
-	// means 3, a negative number none.
+	// Retries is the maximum number of retries after the status 429, any 5xx or a failed connection, for idempotent
+	// methods. Zero means 3, a negative number none.
 	Retries int
-	// Rate is how many requests a second go out, Burst how many of them at once (zero means 1). What comes faster waits.
-	// Answers from the cache do not count. Zero means no limit.
+	// Rate limits the requests per second, Burst those sent at once (zero means 1). Further requests wait. Responses
+	// from the cache do not count. Zero means no limit.
 	Rate  float64
 	Burst int
-	// Trace tells the server which trace a request belongs to (W3C Trace Context: traceparent and tracestate). A vendor learns nothing of the
-	// caller by it, but can tell which requests belong together, so that is for servers of the operator's own.
+	// Trace sends the trace context to the server (W3C Trace Context: traceparent and tracestate). It reveals nothing
+	// about the caller, but lets the server correlate requests, so use it for the operator's own servers.
 	Trace bool
 }
 
@@ -106,19 +109,19 @@ type Broker struct {
 	credentials Credentials // nil: none
 	userAgent   string
 	proxied     bool
-	proxyMask   *mask // of the proxy's password; nil: none
+	proxyMask   *mask // for the proxy's password; nil: none
 	now         func() time.Time
 	cache       *cache // nil: none
 	record      func(Exchange)
 	replay      recorded // nil: not replaying
-	replayNote  string   // what the recordings say they are
+	replayNote  string   // Recordings.Note
 	observe     func(Observation)
 	log         *slog.Logger
-	slots       chan struct{} // holds one element per request under way
+	slots       chan struct{} // one element per running request
 }
 
-// New returns a Broker for the requests that rules allow. The rule that says most about a request's host applies to it,
-// whatever their order. The error names the rule or option that is wrong.
+// New returns a Broker for the requests that rules allow. The most specific rule for a host applies, whatever their
+// order. The error names the invalid rule or option.
 func New(rules []grant.HTTPRule, options *Options) (*Broker, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -151,7 +154,7 @@ func (b *Broker) addRules(rules []grant.HTTPRule, o *Options) error {
 			return fmt.Errorf("http rule %q: %w", g.Name, err)
 		}
 		names[g.Name] = true
-		r.equip(o)
+		r.setTransport(o)
 		b.rules = append(b.rules, r)
 	}
 	for name := range o.Rules {
@@ -163,8 +166,8 @@ func (b *Broker) addRules(rules []grant.HTTPRule, o *Options) error {
 	return nil
 }
 
-// equip gives the rule what it needs to reach the network.
-func (r *rule) equip(o *Options) {
+// setTransport sets the rule's transport, rate limiter and other options.
+func (r *rule) setTransport(o *Options) {
 	own := o.Rules[r.name]
 	if r.retries = own.Retries; r.retries == 0 {
 		r.retries = 3
@@ -177,7 +180,7 @@ func (r *rule) equip(o *Options) {
 	r.transport = newTransport(r.dialer, o.Proxy, o.RootCAs, o.Limits.Header)
 }
 
-// Close closes idle connections. Requests under way end with their contexts.
+// Close closes idle connections. Running requests end with their contexts.
 func (b *Broker) Close() error {
 	for _, r := range b.rules {
 		if t, ok := r.transport.(*http.Transport); ok {
@@ -187,14 +190,15 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// withDefaults returns a checked copy of o with every default filled in.
+// withDefaults returns a validated copy of o with the defaults filled in.
 func (o *Options) withDefaults() (*Options, error) {
 	var c Options
 	if o != nil {
 		c = *o
 	}
 	l := &c.Limits
-	if l.Time < 0 || min(l.RequestBody, l.ResponseBody, l.Decompressed, l.Header) < 0 || min(l.Concurrent, l.PerCall) < 0 {
+	if l.Time < 0 || min(l.RequestBody, l.ResponseBody, l.Decompressed, l.Header) < 0 ||
+		min(l.Concurrent, l.PerCall) < 0 {
 		return nil, errors.New("http limits must not be negative")
 	}
 	fill(&l.Time, 30*time.Second)
@@ -221,14 +225,14 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// newTransport returns the rule's own transport. Connections are not shared between rules: one that a rule with Private
-// opened must not serve a rule without.
+// newTransport returns a transport for one rule. Rules do not share connections: a connection of a rule with Private
+// must not serve a rule without it.
 func newTransport(d *outbound.Dialer, proxy *url.URL, roots *x509.CertPool, header int64) *http.Transport {
 	t := &http.Transport{
 		DialContext:            d.Dial,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    outbound.Timeout,
-		DisableCompression:     true, // done here, where the limits are
+		DisableCompression:     true, // done by this package, which limits it
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           16,
 		MaxIdleConnsPerHost:    4,

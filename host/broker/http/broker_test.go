@@ -41,7 +41,8 @@ func serve(t testing.TB, h http.HandlerFunc) *httptest.Server {
 
 // everything grants all methods under url.
 func everything(url string) grant.HTTPRule {
-	return grant.HTTPRule{Name: "test", URL: url, Methods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}}
+	return grant.HTTPRule{Name: "test", URL: url, Methods: []string{"GET", "HEAD", "POST", "PUT",
+		"PATCH", "DELETE", "OPTIONS"}}
 }
 
 type answer struct {
@@ -160,7 +161,8 @@ func TestPost(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %d %s", r.Method, r.Header.Get("Content-Type"), r.ContentLength, body)
 	})
 	b := newBroker(t, nil, everything(s.URL))
-	a, err := do(t, b, &abi.HTTPRequest{Method: "post", URL: s.URL, Headers: map[string][]string{"content-type": {"text/plain"}}}, "hello")
+	a, err := do(t, b, &abi.HTTPRequest{Method: "post", URL: s.URL,
+		Headers: map[string][]string{"content-type": {"text/plain"}}}, "hello")
 	if err != nil || a.body != "POST text/plain 5 hello" {
 		t.Errorf("got %q, %v", a.body, err)
 	}
@@ -168,7 +170,10 @@ func TestPost(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		fmt.Fprint(w, r.Proto)
+	}))
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that is meant to fail
 	s.StartTLS()
@@ -191,7 +196,8 @@ func TestNoEnvironmentProxy(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "direct") })
 	host := strings.Replace(s.URL, "127.0.0.1", "api.test", 1)
-	b := newBroker(t, &Options{Resolver: names{"api.test": {"127.0.0.1"}}}, grant.HTTPRule{Name: "api", URL: host, Private: true})
+	b := newBroker(t, &Options{Resolver: names{"api.test": {"127.0.0.1"}}},
+		grant.HTTPRule{Name: "api", URL: host, Private: true})
 	if a := mustGet(t, b, host); a.body != "direct" {
 		t.Errorf("got %q", a.body)
 	}
@@ -204,20 +210,24 @@ func TestNewRefuses(t *testing.T) {
 		options *Options
 		want    string
 	}{
-		"scheme":           {rule: grant.HTTPRule{URL: "ftp://a.test"}, want: "only http and https"},
-		"no host":          {rule: grant.HTTPRule{URL: "https:///x"}, want: "no host"},
-		"password":         {rule: grant.HTTPRule{URL: "https://u:p@a.test"}, want: "Authorization"},
-		"query":            {rule: grant.HTTPRule{URL: "https://a.test/?x=1"}, want: "query"},
-		"glob":             {rule: grant.HTTPRule{URL: "https://a.test", Paths: []string{"a["}}, want: "glob"},
-		"encoded slash":    {rule: grant.HTTPRule{URL: "https://a.test/a%2Fb"}, want: "encoded slashes"},
-		"port":             {rule: grant.HTTPRule{URL: "https://a.test:0"}, want: "port"},
-		"star inside":      {rule: grant.HTTPRule{URL: "https://a.*.test"}, want: "not a valid name"},
-		"star of address":  {rule: grant.HTTPRule{URL: "https://*.10.0.0.1"}, want: "no subdomains"},
-		"lower-case":       {rule: grant.HTTPRule{URL: "https://a.test", Methods: []string{"get"}}, want: "upper case"},
-		"tunnel":           {rule: grant.HTTPRule{URL: "https://a.test", Methods: []string{"CONNECT"}}, want: "cannot be granted"},
-		"negative limit":   {options: &Options{Limits: Limits{ResponseBody: -1}}, rule: everything("https://a.test"), want: "negative"},
-		"unknown rule":     {options: &Options{Rules: map[string]RuleOptions{"tset": {}}}, rule: everything("https://a.test"), want: `"tset"`},
-		"broken recording": {options: &Options{Replay: &Recordings{Exchanges: make([]Exchange, 1)}}, rule: everything("https://a.test"), want: "exchange 0"},
+		"scheme":          {rule: grant.HTTPRule{URL: "ftp://a.test"}, want: "only http and https"},
+		"no host":         {rule: grant.HTTPRule{URL: "https:///x"}, want: "no host"},
+		"password":        {rule: grant.HTTPRule{URL: "https://u:p@a.test"}, want: "Authorization"},
+		"query":           {rule: grant.HTTPRule{URL: "https://a.test/?x=1"}, want: "query"},
+		"glob":            {rule: grant.HTTPRule{URL: "https://a.test", Paths: []string{"a["}}, want: "glob"},
+		"encoded slash":   {rule: grant.HTTPRule{URL: "https://a.test/a%2Fb"}, want: "encoded slashes"},
+		"port":            {rule: grant.HTTPRule{URL: "https://a.test:0"}, want: "port"},
+		"star inside":     {rule: grant.HTTPRule{URL: "https://a.*.test"}, want: "not a valid name"},
+		"star of address": {rule: grant.HTTPRule{URL: "https://*.10.0.0.1"}, want: "no subdomains"},
+		"lower-case":      {rule: grant.HTTPRule{URL: "https://a.test", Methods: []string{"get"}}, want: "upper case"},
+		"tunnel": {rule: grant.HTTPRule{URL: "https://a.test", Methods: []string{"CONNECT"}},
+			want: "cannot be granted"},
+		"negative limit": {options: &Options{Limits: Limits{ResponseBody: -1}},
+			rule: everything("https://a.test"), want: "negative"},
+		"unknown rule": {options: &Options{Rules: map[string]RuleOptions{"tset": {}}},
+			rule: everything("https://a.test"), want: `"tset"`},
+		"broken recording": {options: &Options{Replay: &Recordings{Exchanges: make([]Exchange, 1)}},
+			rule: everything("https://a.test"), want: "exchange 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New([]grant.HTTPRule{c.rule}, c.options)

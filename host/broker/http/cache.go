@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// cache keeps answers in memory for one plugin: a private cache in the sense of RFC 9111. What was used longest ago goes
-// first. It is safe for concurrent use.
+// cache is an in-memory private cache (RFC 9111) for one plugin. It evicts the least recently used response first. It
+// is safe for concurrent use.
 type cache struct {
 	limit int64 // bytes
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	size  int64
 	byKey map[string]*list.Element // of *entry
-	used  list.List                // front: used last
+	used  list.List                // front: most recently used
 }
 
-// entry is one stored answer. It does not change once it is stored.
+// entry is a stored response. It is immutable once stored.
 type entry struct {
 	key, url  string
 	status    int
@@ -38,10 +38,10 @@ func newCache(limit int64) *cache {
 	return &cache{limit: limit, byKey: map[string]*list.Element{}}
 }
 
-// entryLimit is the largest body kept, so that one answer does not push all others out.
+// entryLimit returns the size of the largest stored body, so that one response does not evict all others.
 func (c *cache) entryLimit() int64 { return c.limit / 4 }
 
-// size is about what e takes in memory.
+// size returns the approximate memory size of e.
 func (e *entry) size() int64 {
 	n := 512 + len(e.key) + len(e.url) + len(e.body)
 	for name, values := range e.header {
@@ -76,14 +76,14 @@ func (c *cache) put(e *entry) {
 	}
 }
 
-// remove is called with mu held.
+// remove removes an entry. The caller holds mu.
 func (c *cache) remove(el *list.Element) {
 	e := c.used.Remove(el).(*entry)
 	delete(c.byKey, e.key)
 	c.size -= e.size()
 }
 
-// removeURL forgets every answer for url, whatever headers it was asked for with.
+// removeURL removes every response for url, whatever the request headers.
 func (c *cache) removeURL(url string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,8 +96,9 @@ func (c *cache) removeURL(url string) {
 	}
 }
 
-// cacheKey is the URL with all request headers but the cache's own, the tenant, and whose credential goes along. So two requests share an
-// answer only if they are the same in all that a Vary header could name, and in tenant and account.
+// cacheKey returns a key of the URL, the tenant, the credential's account, and all request headers except those for
+// caches. So two requests share a response only if they agree in everything that Vary could name, and in tenant and
+// account.
 func cacheKey(r *request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%q", r.target.String(), r.tenant)
@@ -119,12 +120,13 @@ func cacheKey(r *request) string {
 	return b.String()
 }
 
-// cacheable reports requests that the cache may answer: a GET of the whole that is not conditional already.
+// cacheable reports whether the cache may answer a request: an unconditional GET without Range.
 func cacheable(r *request) bool {
 	if r.method != http.MethodGet || len(r.body) > 0 {
 		return false
 	}
-	for _, name := range []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"} {
+	for _, name := range []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since",
+		"If-Unmodified-Since", "If-Range"} {
 		if _, ok := r.header[name]; ok {
 			return false
 		}
@@ -132,7 +134,7 @@ func cacheable(r *request) bool {
 	return true
 }
 
-// sendCached answers from the cache where it may, asks the server to confirm what is stale, and stores what comes.
+// sendCached answers from the cache if possible, revalidates stale responses, and stores new ones.
 func (b *Broker) sendCached(ctx context.Context, r *request) (*Response, error) {
 	if !cacheable(r) {
 		return b.sendInvalidating(ctx, r)
@@ -159,11 +161,12 @@ func (b *Broker) sendCached(ctx context.Context, r *request) (*Response, error) 
 		b.cache.put(e)
 		return e.response(b.now()), nil
 	}
-	b.keep(r, want, resp, requested)
+	b.storeWhenRead(r, want, resp, requested)
 	return resp, nil
 }
 
-// sendInvalidating sends r past the cache and forgets what r may have changed (RFC 9111, section 4.4).
+// sendInvalidating sends r without the cache and removes the responses that r may have invalidated (RFC 9111, section
+// 4.4).
 func (b *Broker) sendInvalidating(ctx context.Context, r *request) (*Response, error) {
 	resp, err := b.sendRenewing(ctx, r)
 	changes := !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.method)
@@ -173,19 +176,20 @@ func (b *Broker) sendInvalidating(ctx context.Context, r *request) (*Response, e
 	return resp, err
 }
 
-// keep has resp stored once its body has been read to the end, if it may be stored.
-func (b *Broker) keep(r *request, want map[string]string, resp *Response, requested time.Time) {
+// storeWhenRead stores resp, if that is allowed, once its body has been read to the end.
+func (b *Broker) storeWhenRead(r *request, want map[string]string, resp *Response, requested time.Time) {
 	if !storable(want, resp) {
 		if resp.Status < 500 {
 			b.cache.removeURL(r.target.String())
 		}
 		return
 	}
-	e := &entry{key: cacheKey(r), url: r.target.String(), status: resp.Status, header: withoutCookies(resp.Header), requested: requested, received: b.now()}
-	resp.Body = &keeper{ReadCloser: resp.Body, cache: b.cache, entry: e}
+	e := &entry{key: cacheKey(r), url: r.target.String(), status: resp.Status, header: withoutCookies(resp.Header),
+		requested: requested, received: b.now()}
+	resp.Body = &storingBody{ReadCloser: resp.Body, cache: b.cache, entry: e}
 }
 
-// withoutCookies is a copy of h without what is for one request alone.
+// withoutCookies returns a copy of h without headers that belong to a single response.
 func withoutCookies(h http.Header) http.Header {
 	h = h.Clone()
 	h.Del("Set-Cookie")
@@ -193,15 +197,15 @@ func withoutCookies(h http.Header) http.Header {
 	return h
 }
 
-// keeper copies a body on its way to the guest, and stores the entry when it has seen the end.
-type keeper struct {
+// storingBody copies a body while the guest reads it, and stores the entry at its end.
+type storingBody struct {
 	io.ReadCloser
 	cache *cache
 	entry *entry
 	body  bytes.Buffer
 }
 
-func (k *keeper) Read(p []byte) (int, error) {
+func (k *storingBody) Read(p []byte) (int, error) {
 	n, err := k.ReadCloser.Read(p)
 	if k.entry == nil {
 		return n, err

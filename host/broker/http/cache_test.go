@@ -45,7 +45,8 @@ func (s *origin) serve(r *http.Request) (*http.Response, error) {
 	return h, nil
 }
 
-// hits sends the same request after each wait and says, letter by letter, where the answers came from: (n)etwork or (c)ache.
+// hits sends the same request after each wait and says, letter by letter, where the answers came from: (n)etwork or
+// (c)ache.
 func (s *origin) hits(t *testing.T, b *Broker, head *abi.HTTPRequest, waits ...time.Duration) string {
 	t.Helper()
 	var from strings.Builder
@@ -94,7 +95,8 @@ func TestCacheLifetime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, b := newOrigin(t, nil, c.headers...)
-			if got := s.hits(t, b, &abi.HTTPRequest{URL: "https://a.test/x"}, 0, 59*time.Second, time.Second); got != c.want {
+			if got := s.hits(t, b, &abi.HTTPRequest{URL: "https://a.test/x"}, 0, 59*time.Second,
+				time.Second); got != c.want {
 				t.Errorf("answers from %s, want %s", got, c.want)
 			}
 		})
@@ -149,7 +151,8 @@ func TestCacheRequests(t *testing.T) {
 func TestOnlyIfCached(t *testing.T) {
 	t.Parallel()
 	s, b := newOrigin(t, nil, "Cache-Control: max-age=60")
-	a, err := do(t, b, &abi.HTTPRequest{URL: "https://a.test/x", Headers: map[string][]string{"Cache-Control": {"only-if-cached"}}}, "")
+	a, err := do(t, b, &abi.HTTPRequest{URL: "https://a.test/x",
+		Headers: map[string][]string{"Cache-Control": {"only-if-cached"}}}, "")
 	if err != nil || a.Status != 504 || len(s.asked) != 0 {
 		t.Errorf("status %d, %v, %d requests", a.Status, err, len(s.asked))
 	}
@@ -157,7 +160,8 @@ func TestOnlyIfCached(t *testing.T) {
 
 func TestCacheConfirms(t *testing.T) {
 	t.Parallel()
-	s, b := newOrigin(t, nil, "Cache-Control: max-age=60", `ETag: "x"`, "Last-Modified: Fri, 02 Jan 2026 03:00:00 GMT", "X-Version: 1", "Content-Type: text/x", "Age: 50")
+	s, b := newOrigin(t, nil, "Cache-Control: max-age=60", `ETag: "x"`, "Last-Modified: Fri, 02 Jan 2026 03:00:00 GMT",
+		"X-Version: 1", "Content-Type: text/x", "Age: 50")
 	mustGet(t, b, "https://a.test/x")
 	s.now = s.now.Add(11 * time.Second)
 	s.headers = s.headers[:5]
@@ -230,7 +234,8 @@ func TestCacheKeepsWholeAnswersOnly(t *testing.T) {
 func TestNoStoreRequestIsNotStored(t *testing.T) {
 	t.Parallel()
 	s, b := newOrigin(t, nil, "Cache-Control: max-age=60")
-	s.hits(t, b, &abi.HTTPRequest{URL: "https://a.test/x", Headers: map[string][]string{"Cache-Control": {"no-store"}}}, 0)
+	s.hits(t, b, &abi.HTTPRequest{URL: "https://a.test/x",
+		Headers: map[string][]string{"Cache-Control": {"no-store"}}}, 0)
 	if got := s.hits(t, b, &abi.HTTPRequest{URL: "https://a.test/x"}, 0); got != "n" {
 		t.Errorf("answer from %s, want n", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// decoder returns what undoes the answer's content coding (RFC 9110, section 8.4), or nil if there is nothing to undo: no
-// body, part of one, or a coding that was not asked for, which is left to the guest.
+// decoder returns a decoder for the response's content coding (RFC 9110, section 8.4). It is nil without a body, for a
+// partial body, and for a coding that was not requested, which is left to the guest.
 func decoder(r *request, h *http.Response) func(io.Reader) (io.Reader, error) {
 	if r.method == http.MethodHead || h.StatusCode == http.StatusPartialContent || h.ContentLength == 0 {
 		return nil
@@ -25,7 +25,7 @@ func decoder(r *request, h *http.Response) func(io.Reader) (io.Reader, error) {
 	return nil
 }
 
-// inflate reads "deflate", which is the zlib format but which some servers take for bare deflate data.
+// inflate decodes "deflate", which means the zlib format, although some servers send raw deflate data.
 func inflate(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(2)
@@ -38,7 +38,7 @@ func inflate(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// decoded opens its decoder at the first read, because that reads from the network already.
+// decoded opens its decoder at the first Read, because opening already reads from the network.
 type decoded struct {
 	source io.ReadCloser
 	open   func(io.Reader) (io.Reader, error)

@@ -12,38 +12,40 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Credentials gives out the operator's credentials, by tenant and name; *credential.Broker does. Its errors hold an *abi.Error whose
-// message may be shown to guests, unless ctx has ended.
+// Credentials provides the operator's credentials by tenant and name. *credential.Broker implements it. Unless ctx has
+// ended, its errors contain an *abi.Error, whose message may be shown to guests.
 type Credentials interface {
-	// Credential returns what a request is to carry.
+	// Credential returns the credential for a request.
 	Credential(ctx context.Context, tenant, name string) (*broker.Credential, error)
-	// Renew is told of an answer with status 401 or 403 and the start of its body. It returns another credential to try, once, or nil.
-	Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int, body []byte) (*broker.Credential, error)
+	// Renew is called after a response with status 401 or 403, with the start of its body. It returns another
+	// credential to try once, or nil.
+	Renew(ctx context.Context, tenant, name string, refused *broker.Credential, status int,
+		body []byte) (*broker.Credential, error)
 }
 
-// maxRefusal is how much of a refusal's body Renew is shown, in bytes.
+// maxRefusal limits the body that is passed to Renew, in bytes.
 const maxRefusal = 16 << 10
 
-// authorize gives r the credential of its rule. A redirect keeps one within the origin that it was applied at first, and gets none
-// elsewhere: the server that redirects must not choose who gets it.
+// authorize sets the credential of r's rule. A redirect keeps it within the origin of the first request and gets none
+// elsewhere, because a redirecting server must not choose who gets the credential.
 func (b *Broker) authorize(ctx context.Context, call *broker.Call, r *request) error {
 	name := r.rule.credential
 	if name == "" || b.replay != nil || r.strayed {
 		r.credential = nil
 		return nil
 	}
-	if err := b.mayCarry(r); err != nil {
+	if err := b.checkConfidential(r); err != nil {
 		return err
 	}
 	c, err := b.credentials.Credential(ctx, call.Tenant, name)
 	if err != nil {
-		return forGuest(err)
+		return guestError(err)
 	}
-	return r.carry(c)
+	return r.setCredential(c)
 }
 
-// forGuest leaves of an error of Credentials what a guest may read.
-func forGuest(err error) error {
+// guestError returns the part of an error of Credentials that a guest may read.
+func guestError(err error) error {
 	var own *abi.Error
 	if errors.As(err, &own) {
 		return &caused{own, err}
@@ -51,39 +53,43 @@ func forGuest(err error) error {
 	return err
 }
 
-// mayCarry holds that a credential goes out unread by others.
-func (b *Broker) mayCarry(r *request) error {
+// checkConfidential returns an error if others could read the credential of r on its way.
+func (b *Broker) checkConfidential(r *request) error {
 	if b.credentials == nil {
-		return failf(abi.CodeCredential, "rule %s needs the credential %s, and there are no credentials here: set credentials.%[2]s in hako.yaml", r.rule.name, r.rule.credential)
+		return failf(abi.CodeCredential, "rule %s needs the credential %s, but no credentials are configured: set "+
+			"credentials.%[2]s in hako.yaml", r.rule.name, r.rule.credential)
 	}
 	if r.target.scheme == "http" && (b.proxied || !loopback(r.target.host)) {
-		return failf(abi.CodeNotGranted, "the credential %s is not sent to %s without encryption: use https", r.rule.credential, r.target.shown())
+		return failf(abi.CodeNotGranted, "the credential %s is not sent to %s without encryption: use https",
+			r.rule.credential, r.target.shown())
 	}
 	return nil
 }
 
-// loopback reports a host that is this machine by its literal form.
+// loopback reports whether host is "localhost" or a literal loopback address.
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// carry makes c the request's credential. What a guest must not set beside it is an error: the header itself, and Range, with which an
-// answer that repeats the secret could be fetched in pieces that are too small to be recognised.
-func (r *request) carry(c *broker.Credential) error {
+// setCredential makes c the request's credential. It returns an error if the guest has set the credential's header, or
+// Range, with which a response that repeats the secret could be fetched in pieces too small for the mask.
+func (r *request) setCredential(c *broker.Credential) error {
 	for name := range r.header {
-		if plain := plainName(name); plain == plainName(c.Header) || plain == "range" {
-			return failf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with the request", name, r.rule.credential)
+		if plain := comparableName(name); plain == comparableName(c.Header) || plain == "range" {
+			return failf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with "+
+				"the request", name, r.rule.credential)
 		}
 	}
 	r.credential, r.mask = c, newMask(c.Secrets)
 	return nil
 }
 
-// sendRenewing sends r, and once more with another credential where the first was refused for its age.
+// sendRenewing sends r, and if its credential was refused as expired, sends it again with another one.
 func (b *Broker) sendRenewing(ctx context.Context, r *request) (*Response, error) {
 	resp, err := b.sendRetrying(ctx, r)
-	if err != nil || r.credential == nil || resp.Status != http.StatusUnauthorized && resp.Status != http.StatusForbidden {
+	if err != nil || r.credential == nil || resp.Status != http.StatusUnauthorized &&
+		resp.Status != http.StatusForbidden {
 		return resp, err
 	}
 	body, err := resp.peek(maxRefusal)
@@ -96,15 +102,15 @@ func (b *Broker) sendRenewing(ctx context.Context, r *request) (*Response, error
 	}
 	resp.discard()
 	if err != nil {
-		return nil, forGuest(err)
+		return nil, guestError(err)
 	}
-	if err := r.carry(c); err != nil {
+	if err := r.setCredential(c); err != nil {
 		return nil, err
 	}
 	return b.sendRetrying(ctx, r)
 }
 
-// peek returns the start of the body, which stays to be read.
+// peek returns the start of the body without consuming it.
 func (r *Response) peek(most int64) ([]byte, error) {
 	start, err := io.ReadAll(io.LimitReader(r.Body, most))
 	if err != nil {
@@ -117,13 +123,14 @@ func (r *Response) peek(most int64) ([]byte, error) {
 	return start, nil
 }
 
-// masked is resp without what m masks, should the server repeat it: the credential that was sent for r, or before it was redirected.
+// masked returns resp with all secrets of m masked: the credential that was sent for r, or before a redirect.
 func (r *request) masked(resp *Response, m *mask) (*Response, error) {
 	if m == nil {
 		return resp, nil
 	}
 	if resp.Header.Get("Content-Encoding") != "" {
-		return nil, errors.Join(failf(abi.CodeNetwork, "%s %s: the answer is encoded as %.20q, in which the credential could not be recognised",
+		return nil, errors.Join(failf(abi.CodeNetwork,
+			"%s %s: the response is encoded as %.20q, in which the credential cannot be detected",
 			r.method, r.target.shown(), resp.Header.Get("Content-Encoding")), resp.Body.Close())
 	}
 	for name, values := range resp.Header {

@@ -40,7 +40,8 @@ func (o *oneCredential) Credential(_ context.Context, tenant, name string) (*bro
 }
 
 func (o *oneCredential) make(tenant, text string) *broker.Credential {
-	c := &broker.Credential{Header: "Authorization", Value: "Bearer " + text, Secrets: []string{text}, Account: "one", Public: map[string]string{"company_id": "7"},
+	c := &broker.Credential{Header: "Authorization", Value: "Bearer " + text, Secrets: []string{text}, Account: "one",
+		Public:  map[string]string{"company_id": "7"},
 		Renewal: map[string]string{broker.RenewCommand: "hako connect kot --tenant " + tenant}}
 	if o.header != "" {
 		c.Header, c.Value = o.header, text
@@ -48,7 +49,8 @@ func (o *oneCredential) make(tenant, text string) *broker.Credential {
 	return c
 }
 
-func (o *oneCredential) Renew(_ context.Context, tenant, name string, refused *broker.Credential, status int, body []byte) (*broker.Credential, error) {
+func (o *oneCredential) Renew(_ context.Context, tenant, name string, refused *broker.Credential, status int,
+	body []byte) (*broker.Credential, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.stale || !strings.Contains(string(body), "expired") {
@@ -65,10 +67,12 @@ func credentialed(url string) grant.HTTPRule {
 	return r
 }
 
-// TestRefusedCredential holds that a guest learns how the operator renews a credential when the server refuses it, and only then.
+// TestRefusedCredential holds that a guest learns how the operator renews a credential when the server refuses it, and
+// only then.
 func TestRefusedCredential(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{200: "", 404: "", 401: "hako connect kot --tenant acme", 403: "hako connect kot --tenant acme"} {
+	for status, want := range map[int]string{200: "", 404: "", 401: "hako connect kot --tenant acme",
+		403: "hako connect kot --tenant acme"} {
 		b := newBroker(t, &Options{Credentials: &oneCredential{}}, credentialed("https://a.test"))
 		network(func(*http.Request) (*http.Response, error) { return reply(status, "no"), nil }).under(b)
 		call := newCall(t)
@@ -119,10 +123,12 @@ func TestCredentialGoesNowhereElse(t *testing.T) {
 		url  string
 		want []string
 	}{
-		"same origin":        {own.URL + "/a?to=" + own.URL + "/b", []string{"/a " + withOwn, "/b " + withOwn}},
-		"other origin":       {own.URL + "/a?to=" + other.URL + "/b", []string{"/a " + withOwn, "/b "}},
-		"there and back":     {own.URL + "/a?to=" + url.QueryEscape(other.URL+"/b?to="+own.URL+"/c"), []string{"/a " + withOwn, "/b ", "/c "}},
-		"other name":         {own.URL + "/a?to=" + strings.Replace(own.URL, "127.0.0.1", "localhost", 1) + "/b", []string{"/a " + withOwn, "/b "}},
+		"same origin":  {own.URL + "/a?to=" + own.URL + "/b", []string{"/a " + withOwn, "/b " + withOwn}},
+		"other origin": {own.URL + "/a?to=" + other.URL + "/b", []string{"/a " + withOwn, "/b "}},
+		"there and back": {own.URL + "/a?to=" + url.QueryEscape(other.URL+"/b?to="+own.URL+"/c"),
+			[]string{"/a " + withOwn, "/b ", "/c "}},
+		"other name": {own.URL + "/a?to=" + strings.Replace(own.URL, "127.0.0.1", "localhost", 1) + "/b",
+			[]string{"/a " + withOwn, "/b "}},
 		"rule without it":    {other.URL + "/a", []string{"/a "}},
 		"to one that has it": {other.URL + "/a?to=" + own.URL + "/b", []string{"/a ", "/b "}},
 	}
@@ -133,7 +139,8 @@ func TestCredentialGoesNowhereElse(t *testing.T) {
 			named.Name, named.Credential = "named", "kot"
 			second := everything(other.URL)
 			second.Name = "other"
-			b := newBroker(t, &Options{Credentials: &oneCredential{}, CacheBytes: -1}, credentialed(own.URL), named, second)
+			b := newBroker(t, &Options{Credentials: &oneCredential{}, CacheBytes: -1},
+				credentialed(own.URL), named, second)
 			mustGet(t, b, test.url)
 			if fmt.Sprint(got) != fmt.Sprint(test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -145,7 +152,8 @@ func TestCredentialGoesNowhereElse(t *testing.T) {
 func TestCredentialIsRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
-	failing := &oneCredential{fails: errors.Join(errors.New("/etc/inside"), &abi.Error{Code: abi.CodeCredential, Message: "run hako connect"})}
+	failing := &oneCredential{fails: errors.Join(errors.New("/etc/inside"),
+		&abi.Error{Code: abi.CodeCredential, Message: "run hako connect"})}
 	private := credentialed("http://10.1.2.3")
 	private.Private = true
 	tests := map[string]struct {
@@ -155,11 +163,17 @@ func TestCredentialIsRefused(t *testing.T) {
 		code    string
 		words   []string
 	}{
-		"guest's own header": {nil, credentialed(s.URL), abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{"authorization": {"x"}}}, abi.CodeInvalid, []string{"Authorization", "cannot be set", "kot"}},
-		"in pieces":          {nil, credentialed(s.URL), abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{"range": {"bytes=0-3"}}}, abi.CodeInvalid, []string{"Range"}},
-		"in the clear":       {nil, private, abi.HTTPRequest{URL: "http://10.1.2.3/"}, abi.CodeNotGranted, []string{"without encryption", "use https"}},
-		"through a proxy":    {&Options{Proxy: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}}, credentialed(s.URL), abi.HTTPRequest{URL: s.URL}, abi.CodeNotGranted, []string{"without encryption"}},
-		"not usable":         {&Options{Credentials: failing}, credentialed(s.URL), abi.HTTPRequest{URL: s.URL}, abi.CodeCredential, []string{"run hako connect"}},
+		"guest's own header": {nil, credentialed(s.URL), abi.HTTPRequest{URL: s.URL,
+			Headers: map[string][]string{"authorization": {"x"}}}, abi.CodeInvalid,
+			[]string{"Authorization", "cannot be set", "kot"}},
+		"in pieces": {nil, credentialed(s.URL), abi.HTTPRequest{URL: s.URL,
+			Headers: map[string][]string{"range": {"bytes=0-3"}}}, abi.CodeInvalid, []string{"Range"}},
+		"in the clear": {nil, private, abi.HTTPRequest{URL: "http://10.1.2.3/"}, abi.CodeNotGranted,
+			[]string{"without encryption", "use https"}},
+		"through a proxy": {&Options{Proxy: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}}, credentialed(s.URL),
+			abi.HTTPRequest{URL: s.URL}, abi.CodeNotGranted, []string{"without encryption"}},
+		"not usable": {&Options{Credentials: failing}, credentialed(s.URL), abi.HTTPRequest{URL: s.URL},
+			abi.CodeCredential, []string{"run hako connect"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,9 +197,11 @@ func TestCredentialIsRefused(t *testing.T) {
 
 func TestCredentialNeedsAHost(t *testing.T) {
 	t.Parallel()
-	for url, allowed := range map[string]bool{"https://*": false, "https://*.com": false, "https://*.example.com": true, "https://example.com": true} {
+	for url, allowed := range map[string]bool{"https://*": false, "https://*.com": false,
+		"https://*.example.com": true, "https://example.com": true} {
 		_, err := New([]grant.HTTPRule{credentialed(url)}, nil)
-		if (err == nil) != allowed || err != nil && !strings.Contains(err.Error(), "one host, or to those of one domain") {
+		if (err == nil) != allowed || err != nil && !strings.Contains(err.Error(),
+			"one host or the hosts of one domain") {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}
@@ -221,8 +237,10 @@ func TestCredentialIsRenewedOnce(t *testing.T) {
 				}
 			})
 			var recorded []Exchange
-			options := &Options{Credentials: &oneCredential{stale: test.stale}, Record: func(x Exchange) { recorded = append(recorded, x) }}
-			a, err := do(t, newBroker(t, options, credentialed(s.URL)), &abi.HTTPRequest{Method: "POST", URL: s.URL}, "sent")
+			options := &Options{Credentials: &oneCredential{stale: test.stale},
+				Record: func(x Exchange) { recorded = append(recorded, x) }}
+			a, err := do(t, newBroker(t, options, credentialed(s.URL)),
+				&abi.HTTPRequest{Method: "POST", URL: s.URL}, "sent")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +257,8 @@ func TestCredentialIsRenewedOnce(t *testing.T) {
 	}
 }
 
-// TestEchoIsMasked holds that a server that repeats what it is sent gives a guest nothing, wherever it does and however it cuts it.
+// TestEchoIsMasked holds that a server that repeats what it is sent gives a guest nothing, wherever it does and however
+// it cuts it.
 func TestEchoIsMasked(t *testing.T) {
 	t.Parallel()
 	sent := secret + "0"
@@ -276,7 +295,8 @@ func TestEchoIsMasked(t *testing.T) {
 					t.Errorf("%s: the guest sees %s", name, encoded)
 				}
 			}
-			if !strings.HasPrefix(a.body, "before ") || !strings.HasSuffix(a.body, " after") || len(a.body) != len(text) || !strings.Contains(a.body, "********") {
+			if !strings.HasPrefix(a.body, "before ") || !strings.HasSuffix(a.body, " after") ||
+				len(a.body) != len(text) || !strings.Contains(a.body, "********") {
 				t.Errorf("%s: body %q", name, a.body)
 			}
 		}
@@ -349,8 +369,10 @@ func TestCacheIsKeptByTenant(t *testing.T) {
 
 func TestReplayNeedsNoCredentials(t *testing.T) {
 	t.Parallel()
-	recordings := &Recordings{Exchanges: []Exchange{{RecordedRequest{Method: "GET", URL: "https://api.example.com/a"}, RecordedResponse{Status: 200, Body: "recorded"}}}}
-	a := mustGet(t, newBroker(t, &Options{Replay: recordings}, credentialed("https://api.example.com")), "https://api.example.com/a")
+	recordings := &Recordings{Exchanges: []Exchange{{RecordedRequest{Method: "GET", URL: "https://api.example.com/a"},
+		RecordedResponse{Status: 200, Body: "recorded"}}}}
+	a := mustGet(t, newBroker(t, &Options{Replay: recordings}, credentialed("https://api.example.com")),
+		"https://api.example.com/a")
 	if a.body != "recorded" || a.Credential != nil {
 		t.Errorf("got %q %v", a.body, a.Credential)
 	}

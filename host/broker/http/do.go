@@ -13,14 +13,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Do sends a request on behalf of call, the way a guest's request is sent, and returns the final answer. The caller closes its
-// body; what is still open when call ends is closed then.
+// Do sends a request on behalf of call, like a guest's request, and returns the final response. The caller closes its
+// body. Bodies that are open at the end of call are closed then.
 //
-// Every error holds an *abi.Error: CodeInvalid for a malformed request, CodeNotGranted when no rule allows the URL, a
-// redirect's target or the address behind it, CodeLimit, CodeCredential when the
-// rule's credential cannot be used, CodeTimeout (errors.Is also finds context.DeadlineExceeded),
-// CodeCanceled (context.Canceled) and CodeNetwork. ctx bounds the reading of the body too. Do is safe for concurrent use
-// with different calls. It sets call.Replayed when the answer came from a recording.
+// Every error contains an *abi.Error: CodeInvalid for a malformed request, CodeNotGranted when no rule allows the URL,
+// a redirect's target or the address behind it, CodeLimit, CodeCredential when the rule's credential cannot be used,
+// CodeTimeout (errors.Is also finds context.DeadlineExceeded), CodeCanceled (context.Canceled) and CodeNetwork. ctx
+// limits the reading of the body too. Do is safe for concurrent use with different calls. It sets call.Replayed if the
+// response came from a recording.
 func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Response, error) {
 	call.Charge(broker.RequestSteps + int64(len(b.rules))*broker.EntrySteps)
 	e := &exchange{broker: b, call: call, start: time.Now()}
@@ -33,23 +33,23 @@ func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPReques
 	return resp, nil
 }
 
-// exchange is one request of a guest from its start until the answer's body is read or closed. It is the body that the
-// guest reads.
+// exchange is one request of a guest, from its start until the response body is read or closed. It implements that
+// body.
 type exchange struct {
 	broker *Broker
 	call   *broker.Call
 	start  time.Time
 
-	outer   context.Context // the call's, for its trace
+	outer   context.Context // of the call, for its trace
 	span    *trace.Span
-	ctx     context.Context // the request's, for its life
+	ctx     context.Context // of the request
 	release func()
 	request *request // the last hop
 	answer  *Response
 	body    io.ReadCloser
 	bytes   int64
 	once    sync.Once
-	err     error // once it is over
+	err     error // set at its end
 }
 
 func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte) (*Response, error) {
@@ -59,7 +59,7 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 	}
 	e.request.tenant = e.call.Tenant
 	s := b.session(e.call)
-	if err := s.admit(e, b.limits.PerCall); err != nil {
+	if err := s.register(e, b.limits.PerCall); err != nil {
 		return nil, err
 	}
 	if err := b.acquire(); err != nil {
@@ -74,7 +74,8 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 	e.answer.URL = e.request.mask.text(e.request.target.String())
 	if c := e.request.credential; c != nil {
 		e.answer.Credential = c.Public
-		if status := e.answer.Status; (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.Renewal != nil {
+		if status := e.answer.Status; (status == http.StatusUnauthorized ||
+			status == http.StatusForbidden) && c.Renewal != nil {
 			e.answer.Credential = maps.Clone(c.Renewal)
 			maps.Copy(e.answer.Credential, c.Public)
 		}
@@ -82,22 +83,23 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 	return e.answer, nil
 }
 
-// acquire takes the slot of a request under way.
+// acquire acquires a slot for a request.
 func (b *Broker) acquire() error {
 	select {
 	case b.slots <- struct{}{}:
 		return nil
 	default:
-		return failf(abi.CodeLimit, "%d requests of the plugin are under way, the most there may be: read or close their bodies first", cap(b.slots))
+		return failf(abi.CodeLimit, "the plugin has %d running requests, which is the limit: read or close their "+
+			"bodies first", cap(b.slots))
 	}
 }
 
-// follow sends the request and goes where redirects lead. Each hop is held against the rules.
+// follow sends the request and follows redirects. It checks each hop against the rules.
 func (e *exchange) follow(s *session) (*Response, error) {
 	for range maxRedirects + 1 {
 		r := e.request
 		var err error
-		if r.rule, err = e.broker.find(e.call.Plugin, r.method, &r.target); err != nil {
+		if r.rule, err = e.broker.findRule(e.call.Plugin, r.method, &r.target); err != nil {
 			return nil, err
 		}
 		if err := e.broker.authorize(e.ctx, e.call, r); err != nil {
@@ -118,10 +120,11 @@ func (e *exchange) follow(s *session) (*Response, error) {
 		e.request = next
 		e.call.Charge(broker.RequestSteps)
 	}
-	return nil, failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method, e.request.target.shown(), maxRedirects)
+	return nil, failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
+		e.request.target.shown(), maxRedirects)
 }
 
-// answer gets the answer to one hop: from a recording, the cache or the network.
+// answer returns the response to one hop from a recording, the cache or the network.
 func (b *Broker) answer(ctx context.Context, s *session, r *request) (*Response, error) {
 	switch {
 	case b.replay != nil:
@@ -153,7 +156,7 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.target.scheme == "http" { // the proxy itself answers
+	if r.target.scheme == "http" { // the proxy itself may answer
 		if resp, err = r.masked(resp, b.proxyMask); err != nil {
 			return nil, err
 		}
@@ -161,7 +164,7 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 	return r.masked(resp, r.mask)
 }
 
-// Read reads the answer's body. An error ends the exchange and stays.
+// Read reads the response body. An error ends the exchange and is returned again by later reads.
 func (e *exchange) Read(p []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err
@@ -183,10 +186,10 @@ func (e *exchange) Close() error {
 	return nil
 }
 
-// errClosed is what reading gives after Close.
+// errClosed is the error of Read after Close.
 var errClosed = failf(abi.CodeInvalid, "the response is closed")
 
-// end gives back what the exchange holds and reports it, once. err is what reading gives from now on.
+// end releases the resources of the exchange and reports it, once. Later reads return err.
 func (e *exchange) end(err error) {
 	e.once.Do(func() {
 		e.err = err

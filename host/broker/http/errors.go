@@ -13,14 +13,14 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// errRequestTime is the cause of a context whose request took longer than its own limit, as opposed to the call's.
+// errRequestTime is the cause of a context that ended at the request's own time limit, not at the call's deadline.
 var errRequestTime = errors.New("the request's own time limit")
 
 func failf(code, format string, args ...any) *abi.Error {
 	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// caused is an *abi.Error that remembers what it came from, for errors.Is.
+// caused is an *abi.Error with its cause, for errors.Is.
 type caused struct {
 	own   *abi.Error
 	cause error
@@ -29,8 +29,8 @@ type caused struct {
 func (e *caused) Error() string   { return e.own.Message }
 func (e *caused) Unwrap() []error { return []error{e.own, e.cause} }
 
-// explain turns whatever ended a request into an error that holds an *abi.Error: the limit or rule that was passed, or what
-// is known of the network's failure, without addresses.
+// explain converts the error of a request to one with an *abi.Error: the exceeded limit, the violated rule, or the
+// network failure without addresses.
 func explain(ctx context.Context, r *request, err error) error {
 	if own := (*abi.Error)(nil); errors.As(err, &own) {
 		if masked := r.mask.text(own.Message); masked != own.Message {
@@ -44,26 +44,29 @@ func explain(ctx context.Context, r *request, err error) error {
 	case errors.As(err, &refused):
 		code, text = abi.CodeNotGranted, refused.Error()
 	case errors.Is(context.Cause(ctx), errRequestTime):
-		code, text, err = abi.CodeTimeout, fmt.Sprintf("no complete answer within the request's time limit of %v", r.time), ended
+		code, text, err = abi.CodeTimeout, fmt.Sprintf("no complete response within the request's time limit of %v",
+			r.time), ended
 	case errors.Is(ended, context.DeadlineExceeded):
 		code, text, err = abi.CodeTimeout, "the call's time is up", ended
 	case ended != nil:
 		code, text, err = abi.CodeCanceled, "the call was canceled", ended
 	case headerTooLarge(err):
-		code, text = abi.CodeLimit, fmt.Sprintf("the answer's header is larger than the limit of %d bytes", r.headerSize)
+		code, text = abi.CodeLimit, fmt.Sprintf("the response header is larger than the limit of %d bytes",
+			r.headerSize)
 	}
 	return &caused{failf(code, "%s", r.mask.text(fmt.Sprintf("%s %s: %s", r.method, r.target.shown(), text))), err}
 }
 
-// headerTooLarge recognises net/http's errors for Transport.MaxResponseHeaderBytes, which have no type. HTTP/2 gives up with
-// COMPRESSION_ERROR when a header is far too large; a corrupted one is the only other cause.
+// headerTooLarge recognizes net/http's untyped errors for Transport.MaxResponseHeaderBytes. HTTP/2 fails with
+// COMPRESSION_ERROR for a far too large header; the only other cause is a corrupted one.
 func headerTooLarge(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "response headers exceeded") || strings.Contains(text, "response header list larger") ||
+	return strings.Contains(text, "response headers exceeded") || strings.Contains(text,
+		"response header list larger") ||
 		strings.Contains(text, "COMPRESSION_ERROR")
 }
 
-// permanent reports errors that another try would meet again.
+// permanent reports whether a retry would fail with the same error.
 func permanent(err error) bool {
 	var (
 		own     *abi.Error

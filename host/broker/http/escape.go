@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// layer is a text whose escapes are undone. text[i] begins at the byte at[i] of the original; at has one more, for the end.
+// layer is a text with decoded escapes. text[i] starts at byte at[i] of the original; at has one more element for the
+// end.
 type layer struct {
 	text []byte
 	at   []int
@@ -20,8 +21,8 @@ func newLayer(original []byte) layer {
 	return layer{original, at}
 }
 
-// unescaped undoes the escapes that read knows, once. It reports false if there are none. An escape that may go on beyond the text ends
-// the layer.
+// unescaped decodes the escapes that read recognizes, once. It reports false if there are none. An escape that may
+// continue beyond the text ends the layer.
 func (l layer) unescaped(read func(b []byte) (value []byte, n int, open bool)) (layer, bool) {
 	undone := layer{make([]byte, 0, len(l.text)), make([]int, 0, len(l.at))}
 	found := false
@@ -47,8 +48,8 @@ func (l layer) unescaped(read func(b []byte) (value []byte, n int, open bool)) (
 	return undone, found
 }
 
-// escape reads an escape of URLs (%41), of JSON, JavaScript and Go (\u0041, \u{41}, \x41, \101, \/) or of HTML (&#65;, &#x41;, &sol;). n is 0
-// if there is none, open says that it may go on beyond b.
+// escape parses an escape of URLs (%41), of JSON, JavaScript and Go (\u0041, \u{41}, \x41, \101, \/) or of HTML (&#65;,
+// &#x41;, &sol;). n is 0 if there is none; open reports that it may continue beyond b.
 func escape(b []byte) (value []byte, n int, open bool) {
 	switch b[0] {
 	case '%':
@@ -61,7 +62,8 @@ func escape(b []byte) (value []byte, n int, open bool) {
 	return nil, 0, false
 }
 
-// quotedPrintable reads an escape of mail (=41). In other texts this is a name with its value, so it is read apart from the others.
+// quotedPrintable parses an escape of mail (=41). In other texts "=" separates a name from its value, so these escapes
+// are decoded separately.
 func quotedPrintable(b []byte) (value []byte, n int, open bool) {
 	if b[0] == '=' {
 		return number(b, 1, 16, 2, false)
@@ -69,7 +71,7 @@ func quotedPrintable(b []byte) (value []byte, n int, open bool) {
 	return nil, 0, false
 }
 
-// number reads a number of so many digits, after what begins the escape.
+// number parses a number with the given digits after the first begin bytes of an escape.
 func number(b []byte, begin, base, digits int, isRune bool) (value []byte, n int, open bool) {
 	end := min(len(b), begin+digits)
 	v := uint64(0)
@@ -87,10 +89,10 @@ func character(v uint64, isRune bool) []byte {
 	if !isRune {
 		return []byte{byte(v)}
 	}
-	return utf8.AppendRune(nil, rune(min(v, utf8.MaxRune+1))) // which is none
+	return utf8.AppendRune(nil, rune(min(v, utf8.MaxRune+1))) // an invalid rune
 }
 
-// delimited reads a number of at most 8 digits that another character ends.
+// delimited parses a number of at most 8 digits up to the character last.
 func delimited(b []byte, begin, base int, last byte) (value []byte, n int, open bool) {
 	const most = 8
 	end := bytes.IndexByte(b[:min(len(b), begin+most+1)], last)
@@ -105,8 +107,9 @@ func delimited(b []byte, begin, base int, last byte) (value []byte, n int, open 
 	return character(v, true), end + 1, false
 }
 
-// shortEscapes are the letters after a backslash, and what they stand for.
-var shortEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f', '"': '"', '\'': '\'', '/': '/', '\\': '\\'}
+// shortEscapes maps letters after a backslash to their characters.
+var shortEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f', '"': '"',
+	'\'': '\'', '/': '/', '\\': '\\'}
 
 func backslash(b []byte) (value []byte, n int, open bool) {
 	if len(b) == 1 {
@@ -132,11 +135,12 @@ func backslash(b []byte) (value []byte, n int, open bool) {
 	return nil, 0, false
 }
 
-// entities are those of HTML for characters that secrets have.
+// entities are the HTML entities of characters in secrets.
 var entities = []struct {
 	name  string
 	value byte
-}{{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&sol;", '/'}, {"&plus;", '+'}, {"&equals;", '='}, {"&lowbar;", '_'}}
+}{{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&sol;", '/'}, {"&plus;", '+'},
+	{"&equals;", '='}, {"&lowbar;", '_'}}
 
 func entity(b []byte) (value []byte, n int, open bool) {
 	switch {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// directives parses Cache-Control (RFC 9111, section 5.2), names in lower case, quotes taken off; of a repeated one the first
-// counts. A request with nothing but "Pragma: no-cache" counts as no-cache.
+// directives parses Cache-Control (RFC 9111, section 5.2). Names are lower-cased and values unquoted. The first of
+// repeated directives counts. "Pragma: no-cache" without Cache-Control counts as no-cache.
 func directives(h http.Header) map[string]string {
 	found := map[string]string{}
 	rest := strings.Join(h["Cache-Control"], ",")
@@ -26,7 +26,7 @@ func directives(h http.Header) map[string]string {
 	return found
 }
 
-// nextDirective takes one directive off list. A comma inside quotes does not end it.
+// nextDirective splits the first directive off list. It respects commas in quotes.
 func nextDirective(list string) (name, value, rest string) {
 	end, quoted := len(list), false
 	for i := range len(list) {
@@ -42,7 +42,7 @@ func nextDirective(list string) (name, value, rest string) {
 	return strings.ToLower(strings.TrimSpace(name)), strings.Trim(strings.TrimSpace(value), `"`), rest
 }
 
-// seconds reads a directive's number of seconds; a malformed one is zero, which errs towards asking the server.
+// seconds parses a directive's number of seconds. A malformed one is zero, which leads to a request to the server.
 func seconds(value string) time.Duration {
 	n, err := strconv.ParseUint(value, 10, 63)
 	if err != nil {
@@ -51,8 +51,8 @@ func seconds(value string) time.Duration {
 	return time.Duration(min(n, 1<<31)) * time.Second
 }
 
-// storable reports answers that may be kept (RFC 9111, section 3) and are worth it: with a lifetime or with something to
-// ask the server by. Lifetimes are never guessed.
+// storable reports whether a response may be stored (RFC 9111, section 3) and has a lifetime or a validator. Lifetimes
+// are never estimated.
 func storable(want map[string]string, resp *Response) bool {
 	if !slices.Contains([]int{200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501}, resp.Status) {
 		return false
@@ -63,10 +63,12 @@ func storable(want map[string]string, resp *Response) bool {
 	if refused || unwanted || strings.Contains(strings.Join(resp.Header["Vary"], ","), "*") {
 		return false
 	}
-	return lifetime(resp.Header, time.Time{}) > 0 || resp.Status == 200 && (resp.Header.Get("Etag") != "" || resp.Header.Get("Last-Modified") != "")
+	return lifetime(resp.Header, time.Time{}) > 0 || resp.Status == 200 &&
+		(resp.Header.Get("Etag") != "" || resp.Header.Get("Last-Modified") != "")
 }
 
-// lifetime is how long an answer is fresh (RFC 9111, section 4.2.1), for a private cache. received stands in for Date.
+// lifetime returns the freshness lifetime of a response for a private cache (RFC 9111, section 4.2.1). received
+// replaces a missing Date.
 func lifetime(h http.Header, received time.Time) time.Duration {
 	if age, ok := directives(h)["max-age"]; ok {
 		return seconds(age)
@@ -85,15 +87,15 @@ func date(h http.Header, received time.Time) time.Time {
 	return received
 }
 
-// age is how old e is at now (RFC 9111, section 4.2.3).
+// age returns the age of e at now (RFC 9111, section 4.2.3).
 func (e *entry) age(now time.Time) time.Duration {
 	apparent := max(0, e.received.Sub(date(e.header, e.received)))
 	corrected := seconds(e.header.Get("Age")) + e.received.Sub(e.requested)
 	return max(apparent, corrected) + now.Sub(e.received)
 }
 
-// serves reports whether e may answer at now without asking the server (RFC 9111, section 4). Stale answers are never used,
-// even where a request would take them.
+// serves reports whether e may answer at now without revalidation (RFC 9111, section 4). Stale responses are never
+// used, even if the request allows them.
 func (e *entry) serves(want map[string]string, now time.Time) bool {
 	_, confirm := directives(e.header)["no-cache"]
 	_, insists := want["no-cache"]
@@ -107,7 +109,7 @@ func (e *entry) serves(want map[string]string, now time.Time) bool {
 	return age+seconds(want["min-fresh"]) < lifetime(e.header, e.received)
 }
 
-// conditional returns r with the question whether e still holds (RFC 9111, section 4.3.1).
+// conditional returns r as a conditional request that revalidates e (RFC 9111, section 4.3.1).
 func (e *entry) conditional(r *request) *request {
 	r = r.clone()
 	if tag := e.header.Get("Etag"); tag != "" {
@@ -119,7 +121,8 @@ func (e *entry) conditional(r *request) *request {
 	return r
 }
 
-// confirmed returns e with what a 304 answer says anew (RFC 9111, section 3.2), except what describes the body.
+// confirmed returns e updated with the headers of a 304 response (RFC 9111, section 3.2), except those that describe
+// the body.
 func (e *entry) confirmed(h http.Header, requested, received time.Time) *entry {
 	c := *e
 	c.header, c.requested, c.received = e.header.Clone(), requested, received
@@ -132,7 +135,7 @@ func (e *entry) confirmed(h http.Header, requested, received time.Time) *entry {
 	return &c
 }
 
-// response is e as an answer, with its age.
+// response returns e as a response with its age.
 func (e *entry) response(now time.Time) *Response {
 	header := e.header.Clone()
 	header.Set("Age", strconv.FormatInt(int64(e.age(now)/time.Second), 10))

@@ -23,8 +23,10 @@ func TestHostsOwnHeaders(t *testing.T) {
 	})
 	guest := map[string][]string{"accept": {"a", "b"}, "User-Agent": {"mine"}, "X-Custom": {"1"}}
 	for _, name := range []string{
-		"host", "Content-Length", "connection", "Keep-Alive", "Proxy-Authorization", "proxy-connection", "TE", "Trailer", "Transfer-Encoding",
-		"Upgrade", "Expect", "Accept-Encoding", "Via", "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Real-IP", "X-HTTP-Method-Override",
+		"host", "Content-Length", "connection", "Keep-Alive", "Proxy-Authorization", "proxy-connection", "TE",
+		"Trailer", "Transfer-Encoding",
+		"Upgrade", "Expect", "Accept-Encoding", "Via", "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Real-IP",
+		"X-HTTP-Method-Override",
 		"X-Http-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL", "HTTP2-Settings",
 	} {
 		guest[name] = []string{"evil"}
@@ -37,7 +39,8 @@ func TestHostsOwnHeaders(t *testing.T) {
 	if want := strings.TrimPrefix(s.URL, "http://"); host != want {
 		t.Errorf("Host %q, want %q", host, want)
 	}
-	want := http.Header{"Accept": {"a", "b"}, "Accept-Encoding": {"gzip, deflate"}, "User-Agent": {"mine"}, "X-Custom": {"1"}}
+	want := http.Header{"Accept": {"a", "b"}, "Accept-Encoding": {"gzip, deflate"},
+		"User-Agent": {"mine"}, "X-Custom": {"1"}}
 	for name, values := range seen {
 		if !slices.Equal(values, want[name]) {
 			t.Errorf("%s: %q, want %q", name, values, want[name])

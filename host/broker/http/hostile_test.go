@@ -16,24 +16,33 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestHostileHeaders: what servers and gateways take for more than a guest may say does not reach them, however it is spelled.
+// TestHostileHeaders: what servers and gateways take for more than a guest may say does not reach them, however it is
+// spelled.
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
 	var seen http.Header
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { seen = r.Header })
 	b := newBroker(t, nil, everything(s.URL))
 	for _, name := range []string{
-		"X-Forwarded-For", "x_forwarded_for", "X_FORWARDED_HOST", "X.Forwarded.Proto", "X-Forwarded_Port", "X-Forwarded-User", "X-Forwarded", "Forwarded",
-		"forwarded_for", "Client_IP", "X-Client-IP", "True-Client-Ip", "CF_Connecting_IP", "Fastly-Client-IP", "X_Real_IP", "X-Cluster-Client-IP",
-		"X-Originating-IP", "X_Remote_User", "Remote-User", "Remote_Addr", "X-Envoy-Original-Path", "X_Original_URL", "X-Original-URI", "X-Original-Method",
-		"X_Rewrite_Url", "X-Host", "X-HTTP-Host-Override", "X_HTTP_Method_Override", "X-HTTP-Method", "x_method_override", "Method-Override",
-		"X-Middleware-Subrequest", "X-Goog-Iap-Jwt-Assertion", "X-Goog-Authenticated-User-Email", "X_Amzn_Oidc_Data", "X-Appengine-User-Email",
-		"X-Ms-Client-Principal", "X-SSL-Client-Cert", "X-Client-Cert", "X-ARR-ClientCert", "Proxy_Authorization", "Proxy-Connection", "X-Proxy-User",
-		"Content_Length", "Transfer_Encoding", "TE", "Trailer", "Upgrade", "HTTP2_Settings", "Keep_Alive", "Expect", "Early-Data", "CDN-Loop",
+		"X-Forwarded-For", "x_forwarded_for", "X_FORWARDED_HOST", "X.Forwarded.Proto", "X-Forwarded_Port",
+		"X-Forwarded-User", "X-Forwarded", "Forwarded",
+		"forwarded_for", "Client_IP", "X-Client-IP", "True-Client-Ip", "CF_Connecting_IP", "Fastly-Client-IP",
+		"X_Real_IP", "X-Cluster-Client-IP",
+		"X-Originating-IP", "X_Remote_User", "Remote-User", "Remote_Addr", "X-Envoy-Original-Path", "X_Original_URL",
+		"X-Original-URI", "X-Original-Method",
+		"X_Rewrite_Url", "X-Host", "X-HTTP-Host-Override", "X_HTTP_Method_Override", "X-HTTP-Method",
+		"x_method_override", "Method-Override",
+		"X-Middleware-Subrequest", "X-Goog-Iap-Jwt-Assertion", "X-Goog-Authenticated-User-Email", "X_Amzn_Oidc_Data",
+		"X-Appengine-User-Email",
+		"X-Ms-Client-Principal", "X-SSL-Client-Cert", "X-Client-Cert", "X-ARR-ClientCert", "Proxy_Authorization",
+		"Proxy-Connection", "X-Proxy-User",
+		"Content_Length", "Transfer_Encoding", "TE", "Trailer", "Upgrade", "HTTP2_Settings", "Keep_Alive", "Expect",
+		"Early-Data", "CDN-Loop",
 		"Max-Forwards", "Alt-Used", "Host", "HOST", "Via", "Connection",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := do(t, b, &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{name: {"evil"}, "X-Custom": {"fine"}}}, ""); err != nil {
+			if _, err := do(t, b, &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{name: {"evil"},
+				"X-Custom": {"fine"}}}, ""); err != nil {
 				t.Fatal(err)
 			}
 			for sent, values := range seen {
@@ -47,10 +56,12 @@ func TestHostileHeaders(t *testing.T) {
 		})
 	}
 	for name, connection := range map[string][]string{
-		"named by Connection": {"X-Custom"}, "in another spelling": {"keep-alive, x_custom"}, "in a second field": {"close", "a, X-CUSTOM ,b"},
+		"named by Connection": {"X-Custom"}, "in another spelling": {"keep-alive, x_custom"},
+		"in a second field": {"close", "a, X-CUSTOM ,b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := do(t, b, &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{"connection": connection, "X-Custom": {"evil"}}}, ""); err != nil {
+			if _, err := do(t, b, &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{"connection": connection,
+				"X-Custom": {"evil"}}}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if seen.Get("X-Custom") != "" {
@@ -65,9 +76,11 @@ func TestHostileHeaders(t *testing.T) {
 			wantCode(t, err, abi.CodeInvalid, "cannot be set here")
 		})
 	}
-	for _, name := range []string{"X-Api-Version", "X-Request-Id", "X-Methodology", "Content-Type", "If-None-Match", "Cf-Access-Client-Id", "Referer", "Origin", "Cookie"} {
+	for _, name := range []string{"X-Api-Version", "X-Request-Id", "X-Methodology", "Content-Type", "If-None-Match",
+		"Cf-Access-Client-Id", "Referer", "Origin", "Cookie"} {
 		t.Run("allowed "+name, func(t *testing.T) {
-			if _, err := do(t, b, &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{name: {"fine"}}}, ""); err != nil || seen.Get(name) != "fine" {
+			if _, err := do(t, b, &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{name: {"fine"}}},
+				""); err != nil || seen.Get(name) != "fine" {
 				t.Errorf("%v, the server gets %q", err, seen.Get(name))
 			}
 		})
@@ -87,10 +100,12 @@ func format(layout string) func(int, byte) string {
 	return func(_ int, c byte) string { return fmt.Sprintf(layout, c) }
 }
 
-// TestHostileMasking: a server that repeats a credential shows it to the guest in no usual encoding, and in no mixture of them.
+// TestHostileMasking: a server that repeats a credential shows it to the guest in no usual encoding, and in no mixture
+// of them.
 func TestHostileMasking(t *testing.T) {
 	t.Parallel()
-	mixture := []string{"%c", "%%%02x", "%%%02X", `\u%04x`, `\u%04X`, `\x%02x`, "&#%d;", "&#x%x;", `\%03o`, `\u{%x}`, "%%25%02x", `%%5Cu%04x`, `\u0025%02x`}
+	mixture := []string{"%c", "%%%02x", "%%%02X", `\u%04x`, `\u%04X`, `\x%02x`, "&#%d;", "&#x%x;", `\%03o`, `\u{%x}`,
+		"%%25%02x", `%%5Cu%04x`, `\u0025%02x`}
 	forms := map[string]func(secret string) string{
 		"percent, all of it":   func(s string) string { return each(s, format("%%%02x")) },
 		"percent, in capitals": func(s string) string { return each(s, format("%%%02X")) },
@@ -123,12 +138,21 @@ func TestHostileMasking(t *testing.T) {
 		"hexadecimal":               func(s string) string { return hex.EncodeToString([]byte(s)) },
 		"hexadecimal in capitals":   func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
 		"hexadecimal of the header": func(s string) string { return hex.EncodeToString([]byte("Bearer " + s)) },
-		"hexadecimal in percent":    func(s string) string { return each(hex.EncodeToString([]byte(s)), format("%%%02x")) },
-		"base64":                    func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-		"base64 of the header":      func(s string) string { return base64.StdEncoding.EncodeToString([]byte("Bearer " + s)) },
-		"base64 for URLs":           func(s string) string { return base64.URLEncoding.EncodeToString([]byte("x" + s)) },
-		"base64 in a query":         func(s string) string { return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(s))) },
-		"base64 in JSON":            func(s string) string { return each(base64.StdEncoding.EncodeToString([]byte(s)), format(`\u%04x`)) },
+		"hexadecimal in percent": func(s string) string {
+			return each(hex.EncodeToString([]byte(s)),
+				format("%%%02x"))
+		},
+		"base64":               func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"base64 of the header": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("Bearer " + s)) },
+		"base64 for URLs": func(s string) string {
+			return base64.URLEncoding.EncodeToString([]byte("x" +
+				s))
+		},
+		"base64 in a query": func(s string) string { return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(s))) },
+		"base64 in JSON": func(s string) string {
+			return each(base64.StdEncoding.EncodeToString([]byte(s)),
+				format(`\u%04x`))
+		},
 	}
 	for i := range mixture {
 		forms[fmt.Sprint("mixture ", i)] = func(s string) string {
@@ -147,10 +171,13 @@ func TestHostileMasking(t *testing.T) {
 					t.Errorf("%s shows %.300q", where, text)
 				}
 			}
-			for _, chunk := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, func(r io.Reader) io.Reader { return r }} {
+			for _, chunk := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader,
+				func(r io.Reader) io.Reader { return r }} {
 				text := "before 100% \\ & = " + encoded + " after %"
-				body, err := io.ReadAll(newMaskedBody(io.NopCloser(chunk(strings.NewReader(text))), newMask([]string{sent})))
-				if err != nil || len(body) != len(text) || !strings.HasPrefix(string(body), "before 100% \\ & = ") || !strings.HasSuffix(string(body), " after %") {
+				body, err := io.ReadAll(newMaskedBody(io.NopCloser(chunk(strings.NewReader(text))),
+					newMask([]string{sent})))
+				if err != nil || len(body) != len(text) || !strings.HasPrefix(string(body), "before 100% \\ & = ") ||
+					!strings.HasSuffix(string(body), " after %") {
 					t.Errorf("%v: %q", err, body)
 				}
 				shown("the body", string(body))
@@ -165,7 +192,8 @@ func TestHostileMasking(t *testing.T) {
 			})
 			b := newBroker(t, &Options{Credentials: &oneCredential{}}, credentialed(s.URL))
 			a := mustGet(t, b, s.URL)
-			if plain, err := url.QueryUnescape(a.URL); strings.Contains(a.URL, sent) || err == nil && strings.Contains(plain, sent) {
+			if plain, err := url.QueryUnescape(a.URL); strings.Contains(a.URL, sent) ||
+				err == nil && strings.Contains(plain, sent) {
 				t.Errorf("the URL shows it: %s", a.URL)
 			}
 		})
@@ -192,7 +220,8 @@ func TestHostileMasking(t *testing.T) {
 	t.Run("letters beyond ASCII", func(t *testing.T) {
 		t.Parallel()
 		m := newMask([]string{"pässwörd箱"})
-		for _, text := range []string{`p\u00e4ssw\u00f6rd\u7bb1`, "p%C3%A4ssw%c3%b6rd%E7%AE%B1", "p&#228;ssw&#xf6;rd&#31665;", `p\xc3\xa4ssw\303\266rd箱`} {
+		for _, text := range []string{`p\u00e4ssw\u00f6rd\u7bb1`, "p%C3%A4ssw%c3%b6rd%E7%AE%B1",
+			"p&#228;ssw&#xf6;rd&#31665;", `p\xc3\xa4ssw\303\266rd箱`} {
 			if got := m.text(text); strings.Trim(got, "*") != "" {
 				t.Errorf("%s: %s", text, got)
 			}
@@ -200,8 +229,10 @@ func TestHostileMasking(t *testing.T) {
 	})
 	t.Run("a body made to cost time", func(t *testing.T) {
 		t.Parallel()
-		for _, part := range []string{"%25", "%", `\`, "&", `\u005c`, "%2525", `\\\\`, "&#37;", "====", secret[:len(secret)-1]} {
-			body := newMaskedBody(io.NopCloser(strings.NewReader(strings.Repeat(part, 1<<20/len(part)))), newMask([]string{sent}))
+		for _, part := range []string{"%25", "%", `\`, "&", `\u005c`, "%2525", `\\\\`, "&#37;", "====",
+			secret[:len(secret)-1]} {
+			body := newMaskedBody(io.NopCloser(strings.NewReader(strings.Repeat(part, 1<<20/len(part)))),
+				newMask([]string{sent}))
 			begin := time.Now()
 			if n, err := io.Copy(io.Discard, body); err != nil || n < 1<<19 {
 				t.Error(n, err)
@@ -245,12 +276,14 @@ func TestHostileCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, b := newOrigin(t, nil, headers...)
-			if first := get(t, b, "acme"); first.source != SourceNetwork || first.Header.Get("Set-Cookie")+first.Header.Get("Set-Cookie2") == "" {
+			if first := get(t, b, "acme"); first.source != SourceNetwork ||
+				first.Header.Get("Set-Cookie")+first.Header.Get("Set-Cookie2") == "" {
 				t.Errorf("the first answer: %s %v", first.source, first.Header)
 			}
 			for range 2 {
 				again := get(t, b, "acme")
-				if again.source != SourceCache || len(again.Header.Values("Set-Cookie"))+len(again.Header.Values("Set-Cookie2")) > 0 {
+				if again.source != SourceCache ||
+					len(again.Header.Values("Set-Cookie"))+len(again.Header.Values("Set-Cookie2")) > 0 {
 					t.Errorf("from the cache: %s %v after %d requests", again.source, again.Header, len(s.asked))
 				}
 			}

@@ -98,9 +98,10 @@ func TestDecompression(t *testing.T) {
 		want   string
 		left   string // Content-Encoding that the guest sees
 	}{
-		"gzip":            {"gzip", compress(t, asGzip, text), string(text), ""},
-		"gzip, old name":  {"X-GZIP", compress(t, asGzip, text), string(text), ""},
-		"two gzip parts":  {"gzip", append(compress(t, asGzip, text), compress(t, asGzip, text)...), string(text) + string(text), ""},
+		"gzip":           {"gzip", compress(t, asGzip, text), string(text), ""},
+		"gzip, old name": {"X-GZIP", compress(t, asGzip, text), string(text), ""},
+		"two gzip parts": {"gzip", append(compress(t, asGzip, text), compress(t, asGzip, text)...),
+			string(text) + string(text), ""},
 		"deflate":         {"deflate", compress(t, asZlib, text), string(text), ""},
 		"deflate, bare":   {"deflate", compress(t, asFlate, text), string(text), ""},
 		"empty":           {"gzip", nil, "", "gzip"},
@@ -127,7 +128,8 @@ func TestPartsAreNotDecompressed(t *testing.T) {
 		w.WriteHeader(http.StatusPartialContent)
 		fmt.Fprintf(w, "%s|%s", r.Header.Get("Range"), r.Header.Get("Accept-Encoding"))
 	})
-	a, err := do(t, newBroker(t, nil, everything(s.URL)), &abi.HTTPRequest{URL: s.URL, Headers: map[string][]string{"Range": {"bytes=0-1"}}}, "")
+	a, err := do(t, newBroker(t, nil, everything(s.URL)), &abi.HTTPRequest{URL: s.URL,
+		Headers: map[string][]string{"Range": {"bytes=0-1"}}}, "")
 	if err != nil || a.body != "bytes=0-1|" {
 		t.Errorf("got %q, %v", a.body, err)
 	}
@@ -154,7 +156,8 @@ func TestBombs(t *testing.T) {
 func TestBrokenCompression(t *testing.T) {
 	t.Parallel()
 	whole := compress(t, asGzip, []byte(strings.Repeat("hako", 100)))
-	for name, body := range map[string][]byte{"not gzip": []byte("plain text"), "cut": whole[:len(whole)-10], "one byte": {1}} {
+	for name, body := range map[string][]byte{"not gzip": []byte("plain text"),
+		"cut": whole[:len(whole)-10], "one byte": {1}} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, compressed("gzip", body))
 			_, err := get(t, newBroker(t, nil, everything(s.URL)), s.URL)

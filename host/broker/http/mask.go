@@ -9,25 +9,26 @@ import (
 	"strings"
 )
 
-// mask replaces secrets with asterisks of the same length, so that lengths and offsets stay. It finds a secret whose characters are escaped
-// (see escape), each in a way of its own and up to maxEscaped times, and one in hexadecimal or base64. It is no defence against a server
-// that works together with the guest, which could encode the secret in a way of its own.
+// mask replaces secrets with asterisks of the same length, so that lengths and offsets stay. It finds secrets in
+// hexadecimal and base64, and secrets whose characters are escaped (see escape), each in any way and up to maxEscaped
+// times. It cannot defend against a server that cooperates with the guest and uses another encoding.
 type mask struct {
 	forms []form
-	// longest is the length of the longest form, in bytes, as it is without escapes.
+	// longest is the length of the longest form without escapes, in bytes.
 	longest int
 }
 
-// form is a text that tells the secret. With fold it is in lower case, and the case does not matter.
+// form is an encoding of a secret. With fold it is in lower case and matches in any case.
 type form struct {
 	text []byte
 	fold bool
 }
 
 const (
-	// maxEscaped is how often escapes are undone: %2541 is an A escaped twice.
+	// maxEscaped is the number of times that escapes are decoded: %2541 is an A escaped twice.
 	maxEscaped = 3
-	// minHex is the shortest secret that is looked for in hexadecimal, in bytes: a shorter one is part of many numbers.
+	// minHex is the length of the shortest secret, in bytes, that is searched in hexadecimal. A shorter one would match
+	// many numbers.
 	minHex = 4
 )
 
@@ -41,7 +42,7 @@ func newMask(secrets []string) *mask {
 		}
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			for offset := range 3 {
-				m.add(insideBase64(encoding, secret, offset), false)
+				m.add(base64Core(encoding, secret, offset), false)
 			}
 		}
 	}
@@ -55,22 +56,23 @@ func (m *mask) add(text string, fold bool) {
 	}
 }
 
-// insideBase64 is what every base64 text has in common that holds the secret after some text of length offset, modulo 3: the digits
-// that no neighbouring byte has a part in.
-func insideBase64(encoding *base64.Encoding, secret string, offset int) string {
+// base64Core returns the part of a base64 text that is the same whenever the secret follows a text of length offset
+// modulo 3: the digits without bits of neighboring bytes.
+func base64Core(encoding *base64.Encoding, secret string, offset int) string {
 	encoded := encoding.EncodeToString(append(make([]byte, offset), secret...))
 	first := (offset*8 + 5) / 6
 	last := (offset + len(secret)) * 8 / 6
 	return encoded[first:last]
 }
 
-// inName reports whether the name of a header holds a secret. Names have no case of their own: net/http writes them in one.
+// inName reports whether a header name contains a secret in any case, because net/http canonicalizes names.
 func (m *mask) inName(name string) bool {
 	lower := strings.ToLower(name)
-	return m.text(name) != name || slices.ContainsFunc(m.forms, func(f form) bool { return strings.Contains(lower, strings.ToLower(string(f.text))) })
+	return m.text(name) != name || slices.ContainsFunc(m.forms,
+		func(f form) bool { return strings.Contains(lower, strings.ToLower(string(f.text))) })
 }
 
-// text returns s without secrets.
+// text returns s with secrets masked.
 func (m *mask) text(s string) string {
 	if m == nil {
 		return s
@@ -80,7 +82,7 @@ func (m *mask) text(s string) string {
 	return string(b)
 }
 
-// cover overwrites the secrets in b. It returns how much of b is before what may be the start of a secret.
+// cover masks the secrets in b. It returns the length of the part before a possible start of a secret at the end.
 func (m *mask) cover(b []byte) (clear int) {
 	found := &findings{mask: m, clear: len(b)}
 	whole := newLayer(b)
@@ -101,14 +103,14 @@ func (m *mask) cover(b []byte) (clear int) {
 	return found.clear
 }
 
-// findings are the places of secrets in a text, from and to.
+// findings are the positions of secrets in a text, from and to.
 type findings struct {
 	mask   *mask
 	ranges [][2]int
 	clear  int
 }
 
-// search adds the secrets of a layer.
+// search adds the secrets in a layer.
 func (f *findings) search(l layer) {
 	folded := bytes.Clone(l.text)
 	for i, c := range folded {
@@ -137,17 +139,17 @@ func (f *findings) search(l layer) {
 			}
 		}
 	}
-	// Where an escape goes on beyond the text, so may a secret that begins with it.
+	// If an escape continues beyond the text, so may a secret that starts with it.
 	f.clear = min(f.clear, l.at[len(l.text)])
 }
 
-// maskedBody masks a body as it is read. It holds back what may be the start of a secret until it knows.
+// maskedBody masks a body while it is read. It holds back a possible start of a secret until more is read.
 type maskedBody struct {
 	source io.ReadCloser
 	mask   *mask
-	space  []byte // what buffer is a part of
-	buffer []byte // read, not yet given out
-	clear  int    // how much of buffer may be given out
+	space  []byte // the storage of buffer
+	buffer []byte // read from source, not yet returned
+	clear  int    // length of the part of buffer that may be returned
 	err    error  // of source
 }
 
@@ -167,9 +169,9 @@ func (m *maskedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads once and finds out what may be given out.
+// fill reads from source once and updates clear.
 func (m *maskedBody) fill() {
-	held := copy(m.space, m.buffer) // the start of a secret
+	held := copy(m.space, m.buffer) // a possible start of a secret
 	if held > len(m.space)/2 {
 		m.space = append(m.space, make([]byte, len(m.space))...)
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// maxHead is the largest request head taken from a guest, in bytes.
+	// maxHead limits a guest's request head, in bytes.
 	maxHead = 64 << 10
-	// maxRead is the most that one "read" gives, in bytes.
+	// maxRead limits the bytes that one "read" returns.
 	maxRead = 64 << 10
 )
 
-// Module returns the import module "hako:http/1" on this Broker; docs/abi.md describes it.
+// Module returns the import module "hako:http/1", which docs/abi.md describes.
 func (b *Broker) Module() broker.Module {
 	i32 := broker.I32
 	return broker.Module{Name: abi.HTTPModule, Functions: []broker.Function{
@@ -31,11 +31,13 @@ func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64
 	headLength, bodyLength := params[1], params[3]
 	if headLength > maxHead || int64(bodyLength) > b.limits.RequestBody {
 		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeLimit,
-			"a request has at most %d bytes of head and %d of body; this one has %d and %d", maxHead, b.limits.RequestBody, headLength, bodyLength)})
+			"a request has at most %d bytes of head and %d of body; this one has %d and %d", maxHead,
+			b.limits.RequestBody, headLength, bodyLength)})
 	}
 	head, err := decodeHead(call.Bytes("http.request", params[0], headLength))
 	if err != nil {
-		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid, "the request's head is not the JSON of docs/abi.md: %v", err)})
+		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid,
+			"the request's head is not JSON as docs/abi.md describes it: %v", err)})
 	}
 	var body []byte
 	if bodyLength > 0 {
@@ -46,7 +48,8 @@ func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64
 		return call.GiveJSON(abi.HTTPResponse{Error: ownError(err)})
 	}
 	handle := len(b.session(call).exchanges)
-	return call.GiveJSON(abi.HTTPResponse{Handle: int32(handle), Status: resp.Status, Headers: resp.Header, URL: resp.URL, Credential: resp.Credential})
+	return call.GiveJSON(abi.HTTPResponse{Handle: int32(handle), Status: resp.Status, Headers: resp.Header,
+		URL: resp.URL, Credential: resp.Credential})
 }
 
 func decodeHead(data []byte) (*abi.HTTPRequest, error) {
@@ -89,12 +92,12 @@ func (b *Broker) close(_ context.Context, call *broker.Call, params []uint64) ui
 	return 0
 }
 
-// giveError leaves an error's JSON for the guest and returns minus its length.
+// giveError stores the JSON of an error for the guest and returns its negated length.
 func giveError(call *broker.Call, err *abi.Error) uint64 {
 	return uint64(uint32(-int32(call.GiveJSON(err))))
 }
 
-// ownError returns the *abi.Error that every error of this package holds.
+// ownError returns the *abi.Error in err, which every error of this package contains.
 func ownError(err error) *abi.Error {
 	var own *abi.Error
 	if errors.As(err, &own) {

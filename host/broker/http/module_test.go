@@ -124,7 +124,8 @@ func TestModule(t *testing.T) {
 	g := newGuest(t, newBroker(t, nil, everything(s.URL)))
 	for want := range int32(3) {
 		resp := g.request(abi.HTTPRequest{Method: "POST", URL: s.URL + "/x"}, "body")
-		if resp.Error != nil || resp.Handle != want+1 || resp.Status != 404 || resp.URL != s.URL+"/x" || resp.Headers["X-Method"][0] != "POST" {
+		if resp.Error != nil || resp.Handle != want+1 || resp.Status != 404 || resp.URL != s.URL+"/x" ||
+			resp.Headers["X-Method"][0] != "POST" {
 			t.Fatalf("got %+v, %v", resp, resp.Error)
 		}
 		if body := g.readAll(resp.Handle); body != "some text" {

@@ -11,27 +11,28 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Observation is what is known of one request of a guest when it is over, for metrics.
+// Observation describes a finished request of a guest, for metrics.
 type Observation struct {
-	// Rule is the name of the rule that applied; empty if none did.
+	// Rule is the name of the rule that applied; empty if there is none.
 	Rule string
-	// Status is the answer's; zero if there was none.
+	// Status is the response's status; zero without a response.
 	Status int
-	// Code is the code of the *abi.Error that the guest got, for the request or while reading; empty if none.
+	// Code is the code of the *abi.Error for the guest, from the request or from reading the body; empty if there is
+	// none.
 	Code string
-	// Source says where the answer came from, empty if there was none.
+	// Source is the source of the response; empty without a response.
 	Source string
-	// Tries is how often something was sent: retries, redirects and revalidations included.
+	// Tries is the number of sent requests, including retries, redirects and revalidations.
 	Tries int
-	// Duration is the time until the body was read or closed.
+	// Duration is the time from the start until the body was read or closed.
 	Duration time.Duration
-	// Bytes is how much of the body the guest read, decompressed.
+	// Bytes is the number of bytes of the decompressed body that the guest read.
 	Bytes int64
-	// TraceID is the trace that the request belongs to; empty if none.
+	// TraceID is the trace of the request; empty if there is none.
 	TraceID string
 }
 
-// report tells the observer and the log how the exchange went.
+// report reports the exchange to the observer and the log.
 func (e *exchange) report() {
 	o := Observation{Duration: time.Since(e.start), Bytes: e.bytes, TraceID: trace.ID(e.outer)}
 	if own := (*abi.Error)(nil); errors.As(e.err, &own) && own != errClosed {
@@ -55,13 +56,13 @@ func (e *exchange) report() {
 	e.log(attrs, &o)
 }
 
-// trace ends the request's span. It names the vendor's host and nothing else of the URL.
+// trace ends the request's span. Its only attribute from the URL is the host.
 func (e *exchange) trace(o *Observation) {
 	defer e.span.End()
 	if r := e.request; r != nil {
 		e.span.Name("http " + r.method)
 		e.span.Text(trace.HTTPMethod, r.method)
-		if r.rule != nil { // what no rule allows may be anything
+		if r.rule != nil { // without a rule the host may be any text
 			e.span.Text(trace.ServerAddress, r.target.host)
 		}
 	}
@@ -86,6 +87,7 @@ func (e *exchange) log(attrs []slog.Attr, o *Observation) {
 		attrs = append(attrs, slog.String("address", refused.Addr.String()))
 	}
 	attrs = append(attrs, slog.String("rule", o.Rule), slog.Int("status", o.Status), slog.String("code", o.Code),
-		slog.String("source", o.Source), slog.Int("tries", o.Tries), slog.Int64("bytes", o.Bytes), slog.Duration("duration", o.Duration))
+		slog.String("source", o.Source), slog.Int("tries", o.Tries), slog.Int64("bytes", o.Bytes),
+		slog.Duration("duration", o.Duration))
 	e.broker.log.LogAttrs(e.outer, level, message, attrs...)
 }

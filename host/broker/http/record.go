@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// redacted stands for a secret in a recording.
+// redacted replaces a secret in a recording.
 const redacted = "REDACTED"
 
 // sendRecorded sends r and records the exchange. The whole body is read first.
@@ -31,9 +31,11 @@ func (b *Broker) sendRecorded(ctx context.Context, r *request) (*Response, error
 	return bytesResponse(resp.Status, resp.Header, body, SourceNetwork), nil
 }
 
-// newExchange is what goes into a recording: no request headers, and no cookies, credentials or what is named like one.
+// newExchange returns the exchange for a recording. It omits request headers, cookies and all that is named like a
+// credential.
 func newExchange(r *request, status int, header http.Header, body []byte) Exchange {
-	x := Exchange{Request: RecordedRequest{Method: r.method, URL: r.target.shown()}, Response: RecordedResponse{Status: status}}
+	x := Exchange{Request: RecordedRequest{Method: r.method, URL: r.target.shown()},
+		Response: RecordedResponse{Status: status}}
 	if r.target.query != "" {
 		x.Request.URL += "?" + redactQuery(r.target.query)
 	}
@@ -45,15 +47,18 @@ func newExchange(r *request, status int, header http.Header, body []byte) Exchan
 	return x
 }
 
-// secrets are the names of fields that hold them, in lower case without "-", "_" and ".". Page tokens and the like are none.
+// secrets are names of fields with secrets, in lower case without "-", "_" and ".". Page tokens are no secrets.
 var secrets = []string{
-	"token", "accesstoken", "refreshtoken", "idtoken", "authtoken", "bearertoken", "sessiontoken", "securitytoken", "privatetoken", "csrftoken",
+	"token", "accesstoken", "refreshtoken", "idtoken", "authtoken", "bearertoken", "sessiontoken", "securitytoken",
+	"privatetoken", "csrftoken",
 	"apikey", "apitoken", "secret", "clientsecret", "apisecret", "secretkey", "privatekey", "accesskey", "accesskeyid",
-	"password", "passwd", "pwd", "passphrase", "credential", "credentials", "authorization", "jwt", "assertion", "clientassertion",
-	"session", "sessionid", "cookie", "xamzsignature", "xamzcredential", "xamzsecuritytoken", "xgoogsignature", "xgoogcredential",
+	"password", "passwd", "pwd", "passphrase", "credential", "credentials", "authorization", "jwt",
+	"assertion", "clientassertion",
+	"session", "sessionid", "cookie", "xamzsignature", "xamzcredential", "xamzsecuritytoken",
+	"xgoogsignature", "xgoogcredential",
 }
 
-// parameters are further secrets in queries and forms; in JSON these names mean other things.
+// parameters are further names of secrets in queries and forms. In JSON they have other meanings.
 var parameters = []string{"key", "code", "codeverifier", "sig", "signature", "auth", "hapikey", "appid"}
 
 func isSecret(name string, also ...string) bool {
@@ -61,7 +66,7 @@ func isSecret(name string, also ...string) bool {
 	return slices.Contains(secrets, name) || slices.Contains(also, name)
 }
 
-// redactQuery replaces the values of secrets, and sorts the parameters by name, those of the same name in their order.
+// redactQuery replaces secrets and sorts the parameters by name, keeping the order of equal names.
 func redactQuery(query string) string {
 	type parameter struct{ name, value string }
 	var all []parameter
@@ -84,7 +89,8 @@ func redactQuery(query string) string {
 	return b.String()
 }
 
-// redactBody replaces secrets in forms and JSON. A body without any stays as it is, but for the order of a form's fields.
+// redactBody replaces secrets in forms and JSON. A body without secrets is unchanged, except for the order of a form's
+// fields.
 func redactBody(contentType string, body []byte) []byte {
 	media, _, _ := mime.ParseMediaType(contentType)
 	if media == "application/x-www-form-urlencoded" {
@@ -120,12 +126,13 @@ func redactJSON(v any) (found bool) {
 	return found
 }
 
-// redactHeader leaves out cookies and all that is named like a credential, and cleans the URLs of redirects.
+// redactHeader removes cookies and all headers that are named like credentials, and redacts the URLs of redirects.
 func redactHeader(h http.Header) RecordedHeader {
 	out := RecordedHeader(maps.Clone(h))
 	maps.DeleteFunc(out, func(name string, _ []string) bool {
 		name = strings.ToLower(name)
-		return slices.ContainsFunc([]string{"cookie", "auth", "token", "secret", "session", "api-key", "apikey"}, func(part string) bool {
+		return slices.ContainsFunc([]string{"cookie", "auth", "token", "secret", "session", "api-key",
+			"apikey"}, func(part string) bool {
 			return strings.Contains(name, part)
 		})
 	})

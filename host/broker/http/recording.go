@@ -20,31 +20,32 @@ const (
 	maxExchanges  = 10_000
 )
 
-// Recordings are exchanges to answer requests from without a network. docs/recordings.md describes their JSON. They are read
-// with ParseRecordings, and may be collected from Options.Record and encoded with encoding/json.
+// Recordings are exchanges that answer requests without a network. docs/recordings.md describes their JSON.
+// ParseRecordings reads them. To create them, collect the exchanges of Options.Record and encode them with
+// encoding/json.
 type Recordings struct {
-	// Note says where they come from, for people.
+	// Note describes their origin, for people.
 	Note string `json:"note,omitempty"`
-	// Clock is the time that guests see while the recordings are replayed. Zero means the real time.
+	// Clock is the time that guests see during the replay. Zero means the real time.
 	Clock     time.Time  `json:"clock,omitzero"`
 	Exchanges []Exchange `json:"exchanges"`
 }
 
-// Exchange is one request and its answer.
+// Exchange is one request and its response.
 type Exchange struct {
 	Request  RecordedRequest  `json:"request"`
 	Response RecordedResponse `json:"response"`
 }
 
-// RecordedRequest says which requests an exchange answers. The order of query parameters does not matter.
+// RecordedRequest describes the requests that an exchange answers. The order of query parameters is ignored.
 type RecordedRequest struct {
 	Method string `json:"method"`
 	URL    string `json:"url"`
-	// Body, if not empty, has to be the request's body as well; JSON bodies are compared as JSON.
+	// Body, if not empty, must equal the request's body. JSON bodies are compared as JSON.
 	Body string `json:"body,omitempty"`
 }
 
-// RecordedResponse is an answer after decompression. At most one of Body, for text, and BodyBase64 is set.
+// RecordedResponse is a decompressed response. At most one of Body, for text, and BodyBase64 is set.
 type RecordedResponse struct {
 	Status     int            `json:"status"`
 	Headers    RecordedHeader `json:"headers,omitempty"`
@@ -52,7 +53,7 @@ type RecordedResponse struct {
 	BodyBase64 []byte         `json:"bodyBase64,omitempty"`
 }
 
-// RecordedHeader is an http.Header whose JSON has a plain string for a single value.
+// RecordedHeader is an http.Header. In JSON a single value is a string.
 type RecordedHeader map[string][]string
 
 // MarshalJSON writes single values as strings, several as arrays.
@@ -89,8 +90,8 @@ func (h *RecordedHeader) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ParseRecordings reads recordings strictly: an unknown key, more than 32 MiB or 10,000 exchanges, or an exchange that could
-// not have happened is an error that names its place.
+// ParseRecordings parses recordings strictly. It returns an error, with the position, for an unknown key, for more than
+// 32 MiB or 10,000 exchanges, and for an impossible exchange.
 func ParseRecordings(data []byte) (*Recordings, error) {
 	if len(data) > maxRecordings {
 		return nil, fmt.Errorf("recordings: %d bytes, more than the limit of %d", len(data), maxRecordings)
@@ -105,10 +106,10 @@ func ParseRecordings(data []byte) (*Recordings, error) {
 	return rec, nil
 }
 
-// recorded holds exchanges by their requests' keys, in their order.
+// recorded maps request keys to their exchanges, in order.
 type recorded map[string][]*Exchange
 
-// index checks the recordings and makes them fit for looking up.
+// index validates the recordings and indexes them by request.
 func (rec *Recordings) index() (recorded, error) {
 	if len(rec.Exchanges) > maxExchanges {
 		return nil, fmt.Errorf("recordings: %d exchanges, more than the limit of %d", len(rec.Exchanges), maxExchanges)
@@ -148,12 +149,12 @@ func (x *Exchange) check() (target, error) {
 		}
 	}
 	if x.Response.Body != "" && x.Response.BodyBase64 != nil {
-		return t, errors.New("both body and bodyBase64")
+		return t, errors.New("body and bodyBase64 are both set")
 	}
 	return t, nil
 }
 
-// body returns the recorded body, whichever way it is written.
+// body returns the recorded body.
 func (p *RecordedResponse) body() []byte {
 	if p.BodyBase64 != nil {
 		return p.BodyBase64
@@ -161,7 +162,7 @@ func (p *RecordedResponse) body() []byte {
 	return []byte(p.Body)
 }
 
-// setBody chooses how body is written.
+// setBody sets Body or BodyBase64.
 func (p *RecordedResponse) setBody(body []byte) {
 	if utf8.Valid(body) {
 		p.Body = string(body)

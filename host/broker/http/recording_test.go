@@ -30,7 +30,8 @@ func TestParseRecordings(t *testing.T) {
 			 "response": {"status": 200, "headers": {"content-type": "text/x", "X": ["1", "2"]}, "body": "hello"}},
 			{"request": {"method": "POST", "url": "https://a.test/x", "body": "{}"}, "response": {"status": 201, "bodyBase64": "/w=="}}
 		]}`)
-	if rec.Note != "made up" || !rec.Clock.Equal(time.Date(2026, 1, 1, 18, 4, 5, 0, time.UTC)) || len(rec.Exchanges) != 2 {
+	if rec.Note != "made up" || !rec.Clock.Equal(time.Date(2026, 1, 1, 18, 4, 5, 0, time.UTC)) ||
+		len(rec.Exchanges) != 2 {
 		t.Errorf("got %+v", rec)
 	}
 	if h := rec.Exchanges[0].Response.header(); h.Get("Content-Type") != "text/x" || len(h["X"]) != 2 {
@@ -48,11 +49,12 @@ func TestParseRecordingsRefuses(t *testing.T) {
 	}
 	get, ok := `"method":"GET","url":"https://a.test/"`, `"status":200`
 	for name, c := range map[string]struct{ text, want string }{
-		"not JSON":        {"exchanges:", "invalid character"},
-		"empty":           {"", "ends early"},
-		"cut":             {`{"exchanges":[`, "ends early"},
-		"unknown key":     {`{"exchange":[]}`, `unknown key "exchange"`},
-		"unknown inside":  {exchange(get+`,"header":{}`, ok), `the value at "/exchanges/0/request" has the unknown key "header"`},
+		"not JSON":    {"exchanges:", "invalid character"},
+		"empty":       {"", "ends early"},
+		"cut":         {`{"exchanges":[`, "ends early"},
+		"unknown key": {`{"exchange":[]}`, `unknown key "exchange"`},
+		"unknown inside": {exchange(get+`,"header":{}`, ok),
+			`the value at "/exchanges/0/request" has the unknown key "header"`},
 		"a key twice":     {`{"exchanges":[],"exchanges":[]}`, `the key "exchanges" twice`},
 		"a header twice":  {exchange(get, ok+`,"headers":{"X":"1","X":"2"}`), `the key "X" twice`},
 		"more":            {`{"exchanges":[]} {}`, "after top-level value"},
@@ -151,7 +153,8 @@ func TestReplay(t *testing.T) {
 func TestReplayMissing(t *testing.T) {
 	t.Parallel()
 	_, err := get(t, replaying(t, `{"exchanges":[]}`), "https://a.test/x?q=1&token=abc")
-	wantCode(t, err, abi.CodeNetwork, "no recording answers GET https://a.test/x?q=1&token=REDACTED", "docs/recordings.md")
+	wantCode(t, err, abi.CodeNetwork, "no recording answers GET https://a.test/x?q=1&token=REDACTED",
+		"docs/recordings.md")
 }
 
 func TestReplayInOrder(t *testing.T) {
@@ -199,18 +202,22 @@ func TestRecord(t *testing.T) {
 		}
 	})
 	rec := &Recordings{Note: "a test"}
-	b := newBroker(t, &Options{Record: func(x Exchange) { rec.Exchanges = append(rec.Exchanges, x) }}, everything(s.URL))
+	b := newBroker(t, &Options{Record: func(x Exchange) { rec.Exchanges = append(rec.Exchanges, x) }},
+		everything(s.URL))
 	requests := []struct {
 		head *abi.HTTPRequest
 		body string
 	}{
-		{&abi.HTTPRequest{URL: s.URL + "/moved", Headers: map[string][]string{"Authorization": {"Bearer hush"}, "Cookie": {"hush"}, "X-Key": {"hush"}}}, ""},
+		{&abi.HTTPRequest{URL: s.URL + "/moved", Headers: map[string][]string{"Authorization": {"Bearer hush"},
+			"Cookie": {"hush"}, "X-Key": {"hush"}}}, ""},
 		{&abi.HTTPRequest{URL: s.URL + "/data?q=1&Access-Token=hush&key=hush&pageToken=p1"}, ""},
 		{&abi.HTTPRequest{URL: s.URL + "/binary"}, ""},
 		{&abi.HTTPRequest{URL: s.URL + "/binary"}, ""},
-		{&abi.HTTPRequest{Method: "POST", URL: s.URL + "/token", Headers: map[string][]string{"Content-Type": {"application/x-www-form-urlencoded"}}},
+		{&abi.HTTPRequest{Method: "POST", URL: s.URL + "/token",
+			Headers: map[string][]string{"Content-Type": {"application/x-www-form-urlencoded"}}},
 			"grant_type=x&client_secret=hush&code=hush"},
-		{&abi.HTTPRequest{Method: "POST", URL: s.URL + "/login", Headers: map[string][]string{"Content-Type": {"application/json"}}},
+		{&abi.HTTPRequest{Method: "POST", URL: s.URL + "/login",
+			Headers: map[string][]string{"Content-Type": {"application/json"}}},
 			`{"user":"u","password":"hush"}`},
 	}
 	var bodies []string
@@ -256,7 +263,8 @@ func TestRecord(t *testing.T) {
 func TestRecordedFailures(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "too long") })
-	b := newBroker(t, &Options{Limits: Limits{ResponseBody: 3}, Record: func(Exchange) { t.Error("a failure was recorded") }}, everything(s.URL))
+	b := newBroker(t, &Options{Limits: Limits{ResponseBody: 3},
+		Record: func(Exchange) { t.Error("a failure was recorded") }}, everything(s.URL))
 	_, err := get(t, b, s.URL)
 	wantCode(t, err, abi.CodeLimit)
 }

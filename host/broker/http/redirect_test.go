@@ -52,12 +52,14 @@ func TestRedirectMethods(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.method, c.status), func(t *testing.T) {
 			s := serve(t, to(c.status, target.URL+"/end#fragment"))
-			b := newBroker(t, nil, everything(s.URL), grant.HTTPRule{Name: "end", URL: target.URL, Methods: everything("").Methods})
+			b := newBroker(t, nil, everything(s.URL), grant.HTTPRule{Name: "end", URL: target.URL,
+				Methods: everything("").Methods})
 			body := "b"
 			if c.method == "GET" || c.method == "HEAD" {
 				body = ""
 			}
-			a, err := do(t, b, &abi.HTTPRequest{Method: c.method, URL: s.URL, Headers: map[string][]string{"Content-Type": {"text/x"}}}, body)
+			a, err := do(t, b, &abi.HTTPRequest{Method: c.method, URL: s.URL,
+				Headers: map[string][]string{"Content-Type": {"text/x"}}}, body)
 			if err != nil || a.Header.Get("Saw") != c.want || a.URL != target.URL+"/end" {
 				t.Errorf("saw %s at %s, %v; want %s", a.Header.Get("Saw"), a.URL, err, c.want)
 			}
@@ -75,7 +77,8 @@ func TestRedirectsAreHeldAgainstTheRules(t *testing.T) {
 		code     string
 		word     string
 	}{
-		"other host":      {"https://other.test/x?token=1", abi.CodeNotGranted, "no grant for GET https://other.test/x"},
+		"other host": {"https://other.test/x?token=1", abi.CodeNotGranted,
+			"no grant for GET https://other.test/x"},
 		"other path":      {"/b", abi.CodeNotGranted, "no grant"},
 		"dots":            {"/a/%2e%2e/b", abi.CodeNotGranted, "no grant"},
 		"other scheme":    {"ftp://a.test/", abi.CodeNetwork, "only http and https"},
@@ -161,7 +164,8 @@ func TestCredentialsStayAtTheirOrigin(t *testing.T) {
 	first, second = s1.URL, s2.URL
 	b := newBroker(t, nil, everything(first), grant.HTTPRule{Name: "second", URL: second})
 	_, err := do(t, b, &abi.HTTPRequest{URL: first + "/same", Headers: map[string][]string{
-		"Authorization": {"Bearer x"}, "Cookie": {"a=b"}, "X-Api-Key": {"k"}, "Private-Token": {"t"}, "Accept": {"text/x"},
+		"Authorization": {"Bearer x"}, "Cookie": {"a=b"}, "X-Api-Key": {"k"},
+		"Private-Token": {"t"}, "Accept": {"text/x"},
 	}}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// recordingKey is what a request and a recording must share: method and URL, with the query sorted and without its secrets.
+// recordingKey returns the lookup key of a request: method and URL, with a sorted query without secrets.
 func recordingKey(method string, t *target) string {
 	key := method + " " + t.shown()
 	if t.query == "" {
@@ -18,8 +18,8 @@ func recordingKey(method string, t *target) string {
 	return key + "?" + redactQuery(t.query)
 }
 
-// replay answers r from the recordings. Where several fit, a call gets them one after the other, and then the last again; every
-// call starts with the first, so replaying gives the same each time.
+// replay answers r from the recordings. If several match, a call gets them in order and then repeats the last one.
+// Every call starts with the first, so replays are deterministic.
 func (s *session) replay(recordings recorded, note string, r *request) (*Response, error) {
 	key := recordingKey(r.method, &r.target)
 	contentType := r.header.Get("Content-Type")
@@ -34,7 +34,8 @@ func (s *session) replay(recordings recorded, note string, r *request) (*Respons
 		if note != "" {
 			note = " There are: " + note
 		}
-		return nil, failf(abi.CodeNetwork, "no recording answers %s, and while recordings are replayed (MOCK_MODE) nothing is sent.%s "+
+		return nil, failf(abi.CodeNetwork, "no recording answers %s, and while recordings are replayed (MOCK_MODE) "+
+			"nothing is sent.%s "+
 			"More are recorded or written into the plugin's recordings (docs/recordings.md)", key, note)
 	}
 	key += "\n" + string(body)
@@ -54,7 +55,7 @@ func sameBody(a, b []byte) bool {
 	return errA == nil && errB == nil && reflect.DeepEqual(x, y)
 }
 
-// decodeJSON decodes one value, numbers as they are written.
+// decodeJSON decodes one value with numbers as json.Number.
 func decodeJSON(data []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// request is one request to one target: what the guest asked for, or where a redirect led.
+// request is one request to one target: the guest's request, or the target of a redirect.
 type request struct {
 	method string
 	target target
@@ -25,18 +25,18 @@ type request struct {
 	body   []byte
 	rule   *rule // set once it is found
 
-	// strayed says that a redirect led away from the first origin, back to it or not.
+	// strayed reports whether a redirect has left the origin of the first request, even if a later one returned to it.
 	strayed    bool
 	tenant     string             // of the call
 	credential *broker.Credential // nil: none
 	mask       *mask              // of the credential
 
-	time       time.Duration // this request's limit
-	headerSize int64         // the answer's limit, for messages
-	tries      *int          // how often it went out, redirects included
+	time       time.Duration // time limit of this request
+	headerSize int64         // limit of the response header, for messages
+	tries      *int          // number of sent requests, including redirects
 }
 
-// newRequest checks and normalises what the guest sent.
+// newRequest validates and normalizes a guest's request.
 func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error) {
 	method := strings.ToUpper(cmp.Or(head.Method, http.MethodGet))
 	if !httpguts.ValidHeaderFieldName(method) || len(method) > 20 {
@@ -47,7 +47,8 @@ func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error
 		return nil, failf(abi.CodeInvalid, "%s: %v", method, err)
 	}
 	if size := int64(len(body)); size > b.limits.RequestBody {
-		return nil, failf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method, t.shown(), size, b.limits.RequestBody)
+		return nil, failf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method, t.shown(),
+			size, b.limits.RequestBody)
 	}
 	header, err := requestHeader(head.Headers, b.userAgent)
 	if err != nil {
@@ -57,10 +58,11 @@ func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error
 	if head.TimeoutMS > 0 && head.TimeoutMS < limit.Milliseconds() {
 		limit = time.Duration(head.TimeoutMS) * time.Millisecond
 	}
-	return &request{method: method, target: t, header: header, body: body, time: limit, headerSize: b.limits.Header, tries: new(int)}, nil
+	return &request{method: method, target: t, header: header, body: body, time: limit,
+		headerSize: b.limits.Header, tries: new(int)}, nil
 }
 
-// http returns r for net/http.
+// http returns r as an *http.Request.
 func (r *request) http(ctx context.Context) *http.Request {
 	h := &http.Request{Method: r.method, URL: r.target.url(), Host: r.target.authority(), Header: r.header.Clone(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
@@ -82,19 +84,20 @@ func (r *request) http(ctx context.Context) *http.Request {
 	return h.WithContext(ctx)
 }
 
-// clone returns a copy of r with its own header, to be changed.
+// clone returns a copy of r with its own header.
 func (r *request) clone() *request {
 	c := *r
 	c.header = r.header.Clone()
 	return &c
 }
 
-// idempotent reports that sending r twice does no more than sending it once (RFC 9110, section 9.2.2).
+// idempotent reports whether r may be sent twice (RFC 9110, section 9.2.2).
 func (r *request) idempotent() bool {
-	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete}, r.method)
+	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut,
+		http.MethodDelete}, r.method)
 }
 
-// redirect returns the request that resp sends r's sender to (RFC 9110, section 15.4), or nil if resp is the answer.
+// redirect returns the request to which resp redirects (RFC 9110, section 15.4), or nil if resp is no redirect.
 func (r *request) redirect(resp *Response) (*request, error) {
 	location := resp.Header.Get("Location")
 	if !slices.Contains([]int{301, 302, 303, 307, 308}, resp.Status) || location == "" {
@@ -104,10 +107,11 @@ func (r *request) redirect(resp *Response) (*request, error) {
 	next.rule = nil
 	var err error
 	if next.target, err = r.target.resolve(location); err != nil {
-		return nil, failf(abi.CodeNetwork, "%s %s: the server redirects to a URL that is not served: %v", r.method, r.target.shown(), err)
+		return nil, failf(abi.CodeNetwork, "%s %s: the server redirects to an unsupported URL: %v",
+			r.method, r.target.shown(), err)
 	}
 	if next.target.origin() != r.target.origin() {
-		keepHarmless(next.header)
+		keepCrossOrigin(next.header)
 		next.strayed = true
 	}
 	if resp.Status == 303 && r.method != http.MethodHead || resp.Status < 303 && r.method == http.MethodPost {
@@ -116,7 +120,7 @@ func (r *request) redirect(resp *Response) (*request, error) {
 	return next, nil
 }
 
-// toGet makes r the GET request that answers another method.
+// toGet changes r to a GET request, as redirects of other methods require.
 func (r *request) toGet() {
 	r.method, r.body = http.MethodGet, nil
 	for name := range r.header {

@@ -8,34 +8,35 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Response is the final answer to a request, whatever its status.
+// Response is the final response to a request, with any status.
 type Response struct {
 	Status int
-	// Header has canonical names, and neither hop-by-hop headers nor those of an encoding that the host has undone.
+	// Header has canonical names. Hop-by-hop headers and the headers of a decoded content coding are removed.
 	Header http.Header
-	// URL is the one that answered, after redirects, normalised.
+	// URL is the normalized URL of the final request, after redirects.
 	URL string
-	// Credential are the public facts about the credential that was sent, if one was.
+	// Credential are the public properties of the credential that was sent, if any.
 	Credential map[string]string
-	// Body must be closed. Reading fails with an error that holds an *abi.Error when a limit is passed, the connection breaks
-	// or the request's context ends, at once in each case.
+	// Body must be closed. Reading fails with an error that contains an *abi.Error as soon as a limit is exceeded, the
+	// connection breaks or the request's context ends.
 	Body io.ReadCloser
 
 	source string
 }
 
-// Sources of an answer, for Observation.
+// Sources of a response, for Observation.
 const (
 	SourceNetwork   = "network"
 	SourceCache     = "cache"
 	SourceRecording = "recording"
 )
 
-// newResponse puts the limits around what the network answered and undoes its content coding.
+// newResponse applies the limits to a response of the network and decodes its content coding.
 func newResponse(r *request, h *http.Response, limits *Limits) (*Response, error) {
 	dropHopByHop(h.Header)
 	resp := &Response{Status: h.StatusCode, Header: h.Header, source: SourceNetwork}
-	tooLarge := failf(abi.CodeLimit, "%s %s: the answer's body is larger than the limit of %d bytes", r.method, r.target.shown(), limits.ResponseBody)
+	tooLarge := failf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes", r.method,
+		r.target.shown(), limits.ResponseBody)
 	if h.ContentLength > limits.ResponseBody && r.method != http.MethodHead {
 		_ = h.Body.Close()
 		return nil, tooLarge
@@ -47,25 +48,26 @@ func newResponse(r *request, h *http.Response, limits *Limits) (*Response, error
 		resp.Body = &limited{
 			ReadCloser: &decoded{source: resp.Body, open: open},
 			left:       limits.Decompressed,
-			err: failf(abi.CodeLimit, "%s %s: the answer's body is larger than the limit of %d bytes once it is decompressed",
+			err: failf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes once it is "+
+				"decompressed",
 				r.method, r.target.shown(), limits.Decompressed),
 		}
 	}
 	return resp, nil
 }
 
-// bytesResponse is an answer that is in memory.
+// bytesResponse returns a response with a body in memory.
 func bytesResponse(status int, header http.Header, body []byte, source string) *Response {
 	return &Response{Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)), source: source}
 }
 
-// discard gives up the answer, reading a little of it where that lets the connection be used again.
+// discard closes the response. It reads a little of the body before, so that the connection can be reused.
 func (r *Response) discard() {
 	_, _ = io.CopyN(io.Discard, r.Body, 4<<10)
 	_ = r.Body.Close()
 }
 
-// limited fails with err once more than left bytes have come.
+// limited fails with err after left bytes.
 type limited struct {
 	io.ReadCloser
 	left int64

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// The wait before the second try; it doubles with each further one up to the longest. Half of it is random.
+// The delay before the first retry and the longest delay. The delay doubles with each retry. Half of it is random.
 const (
 	firstBackoff   = 200 * time.Millisecond
 	longestBackoff = 5 * time.Second
 )
 
-// sendRetrying sends r, again after failures that pass, as long as the rule's retries and the time allow. Otherwise the last
-// answer or error stands.
+// sendRetrying sends r, again after failures that pass, as long as the rule's retries and the time allow. Otherwise the
+// last answer or error stands.
 func (b *Broker) sendRetrying(ctx context.Context, r *request) (*Response, error) {
 	for try := 0; ; try++ {
 		resp, err := b.send(ctx, r)
-		if try >= r.rule.retries || !r.idempotent() || ctx.Err() != nil || !passing(resp, err) {
+		if try >= r.rule.retries || !r.idempotent() || ctx.Err() != nil || !isTemporary(resp, err) {
 			return resp, err
 		}
 		wait := backoff(try)
@@ -38,8 +38,8 @@ func (b *Broker) sendRetrying(ctx context.Context, r *request) (*Response, error
 	}
 }
 
-// passing reports a failure that another try may not meet.
-func passing(resp *Response, err error) bool {
+// isTemporary reports whether a retry may succeed.
+func isTemporary(resp *Response, err error) bool {
 	if err != nil {
 		return !permanent(err)
 	}

@@ -136,7 +136,8 @@ func TestRetriesEndWithTheCall(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBroker(t, &Options{CacheBytes: -1, Rules: map[string]RuleOptions{"test": {Rate: 2, Burst: 2}}}, everything("https://a.test"))
+		b := newBroker(t, &Options{CacheBytes: -1, Rules: map[string]RuleOptions{"test": {Rate: 2, Burst: 2}}},
+			everything("https://a.test"))
 		n, times := script(200)
 		n.under(b)
 		start := time.Now()

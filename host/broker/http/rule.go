@@ -18,21 +18,21 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// rule is a grant.HTTPRule made ready: its URL taken apart and normalised as requests are.
+// rule is a parsed grant.HTTPRule. Its URL is normalized like those of requests.
 type rule struct {
 	name, scheme, port string
 
 	host    outbound.Host
 	private bool
 
-	credential string // the name of the one to apply; empty: none
+	credential string // the name of the credential; empty: none
 
-	base    string // decoded path without slash at the end
+	base    string // decoded path without trailing slash
 	globs   []string
 	methods []string
 
 	retries int
-	trace   bool          // the server is told of traces
+	trace   bool          // send the trace context
 	limiter *rate.Limiter // nil: no limit
 
 	dialer    *outbound.Dialer
@@ -61,7 +61,8 @@ func newRule(g grant.HTTPRule) (*rule, error) {
 		return nil, err
 	}
 	if _, exact := r.host.Exact(); r.credential != "" && !exact && !strings.Contains(r.host.Domain(), ".") {
-		return nil, fmt.Errorf("url %q: the credential %s goes to one host, or to those of one domain: name it instead of %q", g.URL, r.credential, u.Hostname())
+		return nil, fmt.Errorf("url %q: the credential %s can be sent to one host or the hosts of one domain: name "+
+			"them instead of %q", g.URL, r.credential, u.Hostname())
 	}
 	return r, r.checkMethods()
 }
@@ -99,7 +100,7 @@ func (r *rule) checkMethods() error {
 	return nil
 }
 
-// sortRules puts the rules that say most about a host first, so that a broad rule does not hide one that grants more there.
+// sortRules sorts the most specific rules first, so that a broad rule does not hide one that grants more for a host.
 func sortRules(rules []*rule) {
 	slices.SortStableFunc(rules, func(a, b *rule) int {
 		private := 0
@@ -114,16 +115,17 @@ func sortRules(rules []*rule) {
 }
 
 func (r *rule) allows(method string, t *target) bool {
-	return r.allowsOrigin(t) && slices.Contains(r.methods, method) && !slices.ContainsFunc(t.readings, func(p string) bool {
-		return !r.allowsPath(p)
-	})
+	return r.allowsOrigin(t) && slices.Contains(r.methods, method) &&
+		!slices.ContainsFunc(t.readings, func(p string) bool {
+			return !r.allowsPath(p)
+		})
 }
 
 func (r *rule) allowsOrigin(t *target) bool {
 	return r.scheme == t.scheme && r.port == t.port && r.host.Matches(t.host)
 }
 
-// allowsPath reports whether a decoded path lies under the rule's base and matches one of its globs.
+// allowsPath reports whether a decoded path is under the rule's base and matches one of its globs.
 func (r *rule) allowsPath(p string) bool {
 	rest, ok := strings.CutPrefix(p, r.base)
 	if !ok || rest != "" && rest[0] != '/' {
@@ -136,7 +138,7 @@ func (r *rule) allowsPath(p string) bool {
 	return slices.ContainsFunc(r.globs, func(pattern string) bool { return glob.Match(pattern, rest) })
 }
 
-// String shows the rule as an operator would read it.
+// String returns the rule for messages.
 func (r *rule) String() string {
 	t := target{scheme: r.scheme, host: r.host.String(), port: r.port, path: r.base}
 	paths := "/**"
@@ -146,8 +148,8 @@ func (r *rule) String() string {
 	return strings.Join(r.methods, "|") + " " + t.shown() + paths
 }
 
-// find returns the rule for a request, or the error that a guest gets without one.
-func (b *Broker) find(plugin, method string, t *target) (*rule, error) {
+// findRule returns the rule for a request, or an error for the guest.
+func (b *Broker) findRule(plugin, method string, t *target) (*rule, error) {
 	for _, r := range b.rules {
 		if r.allows(method, t) {
 			return r, nil
@@ -157,11 +159,13 @@ func (b *Broker) find(plugin, method string, t *target) (*rule, error) {
 	for i, r := range b.rules {
 		granted[i] = r.String()
 	}
-	return nil, failf(abi.CodeNotGranted, "plugin %s has no grant for %s %s (granted: %s): ask for it in the manifest's "+
-		"permissions.http and have the plugin approved", plugin, method, t.shown(), cmp.Or(strings.Join(granted, ", "), "nothing"))
+	return nil, failf(abi.CodeNotGranted, "plugin %s has no grant for %s %s (granted: %s): ask for it in the "+
+		"manifest's "+
+		"permissions.http and have the plugin approved", plugin, method, t.shown(),
+		cmp.Or(strings.Join(granted, ", "), "nothing"))
 }
 
-// wait holds a request back until the rule's rate limit lets it pass.
+// wait waits until the rule's rate limit allows a request.
 func (r *rule) wait(ctx context.Context) error {
 	if r.limiter == nil {
 		return nil
@@ -170,5 +174,6 @@ func (r *rule) wait(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return failf(abi.CodeLimit, "the rate limit of rule %s, %g requests a second, leaves no room in the time left", r.name, float64(r.limiter.Limit()))
+	return failf(abi.CodeLimit, "the rate limit of rule %s, %g requests a second, leaves no room in the time left",
+		r.name, float64(r.limiter.Limit()))
 }

@@ -10,7 +10,8 @@ import (
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	jma := grant.HTTPRule{URL: "https://www.jma.test/bosai/", Paths: []string{"forecast/data/**/*.json", "common/{const,x}/area.json"}}
+	jma := grant.HTTPRule{URL: "https://www.jma.test/bosai/", Paths: []string{"forecast/data/**/*.json",
+		"common/{const,x}/area.json"}}
 	base := grant.HTTPRule{URL: "https://api.test/v1", Methods: []string{"GET", "POST"}}
 	sub := grant.HTTPRule{URL: "https://*.example.test/"}
 	anyone := grant.HTTPRule{URL: "http://*/feeds"}
@@ -21,14 +22,16 @@ func TestRules(t *testing.T) {
 		method, url string
 		want        bool
 	}{
-		"glob":                        {jma, "GET", "https://www.jma.test/bosai/forecast/data/forecast/130000.json", true},
-		"glob, double star for none":  {jma, "GET", "https://www.jma.test/bosai/forecast/data/130000.json", true},
-		"alternatives":                {jma, "HEAD", "https://www.jma.test/bosai/common/const/area.json", true},
-		"glob, other suffix":          {jma, "GET", "https://www.jma.test/bosai/forecast/data/130000.xml", false},
-		"default methods":             {jma, "POST", "https://www.jma.test/bosai/forecast/data/130000.json", false},
-		"outside the base":            {jma, "GET", "https://www.jma.test/forecast/data/130000.json", false},
-		"dots into the glob":          {jma, "GET", "https://www.jma.test/x/../bosai/forecast/data/1.json", true},
-		"dots out of the glob":        {jma, "GET", "https://www.jma.test/bosai/forecast/data/../../admin/1.json", false},
+		"glob": {jma, "GET", "https://www.jma.test/bosai/forecast/data/forecast/130000.json",
+			true},
+		"glob, double star for none": {jma, "GET", "https://www.jma.test/bosai/forecast/data/130000.json", true},
+		"alternatives":               {jma, "HEAD", "https://www.jma.test/bosai/common/const/area.json", true},
+		"glob, other suffix":         {jma, "GET", "https://www.jma.test/bosai/forecast/data/130000.xml", false},
+		"default methods":            {jma, "POST", "https://www.jma.test/bosai/forecast/data/130000.json", false},
+		"outside the base":           {jma, "GET", "https://www.jma.test/forecast/data/130000.json", false},
+		"dots into the glob":         {jma, "GET", "https://www.jma.test/x/../bosai/forecast/data/1.json", true},
+		"dots out of the glob": {jma, "GET", "https://www.jma.test/bosai/forecast/data/../../admin/1.json",
+			false},
 		"slashes instead of segments": {jma, "GET", "https://www.jma.test/bosai/common%2Fconst%2Farea.json", false},
 
 		"the base itself":       {base, "GET", "https://api.test/v1", true},
@@ -100,13 +103,14 @@ func TestMostTellingRuleApplies(t *testing.T) {
 		grant.HTTPRule{Name: "private", URL: "https://c.a.test/", Private: true},
 	)
 	for url, want := range map[string]string{
-		"https://other.test/": "any", "https://x.a.test/": "sub", "https://x.b.a.test/": "subsub", "https://c.a.test/": "private",
+		"https://other.test/": "any", "https://x.a.test/": "sub", "https://x.b.a.test/": "subsub",
+		"https://c.a.test/": "private",
 	} {
 		target, err := parseTarget(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := b.find("p", "GET", &target); err != nil || r.name != want {
+		if r, err := b.findRule("p", "GET", &target); err != nil || r.name != want {
 			t.Errorf("%s: got rule %v, %v; want %s", url, r, err, want)
 		}
 	}
@@ -116,7 +120,8 @@ func TestNotGranted(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, nil, grant.HTTPRule{Name: "jma", URL: "https://www.jma.test/bosai", Paths: []string{"data/**"}})
 	_, err := get(t, b, "https://evil.test/?token=secret")
-	wantCode(t, err, abi.CodeNotGranted, "weather", "GET https://evil.test/", "GET|HEAD https://www.jma.test/bosai/{data/**}", "permissions.http")
+	wantCode(t, err, abi.CodeNotGranted, "weather", "GET https://evil.test/",
+		"GET|HEAD https://www.jma.test/bosai/{data/**}", "permissions.http")
 	if got := err.Error(); strings.Contains(got, "secret") {
 		t.Errorf("the error shows the query: %s", got)
 	}

@@ -5,25 +5,25 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// maxOpen is how many answers one call may hold open (docs/abi.md).
+// maxOpen limits the open responses of one call (docs/abi.md).
 const maxOpen = 16
 
-// session is what the broker keeps for one guest call.
+// session is the state of one guest call.
 type session struct {
 	call      *broker.Call
-	exchanges []*exchange    // all of the call; the handle of one is its index plus one
-	replayed  map[string]int // how often each recording was asked for
-	scratch   []byte         // for reading on a guest's behalf
+	exchanges []*exchange    // of the call; the handle is the index plus one
+	replayed  map[string]int // the number of replays of each recording
+	scratch   []byte         // buffer for a guest's reads
 }
 
 func (b *Broker) session(call *broker.Call) *session {
 	return broker.State(call, b, func() *session { return &session{call: call, replayed: map[string]int{}} })
 }
 
-// admit takes e in, unless the call has passed a limit.
-func (s *session) admit(e *exchange, perCall int) error {
+// register adds e to the call unless a limit of the call is exceeded.
+func (s *session) register(e *exchange, perCall int) error {
 	if len(s.exchanges) == perCall {
-		return failf(abi.CodeLimit, "the call has made %d requests, the most that one call may make", perCall)
+		return failf(abi.CodeLimit, "the call has made %d requests, which is the limit of one call", perCall)
 	}
 	open := 0
 	for _, other := range s.exchanges {
@@ -32,13 +32,14 @@ func (s *session) admit(e *exchange, perCall int) error {
 		}
 	}
 	if open == maxOpen {
-		return failf(abi.CodeLimit, "the call holds %d responses open, the most there may be: read or close them first", maxOpen)
+		return failf(abi.CodeLimit, "the call has %d open responses, which is the limit: read or close them first",
+			maxOpen)
 	}
 	s.exchanges = append(s.exchanges, e)
 	return nil
 }
 
-// exchange returns the one that a guest's handle means, or nil.
+// exchange returns the exchange with a guest's handle, or nil.
 func (s *session) exchange(handle int32) *exchange {
 	if handle < 1 || int(handle) > len(s.exchanges) {
 		return nil
@@ -46,7 +47,7 @@ func (s *session) exchange(handle int32) *exchange {
 	return s.exchanges[handle-1]
 }
 
-// Close closes the answers that were left open.
+// Close closes the open responses.
 func (s *session) Close() error {
 	for _, e := range s.exchanges {
 		_ = e.Close()

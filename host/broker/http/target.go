@@ -12,11 +12,11 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// maxURL is the longest URL taken from a guest or a redirect, in bytes.
+// maxURL limits a URL of a guest or a redirect, in bytes.
 const maxURL = 8 << 10
 
-// target is a URL in the one form that is checked against the rules, compared and sent. What a server could read in two
-// ways is either brought into one form or refused.
+// target is a normalized URL, in the form that is checked, compared and sent. An ambiguous URL is either normalized or
+// refused.
 type target struct {
 	scheme string // "http" or "https"
 	host   string // lower-case ASCII name without trailing dot, or an IP address in canonical form without brackets
@@ -24,13 +24,13 @@ type target struct {
 	path   string // percent-encoded, starts with "/"; no dot segments, no empty segments
 	query  string // percent-encoded, without "?"
 
-	// readings are the decoded forms in which servers may understand path; see readings.
+	// readings are the decoded forms in which servers may interpret path; see the function readings.
 	readings []string
 }
 
-// parseTarget normalises a URL: RFC 3986 section 6.2.2 for case, percent-encoding and dot segments, UTS 46 for the host, and
-// repeated slashes as one. The fragment is dropped. User names, passwords and schemes other than http and https are
-// refused, and so is what has no single meaning: numeric hosts such as "0x7f.1", zones, hidden dot segments.
+// parseTarget normalizes a URL: case, percent-encoding and dot segments (RFC 3986, section 6.2.2), the host (UTS 46)
+// and repeated slashes. It drops the fragment. It refuses user names, passwords, schemes other than http and https, and
+// ambiguous URLs: numeric hosts such as "0x7f.1", zones and hidden dot segments.
 func parseTarget(raw string) (target, error) {
 	if len(raw) > maxURL {
 		return target{}, fmt.Errorf("the URL is longer than %d bytes", maxURL)
@@ -54,7 +54,7 @@ func parseTarget(raw string) (target, error) {
 	return t, err
 }
 
-// resolve returns the target that reference, a URL or part of one, means on a page at t.
+// resolve returns the target of a URL reference relative to t.
 func (t *target) resolve(reference string) (target, error) {
 	u, err := url.Parse(reference)
 	if err != nil {
@@ -66,9 +66,9 @@ func (t *target) resolve(reference string) (target, error) {
 func checkForm(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("the scheme is %q: only http and https are served", u.Scheme)
+		return fmt.Errorf("the scheme is %q: only http and https are supported", u.Scheme)
 	case u.User != nil:
-		return errors.New("a user name or password in the URL: send an Authorization header instead")
+		return errors.New("the URL contains a user name or password: send an Authorization header instead")
 	case u.Host == "" || u.Opaque != "":
 		return errors.New("the URL has no host")
 	}
@@ -94,7 +94,7 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// cleanPath normalises a percent-encoded path; a slash at the end stays.
+// cleanPath normalizes a percent-encoded path. It keeps a trailing slash.
 func cleanPath(escaped string) string {
 	p := normalizeEscapes(escaped)
 	clean := path.Clean("/" + p)
@@ -106,8 +106,8 @@ func cleanPath(escaped string) string {
 
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-// normalizeEscapes decodes the escapes of unreserved characters, writes the others in upper case and escapes what a path
-// may not hold unescaped.
+// normalizeEscapes decodes escapes of unreserved characters, upper-cases the others, and escapes characters that are
+// invalid in a path.
 func normalizeEscapes(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
@@ -124,7 +124,7 @@ func normalizeEscapes(p string) string {
 	return b.String()
 }
 
-// unescapeAt returns the byte at s[i], decoded if an escape starts there.
+// unescapeAt returns the byte at s[i], decoded if it starts an escape.
 func unescapeAt(s string, i int) (c byte, escaped bool) {
 	if s[i] == '%' && i+2 < len(s) {
 		if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
@@ -134,7 +134,7 @@ func unescapeAt(s string, i int) (c byte, escaped bool) {
 	return s[i], false
 }
 
-// unescape decodes the escapes in s once, but for those of the bytes in keep. What is no escape stays.
+// unescape decodes the escapes in s once, except those of the bytes in keep.
 func unescape(s, keep string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -153,12 +153,12 @@ func unescape(s, keep string) string {
 	return b.String()
 }
 
-// maxDecodings is how often a path may decode into something new.
+// maxDecodings limits the number of times that a path may change by decoding.
 const maxDecodings = 3
 
-// readings returns the decoded forms of a normalised path: with encoded slashes as data, then as separators, then decoded
-// again, as servers and the proxies before them are known to do. A rule must allow all of them. A path that hides dot
-// segments or control characters in one of them is refused.
+// readings returns the decoded forms of a normalized path in which known servers and proxies may interpret it: with
+// encoded slashes as data, as separators, and decoded again. A rule must allow all of them. It refuses a path with dot
+// segments or control characters in one of them.
 func readings(escaped string) ([]string, error) {
 	all := []string{unescape(escaped, `/\`)}
 	for p := escaped; ; {
@@ -170,20 +170,20 @@ func readings(escaped string) ([]string, error) {
 			break
 		}
 		if len(all) > maxDecodings {
-			return nil, errors.New("the path is percent-encoded several times over")
+			return nil, errors.New("the path is percent-encoded repeatedly")
 		}
 		p = next
 	}
 	for _, p := range all {
 		if hidesSegments(p) {
-			return nil, errors.New("the path hides dot segments, separators or control characters behind its encoding")
+			return nil, errors.New("the path contains encoded dot segments, separators or control characters")
 		}
 	}
 	return all, nil
 }
 
-// hidesSegments reports dot segments, also with parameters ("..;x", which some servers drop), empty segments inside the
-// path, and control characters.
+// hidesSegments reports whether a path contains dot segments, including those with parameters ("..;x", which some
+// servers drop), empty segments, or control characters.
 func hidesSegments(p string) bool {
 	for segment := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
 		name, _, _ := strings.Cut(segment, ";")
@@ -195,7 +195,7 @@ func hidesSegments(p string) bool {
 	return strings.Contains(p, "//") || strings.ContainsFunc(p, control)
 }
 
-// escapeQuery escapes what a query may not hold unescaped.
+// escapeQuery escapes characters that are invalid in a query.
 func escapeQuery(q string) string {
 	var b strings.Builder
 	for i := range len(q) {
@@ -208,12 +208,13 @@ func escapeQuery(q string) string {
 	return b.String()
 }
 
-// url returns t for net/http.
+// url returns t as a *url.URL.
 func (t *target) url() *url.URL {
-	return &url.URL{Scheme: t.scheme, Host: t.authority(), Path: unescape(t.path, ""), RawPath: t.path, RawQuery: t.query}
+	return &url.URL{Scheme: t.scheme, Host: t.authority(), Path: unescape(t.path, ""),
+		RawPath: t.path, RawQuery: t.query}
 }
 
-// authority is host and port as in a URL: without the scheme's own port.
+// authority returns host and port as in a URL, without the scheme's default port.
 func (t *target) authority() string {
 	host := t.host
 	if strings.Contains(host, ":") {
@@ -225,10 +226,10 @@ func (t *target) authority() string {
 	return host
 }
 
-// origin is the scheme, host and port (RFC 6454).
+// origin returns scheme, host and port (RFC 6454).
 func (t *target) origin() string { return t.scheme + "://" + t.authority() }
 
-// shown is t for messages and logs: without the query, which may hold secrets.
+// shown returns t for messages and logs, without the query, which may contain secrets.
 func (t *target) shown() string { return t.origin() + t.path }
 
 func (t *target) String() string {

@@ -26,8 +26,8 @@ func tracer(t *testing.T) *trace.Tracer {
 	return tracer
 }
 
-// TestTraceContext tells a server of the trace where the operator wants that, and no other; what a guest says of traces is its own business
-// there.
+// TestTraceContext tells a server of the trace where the operator wants that, and no other; what a guest says of traces
+// is its own business there.
 func TestTraceContext(t *testing.T) {
 	t.Parallel()
 	var got http.Header
@@ -43,10 +43,11 @@ func TestTraceContext(t *testing.T) {
 		guest         string
 		parent, state string
 	}{
-		"not wanted":              {ctx: ctx},
-		"wanted":                  {ctx: ctx, on: true, parent: id, state: "vendor=1"},
-		"in the place of a guest": {ctx: ctx, on: true, guest: "00-" + strings.Repeat("1", 32) + "-00f067aa0ba902b7-01", parent: id, state: "vendor=1"},
-		"without a trace":         {ctx: t.Context(), on: true},
+		"not wanted": {ctx: ctx},
+		"wanted":     {ctx: ctx, on: true, parent: id, state: "vendor=1"},
+		"in the place of a guest": {ctx: ctx, on: true, guest: "00-" + strings.Repeat("1", 32) +
+			"-00f067aa0ba902b7-01", parent: id, state: "vendor=1"},
+		"without a trace": {ctx: t.Context(), on: true},
 	} {
 		b := newBroker(t, &Options{Rules: map[string]RuleOptions{"test": {Trace: test.on}}}, everything(server.URL))
 		head := &abi.HTTPRequest{URL: server.URL}
@@ -57,7 +58,8 @@ func TestTraceContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		parent := got.Get(trace.ParentKey)
-		if test.parent == "" && parent != "" || !strings.Contains(parent, test.parent) || strings.Contains(parent, "00f067aa0ba902b7") || got.Get(trace.StateKey) != test.state {
+		if test.parent == "" && parent != "" || !strings.Contains(parent, test.parent) ||
+			strings.Contains(parent, "00f067aa0ba902b7") || got.Get(trace.StateKey) != test.state {
 			t.Errorf("%s: the server got %q, %q", name, parent, got.Get(trace.StateKey))
 		}
 	}

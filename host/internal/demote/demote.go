@@ -1,4 +1,4 @@
-// Package demote takes the alarm out of what a library logs.
+// Package demote lowers the level of a library's log records.
 package demote
 
 import (
@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Logger passes what a library warns of and calls an error on to logger as details (debug), and drops the rest: it knows what failed, and
-// not whether a person should act.
+// Logger returns a logger that passes warnings and errors on to logger at debug level and drops other records. A
+// library knows what failed, but not whether a person should act.
 func Logger(logger *slog.Logger) *slog.Logger { return slog.New(handler{logger.Handler()}) }
 
 type handler struct{ slog.Handler }

@@ -15,7 +15,8 @@ func TestLogger(t *testing.T) {
 		slog.LevelInfo:  "",
 	} {
 		var log bytes.Buffer
-		logger := demote.Logger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})))
+		logger := demote.Logger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level,
+			ReplaceAttr: withoutTime})))
 		logger = logger.With("library", "x").WithGroup("group")
 		logger.Debug("detail")
 		logger.Info("news", "n", 1)

@@ -1,4 +1,4 @@
-// Package glob matches paths against patterns that somebody untrusted may have written.
+// Package glob matches paths against untrusted patterns. Match requires a pattern that is Valid.
 package glob
 
 import (
@@ -7,16 +7,17 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Bounds of a pattern. Alternatives multiply: matching takes time that is exponential in the number of their groups.
+// Limits of a pattern. The time for matching is exponential in the number of groups in braces.
 const (
 	maxGroups       = 4
 	maxAlternatives = 32
 )
 
-// Valid reports whether a pattern has doublestar's syntax and can be matched in little time: it has at most four groups in braces, and 32
-// commas.
+// Valid reports whether a pattern has doublestar's syntax and can be matched fast: it has at most four groups in braces
+// and 32 commas.
 func Valid(pattern string) bool {
-	return doublestar.ValidatePattern(pattern) && strings.Count(pattern, "{") <= maxGroups && strings.Count(pattern, ",") <= maxAlternatives
+	return doublestar.ValidatePattern(pattern) && strings.Count(pattern, "{") <= maxGroups &&
+		strings.Count(pattern, ",") <= maxAlternatives
 }
 
 // Match reports whether a path matches a pattern that is Valid.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestHostilePatterns matches paths against patterns made to take long. Those that would are not valid.
+// TestHostilePatterns: patterns that would be slow to match are not Valid.
 func TestHostilePatterns(t *testing.T) {
 	t.Parallel()
 	deep, long := strings.Repeat("a/", 2000)+"a", strings.Repeat("a", 4000)

@@ -1,4 +1,4 @@
-// Package identity keeps apart who is who: it checks names of people and tenants, and makes keys of several names.
+// Package identity checks names of people and tenants (Check) and builds unambiguous keys from several names (Key).
 package identity
 
 import (
@@ -14,9 +14,9 @@ import (
 // MaxName is the longest name of a person, a group or a tenant, in bytes.
 const MaxName = 256
 
-// Check returns what is wrong with the name of a person, a group or a tenant that came from outside: one that is too long, that
-// begins or ends with a blank, or has characters that nobody sees or that change the direction of text. Two names that
-// look the same must not be two people.
+// Check returns an error for an untrusted name of a person, a group or a tenant that is empty or too long, starts or
+// ends with a blank, or contains invisible characters or characters that change the direction of text. Otherwise two
+// different names could look the same.
 func Check(name string) error {
 	switch {
 	case name == "":
@@ -31,7 +31,7 @@ func Check(name string) error {
 	return nil
 }
 
-// Key makes one text of several, a different one of different ones whatever is in them: each part has its length before it.
+// Key joins parts injectively: different lists give different keys, because the length precedes each part.
 func Key(parts ...string) string {
 	size := 0
 	for _, part := range parts {

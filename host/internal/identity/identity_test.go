@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/host/internal/identity"
 )
 
-// TestHostileIdentities: no two lists of names have one key.
+// TestHostileIdentities: different lists of names have different keys.
 func TestHostileIdentities(t *testing.T) {
 	t.Parallel()
 	names := []string{"", "a", "b", "\x00", ":", "1:a", "0:", "a\x00b", "1:", "10:", "a:b", "/", "|"}

@@ -8,8 +8,8 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// NewClient returns a client for the requests to issuers. They go through proxy if it is not nil, but for those to this machine; the
-// environment's proxies play no part. Redirects are left as they are.
+// NewClient returns a client for requests to issuers. It uses proxy, if it is not nil, except for requests to this
+// machine, and ignores the proxies in the environment. It does not follow redirects.
 func NewClient(proxy *url.URL) *http.Client {
 	t := outbound.NewTransport(proxy)
 	t.MaxResponseHeaderBytes = maxDocument

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestHostileEnvironment: a proxy that somebody puts into the environment gets no request for keys, which it could answer.
+// TestHostileEnvironment: requests for keys do not use a proxy in the environment, which could answer them.
 func TestHostileEnvironment(t *testing.T) {
 	asked := func(name string, called *bool) *url.URL {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -63,17 +63,23 @@ func TestHostileEnvironment(t *testing.T) {
 	}
 }
 
-// TestHostileIssuerTLS: an issuer whose certificate does not hold is not asked.
+// TestHostileIssuerTLS: requests to an issuer with an invalid certificate fail.
 func TestHostileIssuerTLS(t *testing.T) {
 	t.Parallel()
 	hangsUp := func(text string) func(net.Conn) {
 		return func(c net.Conn) { _, _ = io.WriteString(c, text) }
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is asked") }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("it is asked")
+	}))
 	server.Config.ErrorLog = nil
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is asked") }))
+	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("it is asked")
+	}))
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	old.StartTLS()
 	t.Cleanup(old.Close)
@@ -110,7 +116,7 @@ func TestHostileIssuerTLS(t *testing.T) {
 	}
 }
 
-// say listens, and has each connection served by f. It returns the address.
+// say listens, serves each connection with f, and returns the address.
 func say(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,19 +10,19 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// MaxToken is the longest token that is looked at, in bytes.
+// MaxToken limits a token, in bytes.
 const MaxToken = 32 << 10
 
-// Types of tokens, as the header names them (RFC 7519, section 5.1, and RFC 9068, section 2.1). They compare without regard to
-// case, and with or without "application/".
+// Types of tokens in headers (RFC 7519, section 5.1, and RFC 9068, section 2.1). They are compared case-insensitively,
+// with or without "application/".
 const (
 	TypeJWT         = "jwt"
 	TypeAccessToken = "at+jwt"
 )
 
-// Check reports why the token must not count, whoever has signed it: because its header or its claims could be read in two ways, because its type is none of those given (a token
-// without a type has the type TypeJWT), or because its header asks for what is not done here. What the header says of keys
-// (jwk, jku, x5u, x5c) is ignored: keys come from the issuer alone.
+// Check returns an error if a token must be refused whatever its signature: if its header or claims are ambiguous JSON,
+// if its type is not among types (a token without a type has the type TypeJWT), or if its header requires unsupported
+// features. Keys in the header (jwk, jku, x5u, x5c) are ignored, because keys come from the issuer only.
 func Check(token string, types ...string) error {
 	if len(token) > MaxToken {
 		return fmt.Errorf("the token has more than %d bytes", MaxToken)
@@ -31,20 +31,21 @@ func Check(token string, types ...string) error {
 	claims, _, _ := strings.Cut(rest, ".")
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil {
-		return errors.New("the token is no JWT")
+		return errors.New("the token is not a JWT")
 	}
 	header, err := members(decoded)
 	if err != nil {
-		return fmt.Errorf("the token's header is not usable: %w", err)
+		return fmt.Errorf("the token's header is invalid: %w", err)
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(claims)
 	if err == nil {
 		_, err = members(payload)
 	}
 	if err != nil {
-		return fmt.Errorf("the token's claims are not usable: %w", err)
+		return fmt.Errorf("the token's claims are invalid: %w", err)
 	}
-	// Parameters that change what is signed (crit, b64), encryption and tokens in tokens are not for tokens of people.
+	// Parameters for changed signature input (crit, b64), encryption and nested tokens are not used by access and ID
+	// tokens.
 	for _, name := range []string{"crit", "b64", "cty", "enc", "zip"} {
 		if _, ok := header[name]; ok {
 			return fmt.Errorf("the token's header has %q, which is not supported", name)
@@ -54,38 +55,40 @@ func Check(token string, types ...string) error {
 	if value, ok := header["typ"]; ok {
 		text, isText := value.(string)
 		if !isText {
-			return errors.New("the token's type is no text")
+			return errors.New("the token's type is not a string")
 		}
 		kind = strings.TrimPrefix(strings.ToLower(text), "application/")
 	}
 	if !slices.Contains(types, kind) {
-		return fmt.Errorf("tokens of the type %.40q are not for signing in", kind)
+		return fmt.Errorf("tokens of the type %.40q cannot be used for signing in", kind)
 	}
 	return nil
 }
 
-// members reads a JSON object.
+// members decodes a JSON object.
 func members(data []byte) (map[string]any, error) {
 	var found map[string]any
 	if err := strictjson.Unmarshal(data, &found); err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, errors.New("the value is no object")
+		return nil, errors.New("the value is not an object")
 	}
 	return found, nil
 }
 
-// markers are claims that tokens other than access tokens have: ID tokens (OpenID Connect Core 1.0, sections 2 and 3.3.2.11),
-// security events and logout tokens (RFC 8417), answers of introspection (RFC 9701), DPoP proofs (RFC 9449) and request objects
-// (RFC 9101).
+// markers are claims of tokens that are not access tokens: ID tokens (OpenID Connect Core 1.0, sections 2 and
+// 3.3.2.11), security events and logout tokens (RFC 8417), introspection responses (RFC 9701), DPoP proofs (RFC 9449)
+// and request objects (RFC 9101).
 var markers = []string{
-	"nonce", "at_hash", "c_hash", "s_hash", "events", "token_introspection", "htm", "htu", "ath", "response_type", "redirect_uri",
+	"nonce", "at_hash", "c_hash", "s_hash", "events", "token_introspection", "htm", "htu", "ath",
+	"response_type", "redirect_uri",
 }
 
-// CheckIDToken reports why verified claims are not those of an ID token, which may have a nonce and hashes.
+// CheckIDToken returns an error unless verified claims are those of an ID token, which may have a nonce and hashes.
 func CheckIDToken(claims map[string]any) error {
-	for _, name := range []string{"cnf", "events", "token_introspection", "htm", "htu", "response_type", "redirect_uri"} {
+	for _, name := range []string{"cnf", "events", "token_introspection", "htm", "htu",
+		"response_type", "redirect_uri"} {
 		if _, ok := claims[name]; ok {
 			return fmt.Errorf("the token has the claim %q, which ID tokens do not have", name)
 		}
@@ -93,7 +96,7 @@ func CheckIDToken(claims map[string]any) error {
 	return checkKind(claims, map[string][]string{"typ": {"id", TypeJWT}, "token_use": {"id"}})
 }
 
-// CheckAccessToken reports why verified claims are not those of an access token that whoever sends it may use.
+// CheckAccessToken returns an error unless verified claims are those of a bearer access token.
 func CheckAccessToken(claims map[string]any) error {
 	if _, ok := claims["cnf"]; ok {
 		return errors.New("the token is bound to a key (cnf), which is not verified here")
@@ -106,7 +109,7 @@ func CheckAccessToken(claims map[string]any) error {
 	return checkKind(claims, map[string][]string{"typ": {"bearer", TypeJWT, TypeAccessToken}, "token_use": {"access"}})
 }
 
-// checkKind holds that a token is of the wanted kind, where it says so in a claim, as those of Keycloak and Cognito do.
+// checkKind checks the kind of a token if a claim contains it, as in tokens of Keycloak and Cognito.
 func checkKind(claims map[string]any, kinds map[string][]string) error {
 	for name, wanted := range kinds {
 		if text, ok := claims[name].(string); ok && !slices.Contains(wanted, strings.ToLower(text)) {

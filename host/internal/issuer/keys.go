@@ -1,4 +1,5 @@
-// Package issuer verifies what the issuers of tokens sign: it fetches their public keys, and reads the headers of their tokens.
+// Package issuer verifies tokens of OpenID Connect issuers: Keys fetches and caches their public keys, Check validates
+// headers of tokens, and Discover fetches discovery documents.
 package issuer
 
 import (
@@ -25,13 +26,13 @@ import (
 )
 
 const (
-	// MaxAge is for how long keys are trusted after they were fetched. A key that its issuer withdraws stops counting within
-	// that time, and so do all of its keys while the issuer cannot be reached.
+	// MaxAge is the time for which fetched keys are trusted. A key that the issuer withdraws becomes invalid within
+	// that time, and so do all keys while the issuer cannot be reached.
 	MaxAge = 5 * time.Minute
-	// renewAge is the age from which one request at a time fetches the keys again, while the others still use the known ones.
+	// renewAge is the age at which one request fetches the keys again, while others still use the cached ones.
 	renewAge = time.Minute
-	// RetryInterval is how often an issuer is asked at most. Otherwise anybody could make this server send it a request for
-	// every made-up token.
+	// RetryInterval is the minimum time between two requests to an issuer. Otherwise every forged token could cause a
+	// request.
 	RetryInterval = 10 * time.Second
 
 	fetchTimeout = 10 * time.Second
@@ -40,9 +41,11 @@ const (
 	minModulus = 2048
 )
 
-// Algorithms are those that tokens may be signed with: asymmetric ones only, or knowing the public key would be enough to sign.
+// Algorithms are the accepted signature algorithms. All are asymmetric; with a symmetric one the public key would
+// suffice to sign.
 var Algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256,
+	oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
 
 var algorithms = func() (list []jose.SignatureAlgorithm) {
@@ -52,47 +55,47 @@ var algorithms = func() (list []jose.SignatureAlgorithm) {
 	return list
 }()
 
-// ErrUnavailable says that there are no keys that are young enough to be trusted.
+// ErrUnavailable means that there are no keys younger than MaxAge.
 var ErrUnavailable = errors.New("the issuer's keys are not available")
 
-// errSignature says that none of the issuer's keys made the signature.
-var errSignature = errors.New("the signature is of none of the issuer's keys")
+// errSignature means that no key of the issuer verifies the signature.
+var errSignature = errors.New("no key of the issuer verifies the signature")
 
 // Options configures Keys. URL and Location are needed.
 type Options struct {
-	// URL names the issuer in the log.
+	// URL is the issuer's name in the log.
 	URL string
-	// Location returns where the key set is. It is called before each fetch.
+	// Location returns the URL of the key set. It is called before each fetch.
 	Location func(context.Context) (string, error)
-	// Client fetches the key set; see NewClient. No redirect is followed.
+	// Client fetches the key set; see NewClient. Redirects are not followed.
 	Client *http.Client
 	// Now is the server's clock. Nil means time.Now.
 	Now func() time.Time
-	// Logger returns where failed fetches are logged; it may return nil. Nil logs nothing.
+	// Logger returns the logger for failed fetches, which may be nil. A nil Logger logs nothing.
 	Logger func() *slog.Logger
 }
 
-// Keys are the signing keys of one issuer (RFC 7517). They are fetched when the first token comes, and again before they are
-// older than MaxAge. Keys is safe for concurrent use.
+// Keys are the signing keys of one issuer (RFC 7517). They are fetched for the first token, and again before they reach
+// MaxAge. Keys is safe for concurrent use.
 type Keys struct {
 	options Options
-	// fetching is held while the keys are fetched, so that the issuer is asked once for all who wait.
+	// fetching is held during a fetch, so that all waiting requests share it.
 	fetching sync.Mutex
 	state    atomic.Pointer[state]
 }
 
 var _ oidc.KeySet = (*Keys)(nil)
 
-// state is what the last fetches brought.
+// state is the result of the last fetches.
 type state struct {
 	keys []jose.JSONWebKey
-	// fetched is when keys came, and tried when they were last asked for; zero for never.
+	// fetched is the time of the last successful fetch, tried of the last attempt; zero means never.
 	fetched, tried time.Time
-	// err is why the last fetch failed.
+	// err is the error of the last fetch.
 	err error
 }
 
-// NewKeys returns the keys of an issuer. It fetches nothing yet.
+// NewKeys returns the keys of an issuer without fetching them.
 func NewKeys(options Options) *Keys {
 	k := &Keys{options: options}
 	if k.options.Now == nil {
@@ -103,8 +106,8 @@ func NewKeys(options Options) *Keys {
 	return k
 }
 
-// WithoutRedirects returns a copy of client that returns redirects as they are: what it sends, and whom it trusts, is for the
-// configured address alone. A client without a transport gets that of NewClient without a proxy.
+// WithoutRedirects returns a copy of client that does not follow redirects, because the configured address alone is
+// trusted. A client without a transport gets that of NewClient without a proxy.
 func WithoutRedirects(client *http.Client) *http.Client {
 	other := *client
 	if other.Transport == nil {
@@ -114,8 +117,8 @@ func WithoutRedirects(client *http.Client) *http.Client {
 	return &other
 }
 
-// VerifySignature returns the payload of a JWT that one of the keys has signed. It fails with ErrUnavailable if there are no
-// keys that may be trusted.
+// VerifySignature returns the payload of a JWT that one of the keys has signed. The error matches ErrUnavailable if
+// there are no trusted keys.
 func (k *Keys) VerifySignature(_ context.Context, jwt string) ([]byte, error) {
 	token, err := jose.ParseSignedCompact(jwt, algorithms)
 	if err != nil {
@@ -142,8 +145,8 @@ func (k *Keys) VerifySignature(_ context.Context, jwt string) ([]byte, error) {
 	return nil, errSignature
 }
 
-// since is how long ago t was, by the server's clock. What never was, or is yet to come because the clock was set back, was
-// longer ago than anything counts.
+// since returns the time since t by the server's clock. It returns the maximum duration for a zero t, and for a future
+// t, which means that the clock was set back.
 func (k *Keys) since(t time.Time) time.Duration {
 	if age := k.options.Now().Sub(t); !t.IsZero() && age >= 0 {
 		return age
@@ -151,8 +154,8 @@ func (k *Keys) since(t time.Time) time.Duration {
 	return 1<<63 - 1
 }
 
-// fetch replaces what was known and returns what is known now. Where somebody else is fetching already, it waits for that, or
-// without wait returns what was known.
+// fetch fetches the keys and returns the new state. If another goroutine is fetching, it waits for the result, or
+// without wait returns known.
 func (k *Keys) fetch(known *state, wait bool) *state {
 	if wait {
 		k.fetching.Lock()
@@ -163,7 +166,7 @@ func (k *Keys) fetch(known *state, wait bool) *state {
 	if latest := k.state.Load(); latest != known || k.since(latest.tried) < RetryInterval {
 		return latest
 	}
-	// Others wait for the answer too, so it does not end with the request that happened to come first.
+	// Other requests share the fetch, so it must not be canceled with the first one.
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
 	next := &state{keys: known.keys, fetched: known.fetched}
@@ -173,8 +176,10 @@ func (k *Keys) fetch(known *state, wait bool) *state {
 	if next.err = err; err == nil {
 		next.keys, next.fetched = keys, begun
 	} else if logger := k.logger(); logger != nil {
-		logger.Warn("the keys of an issuer could not be fetched: its tokens are refused when the known keys are too old",
-			"issuer", k.options.URL, "err", err, "trusted", max(0, MaxAge-k.since(known.fetched)).Round(time.Second), "limit", MaxAge)
+		logger.Warn("the keys of an issuer could not be fetched: its tokens are refused when the known keys are too "+
+			"old",
+			"issuer", k.options.URL, "err", err, "trusted", max(0, MaxAge-k.since(known.fetched)).Round(time.Second),
+			"limit", MaxAge)
 	}
 	k.state.Store(next)
 	return next
@@ -214,7 +219,7 @@ func (k *Keys) load(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys reads a key set. Keys that tokens must not be signed with, or that are of kinds not known here, are left out.
+// parseKeys parses a key set. It omits keys that must not sign tokens and keys of unknown kinds.
 func parseKeys(document []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -263,12 +268,14 @@ func (s *state) verify(token *jose.JSONWebSignature) ([]byte, bool) {
 // Discovery is an issuer's discovery document (OpenID Connect Discovery 1.0, section 3).
 type Discovery struct {
 	*oidc.Provider
-	// Keys is where the key set is.
+	// Keys is the URL of the key set.
 	Keys string
 }
 
-// Discover fetches the document, without following redirects. Plain http is for issuers on this machine: isSecure decides.
-func Discover(ctx context.Context, client *http.Client, issuer string, isSecure func(*url.URL) bool) (*Discovery, error) {
+// Discover fetches the document without following redirects. isSecure decides whether plain http is allowed, for
+// issuers on this machine.
+func Discover(ctx context.Context, client *http.Client, issuer string, isSecure func(*url.URL) bool) (*Discovery,
+	error) {
 	bounded := WithoutRedirects(client)
 	bounded.Transport = boundedTransport{bounded.Transport}
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, bounded), issuer)
@@ -285,10 +292,11 @@ func Discover(ctx context.Context, client *http.Client, issuer string, isSecure 
 	if err != nil {
 		return nil, err
 	}
-	for name, text := range map[string]string{"jwks_uri": document.Keys, "token_endpoint": provider.Endpoint().TokenURL} {
+	for name, text := range map[string]string{"jwks_uri": document.Keys,
+		"token_endpoint": provider.Endpoint().TokenURL} {
 		location, err := url.Parse(text)
 		if name == "token_endpoint" && text == "" {
-			continue // keys alone may be wanted
+			continue // the caller may need only keys
 		}
 		if err != nil || !isSecure(location) || own.Scheme == "https" && location.Scheme != "https" {
 			return nil, fmt.Errorf("issuer %s: its %s %q is no https URL", issuer, name, text)
@@ -297,7 +305,7 @@ func Discover(ctx context.Context, client *http.Client, issuer string, isSecure 
 	return &Discovery{provider, document.Keys}, nil
 }
 
-// boundedTransport refuses answers that are larger than maxDocument.
+// boundedTransport refuses responses larger than maxDocument.
 type boundedTransport struct{ inner http.RoundTripper }
 
 func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {

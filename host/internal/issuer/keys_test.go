@@ -19,7 +19,7 @@ import (
 	"github.com/hako-run/hako/host/internal/issuer"
 )
 
-// world is an issuer that is reached without a network, and the clock of who asks it.
+// world is an issuer without a network and the clock of its client.
 type world struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -35,8 +35,9 @@ func newWorld(location func(context.Context) (string, error)) *world {
 		location = func(context.Context) (string, error) { return "https://issuer.example.com/keys", nil }
 	}
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
-	w.keys = issuer.NewKeys(issuer.Options{URL: "https://issuer.example.com", Location: location, Client: &http.Client{Transport: w},
-		Now: w.clock, Logger: func() *slog.Logger { return logger }})
+	w.keys = issuer.NewKeys(issuer.Options{URL: "https://issuer.example.com", Location: location,
+		Client: &http.Client{Transport: w},
+		Now:    w.clock, Logger: func() *slog.Logger { return logger }})
 	return w
 }
 
@@ -95,7 +96,8 @@ func public(id string) jose.JSONWebKey {
 
 func sign(t *testing.T, key any, algorithm jose.SignatureAlgorithm, header map[jose.HeaderKey]any) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, &jose.SignerOptions{ExtraHeaders: header})
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key},
+		&jose.SignerOptions{ExtraHeaders: header})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func (w *world) verify(t *testing.T, token string) error {
 	return err
 }
 
-// TestHostileTokensOfOldKeys: a key counts for as long as its issuer stands by it.
+// TestHostileTokensOfOldKeys: a key is valid as long as its issuer publishes it.
 func TestHostileTokensOfOldKeys(t *testing.T) {
 	t.Parallel()
 	good := func(t *testing.T) string {
@@ -160,7 +162,8 @@ func TestHostileTokensOfOldKeys(t *testing.T) {
 		if err := w.verify(t, good(t)); !errors.Is(err, issuer.ErrUnavailable) {
 			t.Errorf("over the age: %v", err)
 		}
-		if log := w.log.String(); strings.Count(log, "could not be fetched") != 1 || !strings.Contains(log, "connection refused") {
+		if log := w.log.String(); strings.Count(log, "could not be fetched") != 1 ||
+			!strings.Contains(log, "connection refused") {
 			t.Errorf("the log has\n%s", log)
 		}
 		w.answer = publish(public("one"))
@@ -257,7 +260,7 @@ func TestHostileTokensOfOldKeys(t *testing.T) {
 	})
 }
 
-// TestHostileTokensOfOtherKeys: what a key set holds besides keys for signatures signs nothing.
+// TestHostileTokensOfOtherKeys: other keys in a key set than signature keys verify nothing.
 func TestHostileTokensOfOtherKeys(t *testing.T) {
 	t.Parallel()
 	small := newKey(1024)
@@ -267,14 +270,21 @@ func TestHostileTokensOfOtherKeys(t *testing.T) {
 		published jose.JSONWebKey
 		token     string
 	}{
-		"for encryption":          {jose.JSONWebKey{Key: key().Public(), KeyID: "one", Use: "enc"}, sign(t, key(), jose.RS256, one)},
-		"for another algorithm":   {jose.JSONWebKey{Key: key().Public(), KeyID: "one", Algorithm: "PS256"}, sign(t, key(), jose.RS256, one)},
-		"of another name":         {jose.JSONWebKey{Key: key().Public(), KeyID: "two"}, sign(t, key(), jose.RS256, one)},
-		"private, by mistake":     {jose.JSONWebKey{Key: key(), KeyID: "one"}, sign(t, key(), jose.RS256, one)},
-		"symmetric":               {jose.JSONWebKey{Key: secret, KeyID: "one"}, sign(t, secret, jose.HS256, one)},
-		"too small":               {jose.JSONWebKey{Key: small.Public(), KeyID: "one"}, sign(t, small, jose.RS256, one)},
-		"in the header":           {jose.JSONWebKey{Key: newKey(2048).Public(), KeyID: "one"}, sign(t, key(), jose.RS256, map[jose.HeaderKey]any{"jwk": public("one")})},
-		"at the header's address": {jose.JSONWebKey{Key: newKey(2048).Public(), KeyID: "one"}, sign(t, key(), jose.RS256, map[jose.HeaderKey]any{"jku": "https://evil.example.com", "x5u": "https://evil.example.com"})},
+		"for encryption": {jose.JSONWebKey{Key: key().Public(), KeyID: "one", Use: "enc"},
+			sign(t, key(), jose.RS256, one)},
+		"for another algorithm": {jose.JSONWebKey{Key: key().Public(), KeyID: "one", Algorithm: "PS256"},
+			sign(t, key(), jose.RS256, one)},
+		"of another name": {jose.JSONWebKey{Key: key().Public(), KeyID: "two"},
+			sign(t, key(), jose.RS256, one)},
+		"private, by mistake": {jose.JSONWebKey{Key: key(), KeyID: "one"}, sign(t, key(), jose.RS256, one)},
+		"symmetric":           {jose.JSONWebKey{Key: secret, KeyID: "one"}, sign(t, secret, jose.HS256, one)},
+		"too small": {jose.JSONWebKey{Key: small.Public(), KeyID: "one"},
+			sign(t, small, jose.RS256, one)},
+		"in the header": {jose.JSONWebKey{Key: newKey(2048).Public(), KeyID: "one"},
+			sign(t, key(), jose.RS256, map[jose.HeaderKey]any{"jwk": public("one")})},
+		"at the header's address": {jose.JSONWebKey{Key: newKey(2048).Public(), KeyID: "one"},
+			sign(t, key(), jose.RS256, map[jose.HeaderKey]any{"jku": "https://evil.example.com",
+				"x5u": "https://evil.example.com"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,4 +1,4 @@
-// Package peer says where requests come from, also through proxies.
+// Package peer determines the client address of requests, also behind trusted proxies.
 package peer
 
 import (
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Proxies are the networks of proxies that are believed. The zero value believes none. It is safe for concurrent use.
+// Proxies are the networks of trusted proxies. The zero value trusts none. It is safe for concurrent use.
 type Proxies struct{ networks []netip.Prefix }
 
-// NewProxies returns the proxies at addresses and in networks (CIDR notation). The error names the first that is neither.
+// NewProxies parses addresses and networks (CIDR notation). The error names the first invalid one.
 func NewProxies(list []string) (Proxies, error) {
 	var p Proxies
 	for _, text := range list {
 		network, err := parseNetwork(text)
 		if err != nil {
-			return Proxies{}, fmt.Errorf("trusted proxy %q: write an address, or a network as 10.0.0.0/8", text)
+			return Proxies{}, fmt.Errorf("trusted proxy %q: write an address, or a network such as 10.0.0.0/8", text)
 		}
 		p.networks = append(p.networks, network)
 	}
@@ -33,8 +33,9 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return network.Masked(), err
 }
 
-// Address is where r comes from: the other end of the connection, or what proxies that are believed say of it in X-Forwarded-For, each of
-// the one before it. Where nothing usable is said, it is the last proxy; what others say could be said by anybody.
+// Address returns the client address of r: the peer of the connection or, behind trusted proxies, the last address in
+// X-Forwarded-For that is no trusted proxy. Without a valid one it is the address of the last proxy. Headers from
+// others are ignored, because anyone can forge them.
 func (p Proxies) Address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -49,7 +50,7 @@ func (p Proxies) Address(r *http.Request) string {
 		if err != nil {
 			break
 		}
-		host = address.Unmap().WithZone("").String() // a zone is any text
+		host = address.Unmap().WithZone("").String() // a zone may be any text
 	}
 	return host
 }

@@ -47,7 +47,8 @@ func TestAddress(t *testing.T) {
 func TestNewProxies(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"everybody", "10.0.0.0/33", "", "10.0.0.1:80"} {
-		if _, err := peer.NewProxies([]string{"10.0.0.1", text}); err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
+		if _, err := peer.NewProxies([]string{"10.0.0.1", text}); err == nil ||
+			!strings.Contains(err.Error(), `"`+text+`"`) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package wholefile writes files that others read at the same time.
+// Package wholefile atomically replaces files that others read at the same time.
 package wholefile
 
 import (
@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Write makes the file at path hold data, in one step: readers see what was there before or all of the new content. Its mode is
-// that of a temporary file, for this user alone. It is not flushed to the disk: what is written this way is checked when it is
-// read, or can be made again. The error is from package os; then the file at path is what it was.
+// Write atomically replaces the file at path: readers see the old or the complete new content. Only this user can read
+// the file. It is not flushed to the disk, so readers must validate it or be able to recreate it. After an error, which
+// is from package os, the file is unchanged.
 func Write(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
