@@ -200,7 +200,7 @@ func TestTransaction(t *testing.T) {
 	}
 	err = pdksql.Transaction(ctx, func(ctx context.Context) error { return pdksql.Transaction(ctx, insert) })
 	hasCode(t, err, abi.CodeInvalid, "open already")
-	hasCode(t, pdksql.ReadTransaction(ctx, insert), abi.CodeInvalid, "only reads")
+	hasCode(t, pdksql.ReadTransaction(ctx, insert), abi.CodeInvalid, "is read-only")
 	if err := pdksql.Transaction(ctx, insert); err != nil || count() != 2 {
 		t.Errorf("%v, %d rows", err, count())
 	}

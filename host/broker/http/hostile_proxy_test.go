@@ -66,7 +66,7 @@ func TestHostileUpstreamProxy(t *testing.T) {
 		"an answer in the server's place": {"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			abi.CodeNetwork,
 			""},
-		"silence": {"", abi.CodeNetwork, "broke the connection off"},
+		"silence": {"", abi.CodeNetwork, "closed the connection"},
 	} {
 		t.Run("tunnel: "+name, func(t *testing.T) {
 			t.Parallel()

@@ -173,7 +173,7 @@ func TestBrokenBody(t *testing.T) {
 		fmt.Fprint(w, "short")
 	})
 	_, err := get(t, newBroker(t, nil, everything(s.URL)), s.URL)
-	wantCode(t, err, abi.CodeNetwork, "broke the connection off")
+	wantCode(t, err, abi.CodeNetwork, "closed the connection")
 }
 
 func TestResponseHeaderLimit(t *testing.T) {
@@ -313,7 +313,7 @@ func TestOpenResponses(t *testing.T) {
 		}
 	}
 	_, err := open()
-	wantCode(t, err, abi.CodeLimit, "16 responses open")
+	wantCode(t, err, abi.CodeLimit, "16 open responses")
 	_, _ = io.ReadAll(last.Body) // read to the end is as good as closed
 	if last, err = open(); err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestConcurrentRequests(t *testing.T) {
 		}
 	}
 	_, err := get(t, b, s.URL)
-	wantCode(t, err, abi.CodeLimit, "2 requests of the plugin")
+	wantCode(t, err, abi.CodeLimit, "2 running requests")
 	_ = one.Close()
 	mustGet(t, b, s.URL)
 	mustGet(t, b, s.URL) // a failed or finished one gives its slot back

@@ -63,7 +63,7 @@ func TestParseRecordingsRefuses(t *testing.T) {
 		"no method":       {exchange(`"url":"https://a.test/"`, ok), "exchange 0: method"},
 		"small method":    {exchange(`"method":"get","url":"https://a.test/"`, ok), "upper case"},
 		"no URL":          {exchange(`"method":"GET"`, ok), "exchange 0"},
-		"URL":             {exchange(`"method":"GET","url":"https://a.test/..%2f"`, ok), "hides"},
+		"URL":             {exchange(`"method":"GET","url":"https://a.test/..%2f"`, ok), "encoded dot segments"},
 		"no status":       {exchange(get, ``), "status 0"},
 		"status":          {exchange(get, `"status":100`), "status 100"},
 		"header type":     {exchange(get, ok+`,"headers":{"X":1}`), `header "X"`},

@@ -2,24 +2,25 @@ package outbound
 
 import "net/netip"
 
-// Reach says what it takes to connect to an address.
+// Reach is the kind of rule that is needed to connect to an address.
 type Reach int
 
 const (
 	Public  Reach = iota // any rule
 	Private              // a rule that allows private addresses, or one that names the address
-	Named                // only a rule that names the address: a cloud's metadata service, which hands out credentials
-	Never                // no rule: nothing a plugin could talk to lives there
+	Named                // only a rule that names the address: metadata services of clouds, which hand out credentials
+	Never                // no rule: not a valid destination
 )
 
-// special are the address blocks that are not simply public, after the IANA IPv4 and IPv6 Special-Purpose Address Registries
-// (RFC 6890 and its updates). The first block that holds an address decides, so single addresses come before their block.
+// special are the special-purpose address blocks of the IANA IPv4 and IPv6 registries (RFC 6890 and its updates). The
+// first block that contains an address decides, so single addresses precede their block.
 var special = []struct {
 	prefix netip.Prefix
 	kind   string
 	reach  Reach
 }{
-	{netip.MustParsePrefix("169.254.169.254/32"), "a cloud metadata", Named}, // AWS, Azure, Google Cloud and most others
+	// AWS, Azure, Google Cloud and most others
+	{netip.MustParsePrefix("169.254.169.254/32"), "a cloud metadata", Named},
 	{netip.MustParsePrefix("169.254.170.2/32"), "a cloud metadata", Named},   // AWS ECS task credentials
 	{netip.MustParsePrefix("169.254.170.23/32"), "a cloud metadata", Named},  // AWS EKS pod identity
 	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud metadata", Named}, // Alibaba Cloud
@@ -33,7 +34,8 @@ var special = []struct {
 	{netip.MustParsePrefix("192.168.0.0/16"), "a private", Private},
 	{netip.MustParsePrefix("100.64.0.0/10"), "a carrier-grade NAT", Private}, // RFC 6598
 	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local", Private},
-	{netip.MustParsePrefix("198.18.0.0/15"), "a benchmarking", Private}, // RFC 2544; some fake-IP proxies answer with it
+	// RFC 2544; some fake-IP proxies answer with it
+	{netip.MustParsePrefix("198.18.0.0/15"), "a benchmarking", Private},
 
 	{netip.MustParsePrefix("0.0.0.0/8"), "an unspecified", Never}, // many systems connect to themselves
 	{netip.MustParsePrefix("192.0.0.0/24"), "a reserved", Never},
@@ -47,21 +49,24 @@ var special = []struct {
 
 	{netip.MustParsePrefix("::1/128"), "a loopback", Private},
 	{netip.MustParsePrefix("fe80::/10"), "a link-local", Private},
-	{netip.MustParsePrefix("fec0::/10"), "a site-local", Private}, // deprecated by RFC 3879, still routed here and there
+	// deprecated by RFC 3879, still routed here and there
+	{netip.MustParsePrefix("fec0::/10"), "a site-local", Private},
 	{netip.MustParsePrefix("fc00::/7"), "a unique local", Private},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "a local-use NAT64", Private}, // RFC 8215: where the IPv4 part lies is local
-	{netip.MustParsePrefix("2001::/23"), "a reserved", Never},               // Teredo, ORCHID and other protocols' own
+	// RFC 8215: the position of the IPv4 part is local
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "a local-use NAT64", Private},
+	{netip.MustParsePrefix("2001::/23"), "a reserved", Never}, // Teredo, ORCHID and other protocols
 	{netip.MustParsePrefix("2001:db8::/32"), "a documentation", Never},
 	{netip.MustParsePrefix("2002::/16"), "a 6to4", Never}, // carries an IPv4 address; deprecated by RFC 7526
 	{netip.MustParsePrefix("3fff::/20"), "a documentation", Never},
-	{netip.MustParsePrefix("2000::/3"), "a public", Public}, // all that IANA has given out
-	{netip.MustParsePrefix("::/0"), "a reserved", Never},    // with unspecified, IPv4-compatible, discard-only, multicast
+	{netip.MustParsePrefix("2000::/3"), "a public", Public}, // all blocks that IANA has assigned
+	// with unspecified, IPv4-compatible, discard-only, multicast
+	{netip.MustParsePrefix("::/0"), "a reserved", Never},
 }
 
-// nat64 is the well-known prefix of RFC 6052: its last four bytes are the IPv4 address that is reached.
+// nat64 is the well-known prefix of RFC 6052. The last four bytes of its addresses are the IPv4 address.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// unwrap returns the address that is reached through a: the IPv4 address inside an IPv4-mapped or NAT64 one, without zone.
+// unwrap returns a without zone, or the IPv4 address in an IPv4-mapped or NAT64 address.
 func unwrap(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if nat64.Contains(a) {
@@ -81,20 +86,20 @@ func classify(a netip.Addr) (kind string, r Reach) {
 	return "an invalid", Never
 }
 
-// Reachable reports whether there are rules that reach a.
+// Reachable reports whether any rule can allow a.
 func Reachable(a netip.Addr) bool {
 	_, need := classify(a)
 	return need != Never
 }
 
-// RefusedError is the error of a host at an address that its rule does not reach. The text leaves the address out: it goes to the guest,
-// which need not learn how a private network is laid out.
+// RefusedError is the error for a host with an address that its rule does not allow. The text is for guests, so it
+// omits the address, which may reveal a private network.
 type RefusedError struct {
 	Host string
 	Addr netip.Addr
-	// Kind says what the address is, with its article: "a private".
+	// Kind describes the address, with an article: "a private".
 	Kind string
-	// Need says what it takes to reach the address.
+	// Need is the kind of rule that the address needs.
 	Need Reach
 }
 
@@ -102,16 +107,16 @@ func (e *RefusedError) Error() string {
 	text := e.Host + " is at " + e.Kind + " address"
 	switch e.Need {
 	case Private:
-		return text + "; the operator's rule for it has to allow private addresses"
+		return text + "; the operator's rule for it must allow private addresses"
 	case Named:
-		return text + "; only a rule that names that address reaches it"
+		return text + "; only a rule that names that address allows it"
 	}
-	return text + ", which no rule reaches"
+	return text + ", which no rule allows"
 }
 
-// permits returns a RefusedError unless connections to host may go to a. "localhost" is held to loopback addresses, whatever a hosts file or
-// a resolver says (RFC 6761, section 6.3).
-func (d *Dialer) permits(host string, a netip.Addr) error {
+// checkAddress returns a RefusedError unless connections to host may use a. "localhost" may only use loopback
+// addresses, whatever a hosts file or a resolver returns (RFC 6761, section 6.3).
+func (d *Dialer) checkAddress(host string, a netip.Addr) error {
 	kind, need := classify(a)
 	var ok bool
 	switch {

@@ -10,36 +10,37 @@ import (
 )
 
 const (
-	// Timeout bounds one connection attempt, looking the name up included.
+	// Timeout limits a connection attempt, including name resolution.
 	Timeout = 10 * time.Second
-	// dialDelay is the head start of one address before the next is tried beside it (RFC 8305, section 5).
+	// dialDelay is the delay between attempts with successive addresses (RFC 8305, section 5).
 	dialDelay = 250 * time.Millisecond
-	// dialTries is how many addresses of one name are tried.
+	// dialTries limits the addresses of one name that are tried.
 	dialTries = 8
 )
 
-// Resolver looks names up; *net.Resolver is one.
+// Resolver resolves names. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dialer connects for one rule, and only to addresses that the rule permits. A name is resolved once and the addresses that were checked
-// are the ones dialled, so a second answer of the name server changes nothing.
+// Dialer connects for one rule, only to addresses that the rule allows. It resolves a name once and dials the checked
+// addresses, so DNS rebinding has no effect.
 type Dialer struct {
 	Host Host
-	// Private allows addresses that are not public: private, loopback, link-local. A Host that is itself a literal address or "localhost"
-	// reaches that address without it.
+	// Private allows addresses that are not public: private, loopback, link-local. If Host is a literal address or
+	// "localhost", that address is allowed without it.
 	Private bool
-	// Proxy is an upstream proxy (http, https or socks5), for Dial. Names are then resolved by the proxy, so addresses are checked
-	// here only as far as names resolve here. Nil means none.
+	// Proxy is an upstream proxy (http, https or socks5), for Dial. The proxy then resolves names, so addresses are
+	// checked only as far as names resolve on this machine. Nil means none.
 	Proxy *url.URL
-	// Resolver looks names up. Nil means net.DefaultResolver. "localhost" is never looked up.
+	// Resolver resolves names. Nil means net.DefaultResolver. "localhost" is not resolved.
 	Resolver Resolver
 	// Connect opens a connection to an address. Nil means a net.Dialer.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Addresses resolves host and returns the addresses that the rule permits, or the refusal of the first if it permits none.
+// Addresses resolves host and returns the addresses that the rule allows, or the RefusedError of the first one if it
+// allows none.
 func (d *Dialer) Addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	all, err := d.lookup(ctx, host)
 	if err != nil {
@@ -48,7 +49,7 @@ func (d *Dialer) Addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	var refused error
 	var permitted []netip.Addr
 	for _, a := range all {
-		if err := d.permits(host, a); err == nil {
+		if err := d.checkAddress(host, a); err == nil {
 			permitted = append(permitted, a.Unmap())
 		} else if refused == nil {
 			refused = err
@@ -63,15 +64,15 @@ func (d *Dialer) Addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	return nil, refused
 }
 
-// CheckProxied returns a RefusedError if host has an address that the rule does not permit: a proxy may connect to any of them. A name that
-// is not known here is the proxy's to resolve.
+// CheckProxied returns a RefusedError if the rule does not allow one of host's addresses, because a proxy may use any
+// of them. A name that cannot be resolved on this machine is left to the proxy.
 func (d *Dialer) CheckProxied(ctx context.Context, host string) error {
 	all, err := d.lookup(ctx, host)
 	if err != nil {
 		return nil
 	}
 	for _, a := range all {
-		if err := d.permits(host, a); err != nil {
+		if err := d.checkAddress(host, a); err != nil {
 			return err
 		}
 	}
@@ -91,8 +92,8 @@ func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	return d.Resolver.LookupNetIP(ctx, "ip", host)
 }
 
-// Dial connects to address, a host in the form of CanonicalHost and a port. The error holds a RefusedError if the rule permits none of the
-// host's addresses.
+// Dial connects to address, a host in the form of CanonicalHost and a port. The error wraps a RefusedError if the rule
+// allows none of the host's addresses.
 func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -113,7 +114,7 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.race(ctx, network, addrs, port)
 }
 
-// DialAny connects to address without a check, for what is not chosen by a guest.
+// DialAny connects to address without a check. It is for destinations that guests cannot choose.
 func (d *Dialer) DialAny(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Connect == nil {
 		return (&net.Dialer{Timeout: Timeout}).DialContext(ctx, network, address)
@@ -121,8 +122,8 @@ func (d *Dialer) DialAny(ctx context.Context, network, address string) (net.Conn
 	return d.Connect(ctx, network, address)
 }
 
-// race dials the addresses in order, each a dialDelay after the one before or as soon as that has failed. The first
-// connection wins; what connects later is closed.
+// race dials the addresses in order, each dialDelay after the previous one or when that has failed. It returns the
+// first connection and closes later ones.
 func (d *Dialer) race(ctx context.Context, network string, addrs []netip.Addr, port string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,7 +160,7 @@ func (d *Dialer) race(ctx context.Context, network string, addrs []netip.Addr, p
 	return nil, errors.Join(errs...)
 }
 
-// await returns when turn is closed, the delay is over or ctx ends.
+// await waits until turn is closed, the delay has passed or ctx ends.
 func await(ctx context.Context, turn <-chan struct{}, delay time.Duration) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

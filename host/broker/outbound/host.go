@@ -1,7 +1,8 @@
-// Package outbound decides which hosts a rule reaches, and connects to them.
+// Package outbound decides which hosts and addresses a rule allows, and connects to them.
 //
-// A rule names a host by its name, its address or a wildcard, and brokers of all kinds of traffic read it in the same way. A Dialer resolves a
-// name once, holds each address against the rule, and dials only addresses that passed.
+// All brokers use the same form of hosts in rules: a name, an address or a wildcard, parsed by ParseHost into a Host. A
+// Dialer resolves a name once, checks each address against the rule, and dials only allowed addresses. NewTransport and
+// Connect are for hako's own connections.
 package outbound
 
 import (
@@ -16,7 +17,7 @@ import (
 
 const localhost = "localhost"
 
-// breadth says how many hosts a Host stands for. The order is that in which rules are tried.
+// breadth is the breadth of a Host. Narrower hosts sort first.
 type breadth int
 
 const (
@@ -25,15 +26,16 @@ const (
 	anyHost
 )
 
-// Host stands for the hosts of a rule: one, the subdomains of one, or any.
+// Host matches the hosts of a rule: one host, the subdomains of a domain, or any host.
 type Host struct {
 	breadth breadth
 	name    string // without "*."; empty for anyHost
-	// literal is name if that is an IP address.
+	// literal is the parsed name if it is an IP address.
 	literal netip.Addr
 }
 
-// ParseHost parses "host", "*.domain" for any subdomain, or "*" for any host. A host is a name or an IP address without brackets.
+// ParseHost parses "host", "*.domain" for any subdomain, or "*" for any host. A host is a name or an IP address without
+// brackets.
 func ParseHost(text string) (h Host, err error) {
 	if text == "*" {
 		return Host{breadth: anyHost}, nil
@@ -53,7 +55,7 @@ func ParseHost(text string) (h Host, err error) {
 	return h, nil
 }
 
-// Matches reports whether h stands for host, which is in the form of CanonicalHost.
+// Matches reports whether h matches host, which is in the form of CanonicalHost.
 func (h Host) Matches(host string) bool {
 	switch h.breadth {
 	case anyHost:
@@ -64,13 +66,13 @@ func (h Host) Matches(host string) bool {
 	return host == h.name
 }
 
-// Exact returns the one host that h stands for.
+// Exact returns the host if h matches only one.
 func (h Host) Exact() (name string, ok bool) { return h.name, h.breadth == exactHost }
 
-// Addr returns the address that h is.
+// Addr returns the address if h is an IP address.
 func (h Host) Addr() (a netip.Addr, ok bool) { return h.literal, h.literal.IsValid() }
 
-// Domain returns the name in h, without "*."; it is empty if h stands for any host.
+// Domain returns the name in h without "*.". It is empty if h matches any host.
 func (h Host) Domain() string { return h.name }
 
 func (h Host) String() string {
@@ -83,7 +85,7 @@ func (h Host) String() string {
 	return h.name
 }
 
-// Compare sorts hosts so that those that say most come first: a broad rule then does not hide one that grants more for a host.
+// Compare sorts more specific hosts first, so that a broad rule does not hide one that grants more for a host.
 func (h Host) Compare(other Host) int {
 	return cmp.Or(cmp.Compare(h.breadth, other.breadth), cmp.Compare(len(other.name), len(h.name)))
 }
@@ -103,15 +105,16 @@ func CanonicalHost(host string) (string, error) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a.String(), nil
 	}
-	// Some resolvers read "127.1" and "0x7f000001" as addresses.
+	// Some resolvers interpret "127.1" and "0x7f000001" as addresses.
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" ||
+		strings.HasPrefix(last, "0x") {
 		return "", fmt.Errorf("host %q is neither a name nor an IP address", host)
 	}
 	return name, nil
 }
 
-// asciiName maps a host name to lower-case ASCII. ASCII names keep their underscores, which IDNA knows nothing of.
+// asciiName maps a host name to lower-case ASCII. ASCII names may contain underscores, which IDNA does not allow.
 func asciiName(host string) (string, error) {
 	name := strings.ToLower(host)
 	if strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f }) || strings.Contains(name, "xn--") {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// lyingProxy is an upstream proxy that says what a test has it say.
+// lyingProxy starts an upstream proxy that serves each connection with say.
 func lyingProxy(t *testing.T, scheme string, say func(net.Conn)) *url.URL {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,8 +39,8 @@ func lyingProxy(t *testing.T, scheme string, say func(net.Conn)) *url.URL {
 	return &url.URL{Scheme: scheme, Host: l.Addr().String(), User: url.UserPassword("aki", "s3cret-word")}
 }
 
-// heard reads the head of a request.
-func heard(conn net.Conn) *http.Request {
+// readRequest reads the head of a request.
+func readRequest(conn net.Conn) *http.Request {
 	r, err := http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {
 		return &http.Request{Header: http.Header{}}
@@ -48,18 +48,19 @@ func heard(conn net.Conn) *http.Request {
 	return r
 }
 
-// answers has an HTTP proxy answer each request with a text, in which CREDENTIAL stands for the credential that it was sent.
+// answers makes an HTTP proxy answer each request with a text, in which CREDENTIAL is replaced by the received
+// credential.
 func answers(text string) func(net.Conn) {
 	return func(conn net.Conn) {
-		r := heard(conn)
+		r := readRequest(conn)
 		_, _ = io.WriteString(conn, strings.ReplaceAll(text, "CREDENTIAL", r.Header.Get("Proxy-Authorization")))
 	}
 }
 
-// endless writes a text again and again, and counts the bytes.
+// endless writes a text repeatedly and counts the bytes.
 func endless(start, text string, written *atomic.Int64) func(net.Conn) {
 	return func(conn net.Conn) {
-		heard(conn)
+		readRequest(conn)
 		text := []byte(start + strings.Repeat(text, 1+32<<10/len(text)))
 		for {
 			n, err := conn.Write(text)
@@ -72,7 +73,7 @@ func endless(start, text string, written *atomic.Int64) func(net.Conn) {
 	}
 }
 
-// TestHostileProxy has an upstream proxy answer a request for a tunnel with anything but that. The text of each error reaches guests.
+// TestHostileProxy: invalid responses of an upstream proxy to a CONNECT request. Guests see the text of each error.
 func TestHostileProxy(t *testing.T) {
 	t.Parallel()
 	dialer := func(t *testing.T, proxy *url.URL) *Dialer {
@@ -81,30 +82,37 @@ func TestHostileProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		return &Dialer{Host: host, Proxy: proxy, Resolver: names{
-			"far.test": {"1.1.1.1"}, "inside.test": {"10.0.0.1"}, "both.test": {"1.1.1.1", "10.0.0.1"}, "metadata.test": {"1.1.1.1", "169.254.169.254"},
-			"six.test": {"2606:4700::1111", "::1"},
+			"far.test": {"1.1.1.1"}, "inside.test": {"10.0.0.1"}, "both.test": {"1.1.1.1", "10.0.0.1"},
+			"metadata.test": {"1.1.1.1", "169.254.169.254"},
+			"six.test":      {"2606:4700::1111", "::1"},
 		}}
 	}
 	for name, c := range map[string]struct{ answer, want string }{
-		"another status":                {"HTTP/1.1 500 Oops\r\n\r\n", "refused the connection: 500 Internal Server Error"},
+		"another status": {"HTTP/1.1 500 Oops\r\n\r\n",
+			"refused the connection: 500 Internal Server Error"},
 		"a status that repeats secrets": {"HTTP/1.1 403 CREDENTIAL\r\n\r\n", "403 Forbidden"},
 		"a status of control sequences": {"HTTP/1.1 502 \x1b]0;evil\x07\r\n\r\n", "502 Bad Gateway"},
-		"a redirect":                    {"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/CREDENTIAL\r\n\r\n", "302 Found"},
-		"a challenge":                   {"HTTP/1.1 407 CREDENTIAL\r\nProxy-Authenticate: Basic realm=\"CREDENTIAL\"\r\n\r\n", "outbound.proxy"},
-		"a challenge of the server's":   {"HTTP/1.1 401 Log in\r\nWWW-Authenticate: Basic realm=\"s3cret-word\"\r\n\r\n", "401 Unauthorized"},
-		"a success that opens nothing":  {"HTTP/1.1 204 No Content\r\n\r\n", "204 No Content"},
-		"a success to come":             {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "100 Continue"},
-		"another protocol":              {"HTTP/1.1 101 Switching\r\nUpgrade: s3cret-word\r\n\r\n", "101 Switching Protocols"},
-		"a status of no meaning":        {"HTTP/1.1 999 CREDENTIAL\r\n\r\n", "999"},
-		"junk":                          {"CREDENTIAL \x00\xff\r\n\r\n", "no answer in HTTP"},
-		"junk as a version":             {"HTTP/9.9 200 CREDENTIAL\r\n\r\n", "no answer in HTTP"},
-		"junk as a header":              {"HTTP/1.1 200 OK\r\nCREDENTIAL\r\n\r\n", "no answer in HTTP"},
-		"half an answer":                {"HTTP/1.1 200 OK\r\nX-A: CREDENTIAL", "no answer in HTTP"},
-		"nothing":                       {"", "no answer in HTTP"},
-		"what speaks SSH":               {"SSH-2.0-CREDENTIAL\r\n", "no answer in HTTP"},
-		"what speaks SOCKS":             {"\x05\x00\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x50", "no answer in HTTP"},
-		"a frame of HTTP/2":             {"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64", "no answer in HTTP"},
-		"a negative status":             {"HTTP/1.1 -200 OK\r\n\r\n", "no answer in HTTP"},
+		"a redirect": {"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/CREDENTIAL\r\n\r\n",
+			"302 Found"},
+		"a challenge": {"HTTP/1.1 407 CREDENTIAL\r\nProxy-Authenticate: Basic " +
+			"realm=\"CREDENTIAL\"\r\n\r\n", "outbound.proxy"},
+		"a challenge of the server's": {"HTTP/1.1 401 Log in\r\nWWW-Authenticate: Basic " +
+			"realm=\"s3cret-word\"\r\n\r\n", "401 Unauthorized"},
+		"a success that opens nothing": {"HTTP/1.1 204 No Content\r\n\r\n", "204 No Content"},
+		"a success to come":            {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "100 Continue"},
+		"another protocol": {"HTTP/1.1 101 Switching\r\nUpgrade: s3cret-word\r\n\r\n",
+			"101 Switching Protocols"},
+		"a status of no meaning": {"HTTP/1.1 999 CREDENTIAL\r\n\r\n", "999"},
+		"junk":                   {"CREDENTIAL \x00\xff\r\n\r\n", "no HTTP response"},
+		"junk as a version":      {"HTTP/9.9 200 CREDENTIAL\r\n\r\n", "no HTTP response"},
+		"junk as a header":       {"HTTP/1.1 200 OK\r\nCREDENTIAL\r\n\r\n", "no HTTP response"},
+		"half an answer":         {"HTTP/1.1 200 OK\r\nX-A: CREDENTIAL", "no HTTP response"},
+		"nothing":                {"", "no HTTP response"},
+		"what speaks SSH":        {"SSH-2.0-CREDENTIAL\r\n", "no HTTP response"},
+		"what speaks SOCKS":      {"\x05\x00\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x50", "no HTTP response"},
+		"a frame of HTTP/2": {"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64",
+			"no HTTP response"},
+		"a negative status": {"HTTP/1.1 -200 OK\r\n\r\n", "no HTTP response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +144,8 @@ func TestHostileProxy(t *testing.T) {
 			t.Parallel()
 			var written atomic.Int64
 			d := dialer(t, lyingProxy(t, "http", endless(c[0], c[1], &written)))
-			if _, err := d.Dial(t.Context(), "tcp", "far.test:443"); err == nil || !strings.Contains(err.Error(), "upstream proxy") {
+			if _, err := d.Dial(t.Context(), "tcp", "far.test:443"); err == nil ||
+				!strings.Contains(err.Error(), "upstream proxy") {
 				t.Errorf("got %v", err)
 			}
 			if n := written.Load(); n > 16<<20 {
@@ -210,9 +219,12 @@ func TestHostileProxy(t *testing.T) {
 	})
 	for name, address := range map[string]string{
 		"a private name": "inside.test:80", "a name with a private address beside a public one": "both.test:80",
-		"a name with a metadata address beside a public one": "metadata.test:80", "a name with a loopback address beside a public one": "six.test:80",
-		"a private address": "10.0.0.1:80", "a loopback address": "127.0.0.1:80", "its IPv6 form": "[::1]:80", "a mapped one": "[::ffff:10.0.0.1]:80",
-		"a metadata address": "169.254.169.254:80", "one through NAT64": "[64:ff9b::a9fe:a9fe]:80", "unspecified": "0.0.0.0:80", "localhost": "localhost:80",
+		"a name with a metadata address beside a public one": "metadata.test:80",
+		"a name with a loopback address beside a public one": "six.test:80",
+		"a private address": "10.0.0.1:80", "a loopback address": "127.0.0.1:80", "its IPv6 form": "[::1]:80",
+		"a mapped one":       "[::ffff:10.0.0.1]:80",
+		"a metadata address": "169.254.169.254:80", "one through NAT64": "[64:ff9b::a9fe:a9fe]:80",
+		"unspecified": "0.0.0.0:80", "localhost": "localhost:80",
 	} {
 		t.Run("to "+name, func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +239,7 @@ func TestHostileProxy(t *testing.T) {
 		t.Run(fmt.Sprintf("the target %q", address), func(t *testing.T) {
 			t.Parallel()
 			d := dialer(t, lyingProxy(t, "http", func(conn net.Conn) {
-				if r := heard(conn); r.Header.Get("X-Evil") != "" {
+				if r := readRequest(conn); r.Header.Get("X-Evil") != "" {
 					t.Error("a header is smuggled in")
 				}
 			}))
@@ -238,8 +250,9 @@ func TestHostileProxy(t *testing.T) {
 	}
 	t.Run("what comes with the answer is kept", func(t *testing.T) {
 		t.Parallel()
-		text := strings.Repeat("banner ", 20_000) // more than a header may have
-		conn, err := dialer(t, lyingProxy(t, "http", answers("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"+text))).Dial(t.Context(), "tcp", "far.test:22")
+		text := strings.Repeat("banner ", 20_000) // longer than a header may be
+		conn, err := dialer(t, lyingProxy(t, "http",
+			answers("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"+text))).Dial(t.Context(), "tcp", "far.test:22")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// names is a Resolver with fixed answers.
+// names is a Resolver with fixed addresses.
 type names map[string][]string
 
 func (n names) LookupNetIP(_ context.Context, _, host string) (addrs []netip.Addr, err error) {
@@ -26,15 +26,20 @@ func (n names) LookupNetIP(_ context.Context, _, host string) (addrs []netip.Add
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for want, addrs := range map[Reach][]string{
-		Public: {"93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.167.255.255", "2606:4700::1111", "2400:cb00::1",
+		Public: {"93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.167.255.255",
+			"2606:4700::1111", "2400:cb00::1",
 			"::ffff:1.1.1.1", "64:ff9b::1.1.1.1"},
-		Private: {"127.0.0.1", "127.255.255.254", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.1.1",
+		Private: {"127.0.0.1", "127.255.255.254", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
+			"100.64.0.1", "169.254.1.1",
 			"198.18.0.1", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "fec0::1", "64:ff9b:1::1",
 			"::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::7f00:1"},
-		Named: {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "fd00:ec2::254", "fd00:ec2::23",
+		Named: {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16",
+			"fd00:ec2::254", "fd00:ec2::23",
 			"fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"},
-		Never: {"0.0.0.0", "0.1.2.3", "192.0.0.192", "192.0.2.1", "198.51.100.1", "203.0.113.1", "192.88.99.1", "224.0.0.1", "239.1.1.1", "240.0.0.1",
-			"255.255.255.255", "::", "::127.0.0.1", "ff02::1", "2001:db8::1", "3fff::1", "2002:7f00:1::", "2002:a00:1::1", "2001::1", "2001:20::1",
+		Never: {"0.0.0.0", "0.1.2.3", "192.0.0.192", "192.0.2.1", "198.51.100.1", "203.0.113.1", "192.88.99.1",
+			"224.0.0.1", "239.1.1.1", "240.0.0.1",
+			"255.255.255.255", "::", "::127.0.0.1", "ff02::1", "2001:db8::1", "3fff::1", "2002:7f00:1::",
+			"2002:a00:1::1", "2001::1", "2001:20::1",
 			"100::1", "4000::1", "5f00::1", "::ffff:0.0.0.0", "::ffff:0:127.0.0.1"},
 	} {
 		for _, a := range addrs {
@@ -78,7 +83,7 @@ func TestPermits(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := &Dialer{Host: host, Private: c.private}
-			if err := d.permits("host", netip.MustParseAddr(c.addr)); (err == nil) != c.want {
+			if err := d.checkAddress("host", netip.MustParseAddr(c.addr)); (err == nil) != c.want {
 				t.Errorf("permits %s: %v, want %v", c.addr, err, c.want)
 			}
 		})
@@ -89,17 +94,20 @@ func TestRace(t *testing.T) {
 	t.Parallel()
 	a, b, c := netip.MustParseAddr("2606:4700::1"), netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("1.0.0.1")
 	for name, test := range map[string]struct {
-		// after says when an address connects; a negative time fails at once, zero hangs.
+		// after is the time until an address connects. A negative time fails at once, zero hangs.
 		after map[netip.Addr]time.Duration
 		want  string
 		took  time.Duration
 	}{
-		"the first":            {map[netip.Addr]time.Duration{a: time.Millisecond}, a.String(), time.Millisecond},
-		"next after a failure": {map[netip.Addr]time.Duration{a: -1, b: time.Millisecond}, b.String(), time.Millisecond},
-		"next beside a hang":   {map[netip.Addr]time.Duration{b: time.Millisecond}, b.String(), dialDelay + time.Millisecond},
-		"the faster":           {map[netip.Addr]time.Duration{a: time.Second, c: time.Millisecond}, c.String(), 2*dialDelay + time.Millisecond},
-		"none":                 {map[netip.Addr]time.Duration{a: -1, b: -1, c: -1}, "", 0},
-		"all hang":             {nil, "", Timeout},
+		"the first": {map[netip.Addr]time.Duration{a: time.Millisecond}, a.String(), time.Millisecond},
+		"next after a failure": {map[netip.Addr]time.Duration{a: -1, b: time.Millisecond},
+			b.String(), time.Millisecond},
+		"next beside a hang": {map[netip.Addr]time.Duration{b: time.Millisecond}, b.String(),
+			dialDelay + time.Millisecond},
+		"the faster": {map[netip.Addr]time.Duration{a: time.Second, c: time.Millisecond}, c.String(),
+			2*dialDelay + time.Millisecond},
+		"none":     {map[netip.Addr]time.Duration{a: -1, b: -1, c: -1}, "", 0},
+		"all hang": {nil, "", Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

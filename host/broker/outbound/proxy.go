@@ -18,11 +18,11 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// maxProxyHeader is the largest header of a proxy's answer, in bytes.
+// maxProxyHeader limits the header of a proxy's response, in bytes.
 const maxProxyHeader = 64 << 10
 
-// UseProxy makes t send its requests through the proxies that choose returns; see http.Transport.Proxy. What a proxy writes into an answer
-// that refuses a tunnel does not get into errors: it may repeat the password that it was sent.
+// UseProxy makes t use the proxies that choose returns; see http.Transport.Proxy. Errors do not contain text of a
+// proxy's response, which may repeat the password.
 func UseProxy(t *http.Transport, choose func(*http.Request) (*url.URL, error)) {
 	t.Proxy = choose
 	t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
@@ -30,7 +30,7 @@ func UseProxy(t *http.Transport, choose func(*http.Request) (*url.URL, error)) {
 	}
 }
 
-// NewTransport returns a transport for requests that hako itself makes, through proxy if it is not nil. See Through.
+// NewTransport returns a transport for hako's own requests, through proxy if it is not nil. See Through.
 func NewTransport(proxy *url.URL) *http.Transport {
 	t := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: Timeout}).DialContext,
@@ -43,8 +43,8 @@ func NewTransport(proxy *url.URL) *http.Transport {
 	return t
 }
 
-// Through chooses the proxy that configured returns, which may be nil, and none for addresses of this machine. The environment's proxies
-// play no part.
+// Through returns a function for http.Transport.Proxy. It chooses the proxy that configured returns, which may be nil,
+// and none for addresses of this machine. It ignores the proxies in the environment.
 func Through(configured func() *url.URL) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
 		if isLoopback(r.URL.Hostname()) {
@@ -54,7 +54,7 @@ func Through(configured func() *url.URL) func(*http.Request) (*url.URL, error) {
 	}
 }
 
-// Connect connects to address for hako itself, through the proxy that Through would choose.
+// Connect opens one of hako's own connections, through the proxy that Through would choose.
 func Connect(ctx context.Context, configured func() *url.URL, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -69,24 +69,24 @@ func Connect(ctx context.Context, configured func() *url.URL, address string) (n
 	return d.dialProxy(ctx, address)
 }
 
-// isLoopback reports a host that is this machine by its literal form.
+// isLoopback reports whether host is "localhost" or a literal loopback address.
 func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == localhost || err == nil && a.Unmap().IsLoopback()
 }
 
-// checkTunnel returns an error unless a proxy's answer with that status opens a tunnel.
+// checkTunnel returns an error unless the status of a proxy's response opens a tunnel.
 func checkTunnel(status int) error {
 	switch status {
 	case http.StatusOK:
 		return nil
 	case http.StatusProxyAuthRequired:
-		return errors.New("the upstream proxy wants another user name or password: set them in the URL of outbound.proxy")
+		return errors.New("the upstream proxy refuses the user name or password: set them in the URL of outbound.proxy")
 	}
 	return fmt.Errorf("the upstream proxy refused the connection: %d %s", status, http.StatusText(status))
 }
 
-// ProxySecrets are the texts that a proxy is sent to let hako in: the password, and the whole credential.
+// ProxySecrets returns the secrets that are sent to a proxy: the password and the whole credential.
 func ProxySecrets(proxy *url.URL) []string {
 	if proxy == nil || proxy.User == nil {
 		return nil
@@ -98,7 +98,7 @@ func ProxySecrets(proxy *url.URL) []string {
 	return []string{password, basic(proxy.User)}
 }
 
-// basic is user as HTTP's Basic authentication writes it.
+// basic returns user as the credential of HTTP Basic authentication.
 func basic(user *url.Userinfo) string {
 	password, _ := user.Password()
 	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
@@ -131,9 +131,10 @@ func (d *Dialer) dialProxy(ctx context.Context, address string) (net.Conn, error
 	return tunnel, nil
 }
 
-// connect asks the HTTP proxy at the other end of conn for a tunnel to address (RFC 9110, section 9.3.6).
+// connect requests a tunnel to address from the HTTP proxy at the other end of conn (RFC 9110, section 9.3.6).
 func connect(conn net.Conn, proxy *url.URL, address string) (net.Conn, error) {
-	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address},
+		Host: address, Header: http.Header{}}
 	if proxy.User != nil {
 		request.Header.Set("Proxy-Authorization", "Basic "+basic(proxy.User))
 	}
@@ -144,22 +145,22 @@ func connect(conn net.Conn, proxy *url.URL, address string) (net.Conn, error) {
 	reader := bufio.NewReader(limited)
 	response, err := http.ReadResponse(reader, request)
 	if limited.N == 0 {
-		return nil, fmt.Errorf("the upstream proxy's answer has a header of more than %d bytes", maxProxyHeader)
+		return nil, fmt.Errorf("the upstream proxy's response has a header of more than %d bytes", maxProxyHeader)
 	}
 	if err != nil || response.ProtoMajor != 1 {
-		return nil, errors.New("the upstream proxy gave no answer in HTTP") // err may quote what it sent
+		return nil, errors.New("the upstream proxy sent no HTTP response") // err may quote the response
 	}
 	if err := checkTunnel(response.StatusCode); err != nil {
 		return nil, err
 	}
 	limited.N = math.MaxInt64
-	if reader.Buffered() > 0 { // servers that speak first
+	if reader.Buffered() > 0 { // the server has sent data already
 		return &readAhead{conn, reader}, nil
 	}
 	return conn, nil
 }
 
-// readAhead is a connection of which some was read already.
+// readAhead is a connection with buffered data.
 type readAhead struct {
 	net.Conn
 	reader *bufio.Reader
@@ -184,7 +185,7 @@ func proxyAddress(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), "80")
 }
 
-// forward is a function as a proxy.ContextDialer.
+// forward adapts a function to proxy.ContextDialer.
 type forward func(ctx context.Context, network, address string) (net.Conn, error)
 
 func (f forward) Dial(network, address string) (net.Conn, error) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Reason says why a connection failed, in words that hold no address of it.
+// Reason returns why a connection failed, without its addresses.
 func Reason(err error) string {
 	var (
 		dns      *net.DNSError
@@ -29,10 +29,11 @@ func Reason(err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no connection within " + Timeout.Round(time.Second).String()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server broke the connection off"
-	case errors.As(err, &protocol), strings.Contains(err.Error(), "malformed HTTP"), strings.Contains(err.Error(), "transport connection broken"):
-		// net/http has no types for these errors, which quote what came.
-		return "the answer is not HTTP"
+		return "the server closed the connection"
+	case errors.As(err, &protocol), strings.Contains(err.Error(), "malformed HTTP"),
+		strings.Contains(err.Error(), "transport connection broken"):
+		// net/http has no types for these errors, which quote the response.
+		return "the response is not HTTP"
 	case errors.As(err, &op):
 		return op.Op + ": " + op.Err.Error()
 	}
