@@ -296,7 +296,7 @@ func TestLostTransaction(t *testing.T) {
 	defer cancel()
 	r := s.Exec(ctx, statement("INSERT INTO item (value) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM "+
 		"c) SELECT x FROM c WHERE x > 1"))
-	wants(t, r.Error, abi.CodeTimeout, "timed out")
+	wants(t, r.Error, abi.CodeTimeout, "time is up")
 	wants(t, s.Exec(t.Context(), statement("INSERT INTO item (name) VALUES ('b')")).Error,
 		abi.CodeTimeout, "already rolled back")
 	wants(t, s.Begin(t.Context(), true), abi.CodeInvalid, "open already")
@@ -395,7 +395,7 @@ func TestBusy(t *testing.T) {
 					case time.Minute:
 						wants(t, r.Error, abi.CodeBusy, "longer than 5s")
 					default:
-						wants(t, r.Error, abi.CodeTimeout, "timed out")
+						wants(t, r.Error, abi.CodeTimeout, "time is up")
 					}
 					if took > min(limit, busyWait)+time.Second {
 						t.Errorf("waited %v", took)

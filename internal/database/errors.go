@@ -28,7 +28,7 @@ var errConflict = failf(abi.CodeBusy, "another process has written to the databa
 // contextError returns the error of a call whose context has ended.
 func contextError(ctx context.Context) *abi.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failf(abi.CodeTimeout, "the call timed out")
+		return failf(abi.CodeTimeout, "the call's time is up")
 	}
 	return failf(abi.CodeCanceled, "the call was canceled")
 }

@@ -1,4 +1,5 @@
-// Package bench measures hako against the same work done natively, in one process and one run, and writes the results as JSON.
+// Package bench compares hako with the same work done natively, in one process and one run, and writes the results as
+// JSON.
 package bench
 
 import (
@@ -36,7 +37,7 @@ var (
 	duration = flag.Duration("hako.duration", 2*time.Second, "how long each load lasts")
 )
 
-// likeServe sets the Go runtime as hako serve does.
+// likeServe configures the Go runtime like hako serve.
 func likeServe() {
 	debug.SetGCPercent(400)
 	processors.Spare()
@@ -92,11 +93,12 @@ type echo struct {
 	Text string `json:"text"`
 }
 
-// native is an MCP server with the same function registered with the SDK, and nothing of hako.
+// native is an MCP server with the same function registered with the SDK, without hako.
 func native(t *testing.T, dir string) string {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "native", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in echo) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest,
+		in echo) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
 	})
 	type fileArgs struct {
@@ -105,9 +107,11 @@ func native(t *testing.T, dir string) string {
 	type fileResult struct {
 		Content string `json:"content"`
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "file_read"}, func(_ context.Context, _ *mcp.CallToolRequest, in fileArgs) (*mcp.CallToolResult, fileResult, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "file_read"}, func(_ context.Context, _ *mcp.CallToolRequest,
+		in fileArgs) (*mcp.CallToolResult, fileResult, error) {
 		data, err := os.ReadFile(filepath.Join(dir, in.Path))
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}}, fileResult{string(data)}, err
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}},
+			fileResult{string(data)}, err
 	})
 	get := mcp.NewStreamableHTTPHandler
 	stateful := get(func(*http.Request) *mcp.Server { return server }, nil)
@@ -140,17 +144,18 @@ permissions: {http: [{name: any, url: "https://example.com/", reason: the guest 
 limits: {rate: 1000000}
 `
 
-// echoPlugin is the guest probe with a manifest that offers its tool echo.
+// echoPlugin returns the guest probe with a manifest for its tool echo.
 func echoPlugin(t testing.TB, name, tool string) []byte {
 	t.Helper()
 	return pluginOf(t, echoManifest, name, tool)
 }
 
-// pluginOf is the guest probe with a manifest made of a text like echoManifest.
+// pluginOf returns the guest probe with a manifest in the form of echoManifest.
 func pluginOf(t testing.TB, text, name, tool string) []byte {
 	t.Helper()
 	text = strings.NewReplacer("NAME", name, "TOOL", tool).Replace(text)
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,13 +175,13 @@ func filesPlugin(t *testing.T) []byte {
 	return wasm
 }
 
-// sandboxed is hako with the plugins, as hako serve puts it together, metrics included.
+// sandboxed returns hako with the plugins, composed like in hako serve, including metrics.
 func sandboxed(t *testing.T, dir string, plugins ...[]byte) string {
 	t.Helper()
 	return observed(t, metrics.New("bench"), dir, plugins...)
 }
 
-// observed is hako with the plugins and with metrics; nil counts nothing.
+// observed returns hako with the plugins and metrics. Nil metrics count nothing.
 func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]byte) string {
 	t.Helper()
 	options := &host.Options{
@@ -202,7 +207,8 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 			t.Fatalf("%s: %s", status.Name, status.Reason)
 		}
 	}
-	door := &mcpserver.Options{Limits: mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000, Burst: 10_000_000, Sessions: 10_000}}
+	door := &mcpserver.Options{Limits: mcpserver.Limits{Calls: 10_000, CallsPerClient: 10_000, Rate: 10_000_000,
+		Burst: 10_000_000, Sessions: 10_000}}
 	if numbers != nil {
 		door.Observer = numbers
 	}
@@ -214,29 +220,29 @@ func observed(t *testing.T, numbers *metrics.Metrics, dir string, plugins ...[]b
 	return serve(t, server.Handler()) + "/mcp"
 }
 
-// http compares the tool echo in both, at several numbers of clients and in both eras.
+// http compares the tool echo in both, at several numbers of clients and in both protocolVersions.
 func (r *results) http(t *testing.T) {
 	dir := t.TempDir()
 	urls := map[string]string{"native": native(t, dir), "sandboxed": sandboxed(t, dir, echoPlugin(t, "echo", "echo"))}
 	const arguments, want = `{"text":"hello from a client"}`, "hello from a client"
 	var worstRate, worstTail = 1e9, 0.0
-	for _, era := range eras {
+	for _, protocolVersion := range protocolVersions {
 		for _, clients := range []int{1, 8, 64} {
 			rates := map[string]rate{}
-			for _, side := range []string{"native", "sandboxed"} { // once to warm up
-				load(t, urls[side], era, clients, "echo", arguments, want, *duration/4)
+			for _, side := range []string{"native", "sandboxed"} { // one warm-up round
+				load(t, urls[side], protocolVersion, clients, "echo", arguments, want, *duration/4)
 			}
 			for _, side := range []string{"native", "sandboxed"} {
-				rates[side] = load(t, urls[side], era, clients, "echo", arguments, want, *duration)
-				prefix := fmt.Sprintf("mcp_http_%s_%s_c%d", era.name, side, clients)
+				rates[side] = load(t, urls[side], protocolVersion, clients, "echo", arguments, want, *duration)
+				prefix := fmt.Sprintf("mcp_http_%s_%s_c%d", protocolVersion.name, side, clients)
 				r.add(t, prefix+"_rate", rates[side].perSecond, "calls/s")
 				r.add(t, prefix+"_p50", ms(rates[side].p50), "ms")
 				r.add(t, prefix+"_p99", ms(rates[side].p99), "ms")
 			}
 			rateRatio := rates["sandboxed"].perSecond / rates["native"].perSecond
 			tailRatio := float64(rates["sandboxed"].p99) / float64(rates["native"].p99)
-			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_throughput_ratio", era.name, clients), rateRatio, "sandboxed/native")
-			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_p99_ratio", era.name, clients), tailRatio, "sandboxed/native")
+			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_throughput_ratio", protocolVersion.name, clients), rateRatio, "sandboxed/native")
+			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_p99_ratio", protocolVersion.name, clients), tailRatio, "sandboxed/native")
 			if clients == 64 {
 				worstRate, worstTail = min(worstRate, rateRatio), max(worstTail, tailRatio)
 			}
@@ -258,14 +264,16 @@ func (r *results) file(t *testing.T) {
 	urls := map[string]string{"native": native(t, dir), "sandboxed": sandboxed(t, dir, filesPlugin(t))}
 	medians := map[string]time.Duration{}
 	for _, side := range []string{"native", "sandboxed", "native", "sandboxed"} {
-		medians[side] = load(t, urls[side], eras[0], 1, "file_read", `{"path":"large.txt"}`, "abcde", *duration).p50
+		medians[side] = load(t, urls[side], protocolVersions[0], 1, "file_read",
+			`{"path":"large.txt"}`, "abcde", *duration).p50
 	}
 	r.add(t, "file_1mib_native", ms(medians["native"]), "ms")
 	r.add(t, "file_1mib_sandboxed", ms(medians["sandboxed"]), "ms")
 	r.add(t, "file_1mib_ratio", float64(medians["sandboxed"])/float64(medians["native"]), "sandboxed/native")
 }
 
-// pipeline measures what validation, policy, quota, audit and metrics add to a call whose backend does nothing.
+// pipeline measures the time that validation, policy, quota, audit and metrics add to a call whose backend does
+// nothing.
 func (r *results) pipeline(t *testing.T) {
 	p := nothingPipeline(t, governance(t, 100))
 	took := median(t, func() error {
@@ -275,7 +283,7 @@ func (r *results) pipeline(t *testing.T) {
 	r.add(t, "pipeline_overhead_us", us(took), "us")
 }
 
-// nothingPipeline leads to a tool that does nothing.
+// nothingPipeline returns a pipeline with a tool that does nothing.
 func nothingPipeline(t *testing.T, g pipeline.Governance) *pipeline.Pipeline {
 	t.Helper()
 	m, err := manifest.Parse([]byte(strings.NewReplacer("NAME", "nothing", "TOOL", "nothing").Replace(echoManifest)))
@@ -302,7 +310,7 @@ func (nothing) Call(context.Context, *catalog.Invocation) (*abi.Response, error)
 	return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "done"}}}, nil
 }
 
-// samples is how often something small is measured.
+// samples is the number of measurements of a small operation.
 const samples = 500
 
 // median is the median time of f.
@@ -320,8 +328,8 @@ func median(t *testing.T, f func() error) time.Duration {
 	return times[len(times)/2]
 }
 
-// start measures the time from nothing to an answered tools/list with 50 plugins: with an empty cache directory, and again with what
-// the first start left in it.
+// start measures the time from the start to an answered tools/list with 50 plugins: with an empty cache directory, and
+// with the one that the first start has filled.
 func (r *results) start(t *testing.T) {
 	const plugins = 50
 	dir := t.TempDir()
@@ -341,8 +349,9 @@ func (r *results) start(t *testing.T) {
 		}
 		approve(t, consents, wasm)
 	}
-	time.Sleep(3 * time.Second) // files that have just changed are not taken into the index
-	options := &host.Options{Folders: []string{folder}, Consents: filepath.Join(dir, "consents.yaml"), CacheDir: filepath.Join(dir, "cache")}
+	time.Sleep(3 * time.Second) // the index omits files that have just changed
+	options := &host.Options{Folders: []string{folder}, Consents: filepath.Join(dir, "consents.yaml"),
+		CacheDir: filepath.Join(dir, "cache")}
 	for _, kind := range []string{"cold", "warm"} {
 		start := time.Now()
 		h, err := host.New(options)
@@ -357,7 +366,7 @@ func (r *results) start(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := serve(t, server.Handler()) + "/mcp"
-		c := connect(t, url, eras[0])
+		c := connect(t, url, protocolVersions[0])
 		_, data, err := c.post(t.Context(), "tools/list", "", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if n := strings.Count(string(data), `"name":"echop`); err != nil || n != plugins {
 			t.Fatalf("%d tools, %v: %.300s", n, err, data)
@@ -377,7 +386,7 @@ func (r *results) start(t *testing.T) {
 	}
 }
 
-// idle is the memory of one plugin at rest: what the heap has more than without the host, by plugin.
+// idle measures the memory of one idle plugin: the growth of the heap by the host, divided by the number of plugins.
 func idle(t *testing.T, h *host.Host, plugins int) float64 {
 	t.Helper()
 	heap := func() float64 {
@@ -416,7 +425,8 @@ func approve(t *testing.T, consents *grant.File, wasm []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions, ApprovedBy: "bench"}
+	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest,
+		Asked: m.Permissions, ApprovedBy: "bench"}
 	if err := consents.Approve(t.Context(), consent); err != nil {
 		t.Fatal(err)
 	}

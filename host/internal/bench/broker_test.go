@@ -14,12 +14,16 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// broker compares a small GET through the HTTP broker, without its cache, with one of net/http's client, both over connections that stay
-// open. What crosses to a guest is not in it.
+// broker compares a small GET through the HTTP broker, without its cache, with one by net/http's client, both over
+// keep-alive connections. It excludes the transfer to a guest.
 func (r *results) broker(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"temperature":15}`) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		fmt.Fprint(w, `{"temperature":15}`)
+	}))
 	defer server.Close()
-	brokered, err := httpbroker.New([]grant.HTTPRule{{Name: "bench", URL: server.URL}}, &httpbroker.Options{CacheBytes: -1})
+	brokered, err := httpbroker.New([]grant.HTTPRule{{Name: "bench", URL: server.URL}},
+		&httpbroker.Options{CacheBytes: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func drain(t *testing.T, err error, body func() io.ReadCloser) {
 	_ = body().Close()
 }
 
-// each is how long one of n takes.
+// each returns the duration of one of n.
 func each(n int, do func()) time.Duration {
 	start := time.Now()
 	for range n {

@@ -26,8 +26,8 @@ const (
 	turns         = 10
 )
 
-// chat measures what a turn takes besides its model, with many conversations at once that begin within a second. Each turn asks twice, with a
-// tool call between.
+// chat measures the time of a turn apart from its model, with many concurrent conversations that start within a second.
+// Each turn asks the model twice, with a tool call in between.
 func (r *results) chat(t *testing.T) {
 	s, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -49,7 +49,8 @@ func (r *results) chat(t *testing.T) {
 				model := new(atomic.Int64)
 				start := time.Now()
 				_, err := engine.Turn(context.WithValue(t.Context(), waited{}, model), &chat.Turn{
-					Conversation: fmt.Sprint(i), Caller: pipeline.Caller{Door: pipeline.DoorTerminal, User: fmt.Sprint(i)}, Text: "hello",
+					Conversation: fmt.Sprint(i), Caller: pipeline.Caller{Door: pipeline.DoorTerminal,
+						User: fmt.Sprint(i)}, Text: "hello",
 				})
 				took := time.Since(start) - time.Duration(model.Load())
 				if err != nil {
@@ -67,7 +68,7 @@ func (r *results) chat(t *testing.T) {
 	r.add(t, "chat_turn_overhead_ms", ms(own[len(own)*99/100]), "ms at p99")
 }
 
-// talkative are the options of an Engine with a tool that does nothing, behind a pipeline with metrics.
+// talkative returns the options of an Engine with a tool that does nothing, behind a pipeline with metrics.
 func talkative(t *testing.T, s *store.Store) *chat.Options {
 	t.Helper()
 	m, err := manifest.Parse([]byte(strings.NewReplacer("NAME", "nothing", "TOOL", "nothing").Replace(echoManifest)))
@@ -86,10 +87,10 @@ func talkative(t *testing.T, s *store.Store) *chat.Options {
 	}
 }
 
-// waited is the key of what a turn waited for its model, in nanoseconds.
+// waited is the context key of the time that a turn has waited for its model, in nanoseconds.
 type waited struct{}
 
-// slowly is a model that takes some time, as models do: a tenth of a second to three.
+// slowly is a model that takes a tenth of a second to three seconds.
 type slowly struct{}
 
 func (slowly) Name() string { return "slowly" }
@@ -99,7 +100,8 @@ func (slowly) Complete(ctx context.Context, r *llm.Request, stream func(llm.Delt
 	time.Sleep(100*time.Millisecond + rand.N(200*time.Millisecond))
 	ctx.Value(waited{}).(*atomic.Int64).Add(int64(time.Since(start)))
 	if len(r.Messages[len(r.Messages)-1].Results) == 0 {
-		return &llm.Response{Stop: llm.StopTools, Calls: []llm.Call{{ID: "call", Name: "nothing", Arguments: json.RawMessage(`{"text":"hello"}`)}}}, nil
+		return &llm.Response{Stop: llm.StopTools,
+			Calls: []llm.Call{{ID: "call", Name: "nothing", Arguments: json.RawMessage(`{"text":"hello"}`)}}}, nil
 	}
 	stream(llm.Delta{Text: "done"})
 	return &llm.Response{Text: "done", Stop: llm.StopEnd, Usage: llm.Usage{Input: 100, Output: 10}}, nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is unknown here.
+// cpuTime is not supported here.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	return 0

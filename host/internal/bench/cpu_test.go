@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cpuTime is how long processors have worked for this process.
+// cpuTime returns the CPU time of this process.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

@@ -20,11 +20,11 @@ import (
 	"github.com/hako-run/hako/host/internal/rewrite"
 )
 
-// quantum is that of the sandbox.
+// quantum is the quantum of the sandbox.
 const quantum = 1 << 12
 
-// arithmetic is a module with two functions: "loop" adds up the numbers below n in a loop without anything else, "fib" is the recursion
-// of that name without a loop.
+// arithmetic is a module with two functions: "loop" sums the numbers below n in a tight loop, and "fib" is the
+// recursive function without a loop.
 const arithmetic = "\x00asm\x01\x00\x00\x00" +
 	"\x01\x06\x01\x60\x01\x7f\x01\x7f" + "\x03\x03\x02\x00\x00" + "\x07\x0e\x02\x04loop\x00\x00\x03fib\x00\x01" +
 	"\x0a\x38\x02" +
@@ -102,7 +102,7 @@ func instantiate(t *testing.T, wasm []byte) api.Module {
 	return module
 }
 
-// decoding runs the command decode, which measures itself.
+// decoding runs the command decode, which measures its own time.
 func decoding(t *testing.T, wasm []byte) func() time.Duration {
 	t.Helper()
 	runtime := newRuntime(t)

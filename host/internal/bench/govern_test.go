@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// govern measures what policy, quota and audit add to a call, and what the audit log sustains.
+// govern measures the time that policy, quota and audit add to a call, and the throughput of the audit log.
 func (r *results) govern(t *testing.T) {
 	bare, governed := nothingPipeline(t, pipeline.Governance{}), nothingPipeline(t, governance(t, 100))
 	crowded := nothingPipeline(t, governance(t, 10_000))
@@ -37,12 +37,14 @@ func (r *results) govern(t *testing.T) {
 		return err
 	})
 	r.add(t, "policy_10k_rules_us", us(took-without), "us")
-	r.add(t, "audit_records_per_second", appends(t, openAudit(t, t.TempDir(), false), *duration), "records/s, kept over kill -9")
-	r.add(t, "audit_synced_records_per_second", appends(t, openAudit(t, t.TempDir(), true), *duration), "records/s, on the disk")
+	r.add(t, "audit_records_per_second", appends(t, openAudit(t, t.TempDir(), false), *duration),
+		"records/s, kept over kill -9")
+	r.add(t, "audit_synced_records_per_second", appends(t, openAudit(t, t.TempDir(), true), *duration),
+		"records/s, on the disk")
 	r.verify(t)
 }
 
-// governance is all that stands between a call and its tool, with so many rules, of which the last allows the call.
+// governance returns a pipeline with a number of rules, of which the last allows the call.
 func governance(t *testing.T, rules int) pipeline.Governance {
 	t.Helper()
 	s, err := store.Open(t.Context(), t.TempDir())
@@ -63,19 +65,22 @@ func governance(t *testing.T, rules int) pipeline.Governance {
 		t.Fatal(err)
 	}
 	return pipeline.Governance{
-		Policy: func() *policy.Policy { return p }, Approvals: desk, Quotas: quota.New(p.Quotas, &quota.Options{Ledger: book}),
+		Policy: func() *policy.Policy { return p }, Approvals: desk, Quotas: quota.New(p.Quotas,
+			&quota.Options{Ledger: book}),
 		Audit: openAudit(t, t.TempDir(), false),
 	}
 }
 
-// policyOf is a policy as people write them: most rules are about some tools or callers, every hundredth is about any call and has a condition.
+// policyOf returns a realistic policy: most rules match some tools or callers, and every hundredth matches any call and
+// has a condition.
 func policyOf(rules int) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ndefault: deny\nquotas: [{name: calls, rate: 100000000, cpu: 1000h}]\nrules:\n")
 	for i := range rules - 1 {
 		switch {
 		case i%100 == 0:
-			fmt.Fprintf(&b, "  - {name: r%d, action: deny, when: 'has(arguments.text) && arguments.text.startsWith(\"secret %d\")'}\n", i, i)
+			fmt.Fprintf(&b, "  - {name: r%d, action: deny, when: 'has(arguments.text) && "+
+				"arguments.text.startsWith(\"secret %d\")'}\n", i, i)
 		case i%4 == 0:
 			fmt.Fprintf(&b, "  - {name: r%d, action: deny, tools: [\"plugin%d/*\", \"tool_%d_*\"]}\n", i, i, i)
 		case i%4 == 1:
@@ -102,20 +107,21 @@ func openAudit(t *testing.T, dir string, synced bool) *audit.Log {
 	return log
 }
 
-// auditEvent is a record like that of most calls.
+// auditEvent is a typical record of a call.
 func auditEvent() *audit.Event {
 	return &audit.Event{
 		Time: time.Now(), Type: "tools/call", Outcome: "ok", DurationMS: 1.5, InputBytes: 100, OutputBytes: 1000,
-		Subject:  audit.Subject{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki@example.com", Session: "0123456789ab", ClientName: "client", ClientVersion: "1.2.3"},
+		Subject: audit.Subject{Door: pipeline.DoorHTTP, Tenant: "acme", User: "aki@example.com",
+			Session: "0123456789ab", ClientName: "client", ClientVersion: "1.2.3"},
 		Target:   audit.Target{Plugin: "files", Name: "file_read", Digest: "sha256:" + strings.Repeat("0", 64)},
 		Decision: &audit.Decision{Action: "allow", Rule: "default"},
 	}
 }
 
-// writers is how many append at once.
+// writers is the number of concurrent writers.
 const writers = 8
 
-// appends returns how many records a second the log takes.
+// appends returns the number of records that the log can append per second.
 func appends(t *testing.T, log *audit.Log, duration time.Duration) float64 {
 	t.Helper()
 	start := time.Now()
@@ -123,7 +129,7 @@ func appends(t *testing.T, log *audit.Log, duration time.Duration) float64 {
 	return float64(n) / time.Since(start).Seconds()
 }
 
-// fill appends records as long as more says so, which gets how many were begun.
+// fill appends records while more, called with the number of started ones, returns true.
 func fill(t *testing.T, log *audit.Log, more func(int64) bool) int64 {
 	t.Helper()
 	var begun atomic.Int64
@@ -142,7 +148,7 @@ func fill(t *testing.T, log *audit.Log, more func(int64) bool) int64 {
 	return begun.Load() - writers
 }
 
-// verify measures how long a log of a million records takes to verify.
+// verify measures the verification of a log with a million records.
 func (r *results) verify(t *testing.T) {
 	const million = 1_000_000
 	dir := t.TempDir()

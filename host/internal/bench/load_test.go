@@ -13,34 +13,36 @@ import (
 	"time"
 )
 
-// era is one way of speaking MCP over HTTP.
-type era struct {
+// protocolVersion is one protocol version of MCP over HTTP.
+type protocolVersion struct {
 	name, version string
-	// session says that a client initializes first and names its session.
+	// session reports whether a client initializes first and sends its session ID.
 	session bool
 }
 
-var eras = []era{{"2025", "2025-11-25", true}, {"2026", "2026-07-28", false}}
+var protocolVersions = []protocolVersion{{"2025", "2025-11-25", true}, {"2026", "2026-07-28", false}}
 
-// client sends prepared requests over one kept connection, so that the server is what is measured.
+// client sends prepared requests over one keep-alive connection, to measure mostly the server.
 type client struct {
-	http    *http.Client
-	url     string
-	era     era
-	session string
+	http            *http.Client
+	url             string
+	protocolVersion protocolVersion
+	session         string
 }
 
-func connect(t *testing.T, url string, era era) *client {
+func connect(t *testing.T, url string, protocolVersion protocolVersion) *client {
 	t.Helper()
-	c := &client{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}, url: url, era: era}
-	if era.session {
-		response, _, err := c.post(t.Context(), "initialize", "", []byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
-			`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`))
+	c := &client{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}, url: url, protocolVersion: protocolVersion}
+	if protocolVersion.session {
+		response, _, err := c.post(t.Context(), "initialize", "",
+			[]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+				`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.session = response.Header.Get("Mcp-Session-Id")
-		if _, _, err := c.post(t.Context(), "notifications/initialized", "", []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
+		if _, _, err := c.post(t.Context(), "notifications/initialized", "",
+			[]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,11 +52,12 @@ func connect(t *testing.T, url string, era era) *client {
 // body is a tools/call request.
 func (c *client) body(tool, arguments string) []byte {
 	meta := ""
-	if !c.era.session {
+	if !c.protocolVersion.session {
 		meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},` +
 			`"io.modelcontextprotocol/clientCapabilities":{}},`
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`, meta, tool, arguments)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s"name":%q,"arguments":%s}}`,
+		meta, tool, arguments)
 }
 
 func (c *client) post(ctx context.Context, method, tool string, body []byte) (*http.Response, []byte, error) {
@@ -64,13 +67,13 @@ func (c *client) post(ctx context.Context, method, tool string, body []byte) (*h
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
-	if c.session != "" || !c.era.session {
-		request.Header.Set("Mcp-Protocol-Version", c.era.version)
+	if c.session != "" || !c.protocolVersion.session {
+		request.Header.Set("Mcp-Protocol-Version", c.protocolVersion.version)
 	}
 	if c.session != "" {
 		request.Header.Set("Mcp-Session-Id", c.session)
 	}
-	if !c.era.session {
+	if !c.protocolVersion.session {
 		request.Header.Set("Mcp-Method", method)
 		request.Header.Set("Mcp-Name", tool)
 	}
@@ -86,7 +89,7 @@ func (c *client) post(ctx context.Context, method, tool string, body []byte) (*h
 	return response, data, err
 }
 
-// call calls a tool and checks that the answer holds want.
+// call calls a tool and checks that the response contains want.
 func (c *client) call(ctx context.Context, tool string, body []byte, want string) error {
 	_, data, err := c.post(ctx, "tools/call", tool, body)
 	if err == nil && !strings.Contains(string(data), want) {
@@ -95,20 +98,20 @@ func (c *client) call(ctx context.Context, tool string, body []byte, want string
 	return err
 }
 
-// rate is what a load gave.
+// rate is the result of load.
 type rate struct {
 	perSecond float64
 	p50, p99  time.Duration
 }
 
 // load calls a tool from n clients for the given time.
-func load(t *testing.T, url string, era era, n int, tool, arguments, want string, duration time.Duration) rate {
+func load(t *testing.T, url string, protocolVersion protocolVersion, n int, tool, arguments, want string, duration time.Duration) rate {
 	t.Helper()
 	var mu sync.Mutex
 	var all []time.Duration
 	clients := make([]*client, n)
 	for i := range clients {
-		clients[i] = connect(t, url, era)
+		clients[i] = connect(t, url, protocolVersion)
 	}
 	begin := time.Now()
 	var group sync.WaitGroup
@@ -119,7 +122,7 @@ func load(t *testing.T, url string, era era, n int, tool, arguments, want string
 			for time.Since(begin) < duration {
 				start := time.Now()
 				if err := c.call(t.Context(), tool, body, want); err != nil {
-					t.Errorf("%s, era %s, %d clients: %v", tool, era.name, n, err)
+					t.Errorf("%s, protocolVersion %s, %d clients: %v", tool, protocolVersion.name, n, err)
 					return
 				}
 				own = append(own, time.Since(start))

@@ -7,15 +7,15 @@ import (
 	"github.com/hako-run/hako/host/metrics"
 )
 
-// Throughput is measured with and without metrics in turns, each first as often as the other, because the machine is not the same all the
-// time; and with several pairs of hosts, because two hosts that are the same differ by some percent for as long as they live, by where their
-// memory happens to lie.
+// Throughput is measured with and without metrics alternately, each first equally often, because the machine's load
+// changes; and with several pairs of hosts, because two identical hosts differ by some percent for their lifetime,
+// depending on their memory layout.
 const (
 	metricsPairs  = 5
 	metricsRounds = 8
 )
 
-// metrics measures what counting costs: the throughput of a call that does next to nothing, with metrics against without.
+// metrics compares the throughput of a minimal call with and without metrics.
 func (r *results) metrics(t *testing.T) {
 	var ratios []float64
 	for pair := range metricsPairs {
@@ -26,7 +26,7 @@ func (r *results) metrics(t *testing.T) {
 	r.add(t, "metrics_throughput_ratio", (ratios[(n-1)/2]+ratios[n/2])/2, "on/off")
 }
 
-// metricsRatios are those of the rounds of one pair of hosts. offFirst says which one is started first.
+// metricsRatios returns the ratios of the rounds of one pair of hosts. offFirst selects the host that is started first.
 func metricsRatios(t *testing.T, offFirst bool) (ratios []float64) {
 	var on, off string
 	start := []func(){
@@ -41,7 +41,7 @@ func metricsRatios(t *testing.T, offFirst bool) (ratios []float64) {
 	}
 	rate := func(url string) float64 {
 		const arguments, want, clients = `{"text":"hello from a client"}`, "hello from a client", 64
-		return load(t, url, eras[0], clients, "echo", arguments, want, *duration/8).perSecond
+		return load(t, url, protocolVersions[0], clients, "echo", arguments, want, *duration/8).perSecond
 	}
 	rate(on)
 	rate(off)

@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// spinning is how many calls of another plugin spin beside the caller.
+// spinning is the number of calls of another plugin that spin beside the caller.
 const spinning = 200
 
-// neighbour compares the 95th percentile of one caller's small calls beside spinning calls of another plugin with that alone.
+// neighbour compares the 95th percentile of one caller's small calls with and without spinning calls of another plugin.
 func (r *results) neighbour(t *testing.T) {
-	noisy := bytes.Replace([]byte(echoManifest), []byte("rate: 1000000"), []byte("rate: 1000000, concurrency: 1024, queue: 1024"), 1)
+	noisy := bytes.Replace([]byte(echoManifest), []byte("rate: 1000000"),
+		[]byte("rate: 1000000, concurrency: 1024, queue: 1024"), 1)
 	url := sandboxed(t, t.TempDir(), echoPlugin(t, "echo", "echo"), pluginOf(t, string(noisy), "noisy", "loop"))
 	const arguments = `{"text":"hello"}`
-	quiet := connect(t, url, eras[1])
+	quiet := connect(t, url, protocolVersions[1])
 	p95 := func() float64 {
 		var took []time.Duration
 		for begin := time.Now(); time.Since(begin) < *duration || len(took) < 20; {
@@ -30,15 +31,15 @@ func (r *results) neighbour(t *testing.T) {
 		slices.Sort(took)
 		return ms(took[len(took)*95/100])
 	}
-	p95() // to warm up
+	p95() // warm-up
 	alone := p95()
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for range spinning {
-		spinner := connect(t, url, eras[1])
+		spinner := connect(t, url, protocolVersions[1])
 		group.Go(func() {
 			for ctx.Err() == nil {
-				_ = spinner.call(ctx, "loop", spinner.body("loop", arguments), "") // limits end it now and then
+				_ = spinner.call(ctx, "loop", spinner.body("loop", arguments), "") // its limits end it repeatedly
 			}
 		})
 	}
@@ -51,7 +52,7 @@ func (r *results) neighbour(t *testing.T) {
 	r.add(t, "neighbour_p95_ratio", beside/alone, "beside 200 spinning calls/alone")
 }
 
-// TestNeighbour shows it without the other benchmarks.
+// TestNeighbour runs only this benchmark.
 func TestNeighbour(t *testing.T) {
 	if testing.Short() || !testing.Verbose() {
 		t.Skip("it measures: run it with -v")

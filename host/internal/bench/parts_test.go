@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// parts measures what happens before a call, part by part: rewriting, compiling, and the image of a plugin's start.
+// parts measures the steps before a call: rewriting, compiling, and the image of a plugin's start.
 func (r *results) parts(t *testing.T) {
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
 	var result *rewrite.Result
@@ -45,7 +45,8 @@ func compile(t *testing.T, dir string, wasm []byte) error {
 	return errors.Join(err, runtime.Close(ctx), cache.Close(context.Background()))
 }
 
-// images measures the first call of a compiled plugin, which makes the image of its start, and that of the next process, which loads it.
+// images measures the first call of a compiled plugin, which creates the image of its start, and the first call in the
+// next process, which loads it.
 func (r *results) images(t *testing.T) {
 	dir := t.TempDir()
 	for _, step := range []struct{ key, remove string }{
@@ -71,7 +72,7 @@ func (r *results) images(t *testing.T) {
 	}
 }
 
-// firstCall is how long the first call of a plugin takes whose compiled code is in dir, compiling excepted.
+// firstCall returns the duration of the first call of a plugin whose compiled code is in dir, without compiling.
 func firstCall(t *testing.T, dir string) time.Duration {
 	t.Helper()
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: dir})
@@ -92,7 +93,7 @@ func firstCall(t *testing.T, dir string) time.Duration {
 	return took
 }
 
-// least is the shortest time of several runs of f.
+// least returns the shortest time of several runs of f.
 func least(t *testing.T, runs int, f func() error) time.Duration {
 	t.Helper()
 	best := time.Duration(1<<63 - 1)

@@ -39,14 +39,16 @@ func function(name string, params int) broker.Function {
 
 func refuse(context.Context, *broker.Call, []uint64) uint64 { return 0 }
 
-// benchLimits do not get in the way of what is measured.
-var benchLimits = manifest.Limits{Rate: 100_000_000, Memory: 128 << 20, Input: 4 << 20, Output: 4 << 20, Concurrency: 64, Queue: 10_000}
+// benchLimits are limits that do not affect the measurements.
+var benchLimits = manifest.Limits{Rate: 100_000_000, Memory: 128 << 20, Input: 4 << 20, Output: 4 << 20,
+	Concurrency: 64, Queue: 10_000}
 
 func probeSpec(t *testing.T, state manifest.State) sandbox.Spec {
 	t.Helper()
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
 	return sandbox.Spec{
-		Name: "probe", Wasm: func() ([]byte, error) { return wasm, nil }, Modules: []broker.Module{noHTTP}, State: state, Limits: benchLimits,
+		Name: "probe", Wasm: func() ([]byte, error) { return wasm, nil }, Modules: []broker.Module{noHTTP},
+		State: state, Limits: benchLimits,
 	}
 }
 
@@ -78,10 +80,10 @@ func tool(name, arguments string) *abi.Request {
 	return &abi.Request{Method: abi.CallTool, Name: name, Arguments: json.RawMessage(arguments)}
 }
 
-// cost is what one call of many takes.
+// cost is the average cost of a call.
 type cost struct{ latency, cpu time.Duration }
 
-// measure calls a tool again and again: the median time, and what the processors worked for each call, resets included.
+// measure calls a tool repeatedly and returns the median latency and the CPU time per call, including resets.
 func measure(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) cost {
 	t.Helper()
 	before := cpuTime(t)
@@ -94,7 +96,8 @@ func measure(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) cost {
 
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// sandbox measures a clean call against one on a reused instance, and how late the worst hostile guest is stopped.
+// sandbox compares a clean call with one on a reused instance, and measures how late the worst hostile guest is
+// stopped.
 func (r *results) sandbox(t *testing.T) {
 	clean, reused := probe(t, manifest.StateCall), probe(t, manifest.StateShared)
 	for _, test := range []struct {
@@ -107,7 +110,7 @@ func (r *results) sandbox(t *testing.T) {
 	} {
 		var latency, cpu []float64
 		var c, u cost
-		for range 7 { // in turn, since the machine may do something else for a while
+		for range 7 { // alternately, because the machine's load changes
 			c, u = measure(t, clean, test.request), measure(t, reused, test.request)
 			latency = append(latency, float64(c.latency)/float64(u.latency))
 			cpu = append(cpu, float64(c.cpu)/float64(u.cpu))
@@ -127,23 +130,27 @@ func (r *results) sandbox(t *testing.T) {
 	r.heartbeat(t, clean)
 }
 
-// deadline measures how late the worst hostile guest is stopped. Each is tried three times, of which the middle one counts.
+// deadline measures how late the worst hostile guest is stopped. The median of three tries counts.
 func (r *results) deadline(t *testing.T, plugin *sandbox.Plugin) {
 	var worst time.Duration
 	for name, arguments := range map[string]string{
-		"loop": `{}`, "recurse": `{"n":60}`, "host_flood": `{}`, "log_flood": `{"n":100000000}`, "sleep": `{"n":60000}`, "poll": `{}`,
+		"loop": `{}`, "recurse": `{"n":60}`, "host_flood": `{}`, "log_flood": `{"n":100000000}`,
+		"sleep": `{"n":60000}`, "poll": `{}`,
 		"clear_flood": `{}`, "random_flood": `{}`, "clock_flood": `{}`,
 	} {
 		worst = max(worst, overshoot(t, plugin, name, tool(name, arguments)))
 	}
 	for name, wasm := range guesttest.Hostile() {
-		hostile := loadSpec(t, sandbox.Spec{Name: "hostile", Wasm: func() ([]byte, error) { return wasm, nil }, Limits: benchLimits})
+		hostile := loadSpec(t, sandbox.Spec{Name: "hostile", Wasm: func() ([]byte, error) {
+			return wasm,
+				nil
+		}, Limits: benchLimits})
 		worst = max(worst, overshoot(t, hostile, name, tool("any", "{}")))
 	}
 	r.add(t, "deadline_overshoot_ms", ms(worst), "ms")
 }
 
-// overshoot is how much longer than its limit a call runs.
+// overshoot returns the time by which a call exceeds its limit.
 func overshoot(t *testing.T, plugin *sandbox.Plugin, name string, request *abi.Request) time.Duration {
 	t.Helper()
 	const limit = 150 * time.Millisecond
@@ -161,15 +168,17 @@ func overshoot(t *testing.T, plugin *sandbox.Plugin, name string, request *abi.R
 	return times[1]
 }
 
-// heartbeat measures how long the process stands still at most while guests spin on every processor and its garbage is collected all
-// the time: a guest that did not yield would stop it until its deadline.
+// heartbeat measures the longest pause of the process while guests spin on every processor and garbage is collected
+// continuously. A guest that does not yield would stop the process until its deadline.
 func (r *results) heartbeat(t *testing.T, plugin *sandbox.Plugin) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			_, _ = plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "loop"}, Limits: manifest.Limits{CPU: 1 << 20}}) // ends with ctx
+			// ends with ctx
+			_, _ = plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "loop"},
+				Limits: manifest.Limits{CPU: 1 << 20}})
 		})
 	}
 	group.Go(func() {
@@ -188,17 +197,19 @@ func (r *results) heartbeat(t *testing.T, plugin *sandbox.Plugin) {
 	r.add(t, "heartbeat_gap_ms", ms(worst), "ms")
 }
 
-// cold measures the first answer of a plugin of which nothing is cached: with its file in place and consented to.
+// cold measures the first call of an approved plugin with empty caches.
 func (r *results) cold(t *testing.T) {
 	dir := t.TempDir()
 	folder, consents := filepath.Join(dir, "plugins"), filepath.Join(dir, "consents.yaml")
 	wasm := echoPlugin(t, "echo", "echo")
-	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "echo.wasm"), wasm, 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "echo.wasm"),
+		wasm, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	approveIn(t, consents, wasm)
 	start := time.Now()
-	h, err := host.New(&host.Options{Folders: []string{folder}, Consents: consents, CacheDir: filepath.Join(dir, "cache")})
+	h, err := host.New(&host.Options{Folders: []string{folder}, Consents: consents,
+		CacheDir: filepath.Join(dir, "cache")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,19 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 )
 
-// idleSessions is how many sessions are open at rest.
+// idleSessions is the number of idle sessions.
 const idleSessions = 2000
 
-// sessions measures what open sessions take that do nothing: heap and stacks, without connections, which come and go.
+// sessions measures the heap and stacks of idle sessions, without connections.
 func (r *results) sessions(t *testing.T) {
 	h, err := host.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	server, err := mcpserver.New(h.Catalog(), h, &mcpserver.Options{Limits: mcpserver.Limits{Sessions: idleSessions, SessionsPerClient: idleSessions, Rate: 100_000}})
+	server, err := mcpserver.New(h.Catalog(), h,
+		&mcpserver.Options{Limits: mcpserver.Limits{Sessions: idleSessions,
+			SessionsPerClient: idleSessions, Rate: 100_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +37,10 @@ func (r *results) sessions(t *testing.T) {
 	r.add(t, "idle_sessions_2000_mib", (memory()-before)/(1<<20), "MiB")
 }
 
-// memory is what the heap and the stacks of goroutines take.
+// memory returns the size of the heap and of goroutine stacks.
 func memory() float64 {
 	runtime.GC()
-	runtime.GC() // the first one leaves what pools hold
+	runtime.GC() // the first one keeps the content of pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return float64(stats.HeapAlloc + stats.StackInuse)
@@ -69,7 +71,7 @@ func openSession(t *testing.T, handler http.Handler, number int) {
 	}
 }
 
-// TestIdleSessions keeps an eye on it without the other benchmarks.
+// TestIdleSessions runs only this benchmark.
 func TestIdleSessions(t *testing.T) {
 	var r results
 	r.sessions(t)

@@ -17,10 +17,11 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// slackTurns is how many answers are timed.
+// slackTurns is the number of measured answers.
 const slackTurns = 50
 
-// writing is a model that writes a word, and goes on writing until somebody has seen it. begun gets when that was.
+// writing is a model that writes a word and continues until somebody has seen it. begun receives the time of the first
+// word.
 type writing struct {
 	begun chan time.Time
 	seen  chan struct{}
@@ -35,7 +36,7 @@ func (w writing) Complete(_ context.Context, _ *llm.Request, stream func(llm.Del
 	return &llm.Response{Text: "A first word", Stop: llm.StopEnd}, nil
 }
 
-// slack measures how long it takes from a model's first token until Slack has it, through the engine and the bot.
+// slack measures the time from a model's first token until Slack receives it, through the engine and the bot.
 func (r *results) slack(t *testing.T) {
 	server := slack.New()
 	server.AddToken("xoxb-bench", "U00000HAKO", "chat:write", "users:read", "usergroups:read", "channels:history")
@@ -56,7 +57,8 @@ func (r *results) slack(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = engine.Close() })
 	bot, err := slackbot.New(t.Context(), &slackbot.Options{Engine: engine, Store: s, Workspaces: []slackbot.Workspace{{
-		Name: "bench", BotToken: secretFile(t, "xoxb-bench"), AppToken: secretFile(t, "xapp-bench"), APIURL: web.URL + "/api/",
+		Name: "bench", BotToken: secretFile(t, "xoxb-bench"), AppToken: secretFile(t, "xapp-bench"),
+		APIURL: web.URL + "/api/",
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +71,8 @@ func (r *results) slack(t *testing.T) {
 	}
 	var took []time.Duration
 	for range slackTurns {
-		thread, err := server.Tell(t.Context(), slack.Said{User: "U0000000K1", Channel: "C0000000G1", Text: "<@U00000HAKO> hello"})
+		thread, err := server.Tell(t.Context(), slack.Said{User: "U0000000K1", Channel: "C0000000G1",
+			Text: "<@U00000HAKO> hello"})
 		if err != nil {
 			t.Fatal(err)
 		}

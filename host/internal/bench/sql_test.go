@@ -27,15 +27,18 @@ permissions: {sql: {reason: r, quota: 1GiB, migrations: ["CREATE TABLE counter (
 limits: {rate: 1000000}
 `
 
-// endless are statements that would not end by themselves in time.
+// endless are statements that run much longer than any limit.
 var endless = []string{
-	"SELECT count(*) FROM c", "SELECT x, randomblob(20) AS y FROM c ORDER BY y", "SELECT count(*) FROM c GROUP BY randomblob(20)",
+	"SELECT count(*) FROM c", "SELECT x, randomblob(20) AS y FROM c ORDER BY y",
+	"SELECT count(*) FROM c GROUP BY randomblob(20)",
 	"SELECT sum(length(replace(hex(zeroblob(1000000)), '0', '11'))) FROM c", "INSERT INTO counter SELECT x FROM c",
 }
 
-// sql compares what one statement of a guest's costs with the driver used directly, and stops statements that do not end.
+// sql compares a guest's statement with the direct use of the driver, and measures how fast endless statements are
+// stopped.
 func (r *results) sql(t *testing.T) {
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"), map[string][]byte{abi.ManifestSection: []byte(sqlManifest)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"),
+		map[string][]byte{abi.ManifestSection: []byte(sqlManifest)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func (r *results) sql(t *testing.T) {
 		return call(name, fmt.Sprintf(`{"n":%d}`, n), pipeline.OK) / n
 	}
 	for start := time.Now(); time.Since(start) < *duration; {
-		guest("selects") // until it is compiled
+		guest("selects") // waits until the plugin is compiled
 	}
 	selecting, inserting := direct(t)
 	for _, statement := range []struct {
@@ -85,10 +88,11 @@ func (r *results) sql(t *testing.T) {
 	r.add(t, "sql_deadline_overshoot_ms", ms(worst), "ms")
 }
 
-// direct returns what times one statement on the driver used directly.
+// direct returns a function that measures a statement with the direct use of the driver.
 func direct(t *testing.T) (selecting, inserting func(n int) time.Duration) {
 	t.Helper()
-	db, err := sqlite3.Open("file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "direct.db")) + "?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	db, err := sqlite3.Open("file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "direct.db")) +
+		"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,5 +130,6 @@ func direct(t *testing.T) (selecting, inserting func(n int) time.Duration) {
 			return time.Since(start) / time.Duration(n)
 		}
 	}
-	return times("SELECT n FROM counter WHERE rowid = ?", "", ""), times("INSERT INTO counter VALUES (?)", "BEGIN IMMEDIATE", "COMMIT")
+	return times("SELECT n FROM counter WHERE rowid = ?", "", ""), times("INSERT INTO counter VALUES (?)",
+		"BEGIN IMMEDIATE", "COMMIT")
 }

@@ -23,13 +23,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// way is one way of calling a function. prepare returns what one caller calls; callers do not share it.
+// way is one way of calling a function. prepare returns the function for one caller; callers do not share it.
 type way struct {
 	name    string
 	prepare func(t *testing.T) func(request *abi.Request) error
 }
 
-// work is what is called: a tool of the guests, and the same in Go.
+// work are the called functions: a tool of the guests, and the same in Go.
 var work = []struct {
 	key     string
 	request *abi.Request
@@ -59,7 +59,7 @@ func fib(n int) int {
 	return fib(n-1) + fib(n-2)
 }
 
-// waysOf are the ways, from the fastest to be expected to the slowest.
+// waysOf returns the ways, in the expected order from fast to slow.
 func waysOf(t *testing.T) []way {
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
 	fresh := probeSpec(t, manifest.StateCall)
@@ -99,7 +99,7 @@ func through(t *testing.T, spec sandbox.Spec) func(*testing.T) func(*abi.Request
 	}
 }
 
-// freshly is the native contract for an instance that is started for its call and then thrown away.
+// freshly uses the native ABI with a new instance for each call.
 type freshly struct{}
 
 func (freshly) Start(ctx context.Context, guest *sandbox.Guest) error {
@@ -132,23 +132,27 @@ func extismSpec(t *testing.T, wasm []byte) sandbox.Spec {
 	return spec
 }
 
-// inSDK calls the same guest with the SDK of Extism, which reuses an instance, as it does by default: one for each caller.
+// inSDK calls the same guest with the SDK of Extism, which by default reuses an instance: one for each caller.
 func inSDK(t *testing.T, wasm []byte) func(*testing.T) func(*abi.Request) error {
 	t.Helper()
 	cache, err := wazero.NewCompilationCacheWithDir(guesttest.CacheDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var functions []sdk.HostFunction // those of hyper-mcp, which the guest imports; none is called
+	var functions []sdk.HostFunction // the functions of hyper-mcp, which the guest imports but does not call
 	for name, types := range map[string][2][]sdk.ValueType{
-		"create_elicitation": {{sdk.ValueTypeI64}, {sdk.ValueTypeI64}}, "create_message": {{sdk.ValueTypeI64}, {sdk.ValueTypeI64}},
-		"list_roots": {{}, {sdk.ValueTypeI64}}, "notify_logging_message": {{sdk.ValueTypeI64}, {}}, "notify_progress": {{sdk.ValueTypeI64}, {}},
+		"create_elicitation": {{sdk.ValueTypeI64}, {sdk.ValueTypeI64}},
+		"create_message":     {{sdk.ValueTypeI64}, {sdk.ValueTypeI64}},
+		"list_roots":         {{}, {sdk.ValueTypeI64}}, "notify_logging_message": {{sdk.ValueTypeI64}, {}},
+		"notify_progress":          {{sdk.ValueTypeI64}, {}},
 		"notify_tool_list_changed": {{}, {}}, "notify_resource_updated": {{sdk.ValueTypeI64}, {}},
 	} {
-		functions = append(functions, sdk.NewHostFunctionWithStack(name, func(context.Context, *sdk.CurrentPlugin, []uint64) {}, types[0], types[1]))
+		functions = append(functions, sdk.NewHostFunctionWithStack(name,
+			func(context.Context, *sdk.CurrentPlugin, []uint64) {}, types[0], types[1]))
 	}
 	config := sdk.PluginConfig{EnableWasi: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
-	compiled, err := sdk.NewCompiledPlugin(t.Context(), sdk.Manifest{Wasm: []sdk.Wasm{sdk.WasmData{Data: wasm}}}, config, functions)
+	compiled, err := sdk.NewCompiledPlugin(t.Context(), sdk.Manifest{Wasm: []sdk.Wasm{sdk.WasmData{Data: wasm}}},
+		config, functions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +164,8 @@ func inSDK(t *testing.T, wasm []byte) func(*testing.T) func(*abi.Request) error 
 		}
 		t.Cleanup(func() { _ = instance.Close(context.Background()) })
 		return func(request *abi.Request) error {
-			input, err := json.Marshal(map[string]any{"params": map[string]any{"name": request.Name, "arguments": request.Arguments}})
+			input, err := json.Marshal(map[string]any{"params": map[string]any{"name": request.Name,
+				"arguments": request.Arguments}})
 			if err != nil {
 				return err
 			}
@@ -173,11 +178,11 @@ func inSDK(t *testing.T, wasm []byte) func(*testing.T) func(*abi.Request) error 
 	}
 }
 
-// waysDuration is how long each way is measured at each number of callers.
+// waysDuration is the duration of each measurement.
 const waysDuration = 400 * time.Millisecond
 
-// ways measures every way of doing each work, at several numbers of callers: the median latency, and the processor time of a call, with
-// all that happens off its path.
+// ways measures every way for each work, with several numbers of callers: the median latency, and the CPU time per call
+// including background work.
 func (r *results) ways(t *testing.T) {
 	all := waysOf(t)
 	for _, w := range work {
@@ -197,7 +202,7 @@ func (r *results) ways(t *testing.T) {
 	}
 }
 
-// together runs the callers at once for a time.
+// together runs the callers concurrently for a duration.
 func together(t *testing.T, calls []func(*abi.Request) error, request *abi.Request, duration time.Duration) cost {
 	t.Helper()
 	var mu sync.Mutex
