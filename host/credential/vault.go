@@ -258,7 +258,8 @@ func (v *vault) makeKey(ctx context.Context, s *store.Store) error {
 		if err := writeKeys(path, newKeyText()); err != nil {
 			return fmt.Errorf("create the key of the connections: %w", err)
 		}
-		v.logger.Warn("created a key that encrypts the connections: keep a copy of it, apart from backups of the store", "file", path)
+		v.logger.Warn("created a key that encrypts the connections: keep a copy of it, apart from backups of the store",
+			"file", path)
 	}
 	v.ownKey = false
 	return nil

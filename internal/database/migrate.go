@@ -78,7 +78,9 @@ func (db *DB) applied(ctx context.Context, c *conn) (int, error) {
 
 // checksums returns the checksums of the applied migrations in order.
 func (c *conn) checksums(ctx context.Context) (sums []string, err error) {
-	exists, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", Args: []any{migrationTable}}, true)
+	exists, err := c.statement(ctx, &abi.SQLStatement{
+		SQL: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", Args: []any{migrationTable},
+	}, true)
 	if err != nil || len(exists.Rows) == 0 {
 		return nil, err
 	}
@@ -99,7 +101,9 @@ func (c *conn) apply(ctx context.Context, step int, migration string) error {
 	if err := c.run(ctx, func() error { return c.script(migration) }); err != nil {
 		return err
 	}
-	dangling, err := c.statement(ctx, &abi.SQLStatement{SQL: "SELECT \"table\", parent FROM pragma_foreign_key_check LIMIT 1"}, true)
+	dangling, err := c.statement(ctx, &abi.SQLStatement{
+		SQL: "SELECT \"table\", parent FROM pragma_foreign_key_check LIMIT 1",
+	}, true)
 	if err != nil {
 		return err
 	}

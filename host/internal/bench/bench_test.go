@@ -241,8 +241,9 @@ func (r *results) http(t *testing.T) {
 			}
 			rateRatio := rates["sandboxed"].perSecond / rates["native"].perSecond
 			tailRatio := float64(rates["sandboxed"].p99) / float64(rates["native"].p99)
-			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_throughput_ratio", protocolVersion.name, clients), rateRatio, "sandboxed/native")
-			r.add(t, fmt.Sprintf("mcp_http_%s_c%d_p99_ratio", protocolVersion.name, clients), tailRatio, "sandboxed/native")
+			key := fmt.Sprintf("mcp_http_%s_c%d", protocolVersion.name, clients)
+			r.add(t, key+"_throughput_ratio", rateRatio, "sandboxed/native")
+			r.add(t, key+"_p99_ratio", tailRatio, "sandboxed/native")
 			if clients == 64 {
 				worstRate, worstTail = min(worstRate, rateRatio), max(worstTail, tailRatio)
 			}

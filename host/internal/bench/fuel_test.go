@@ -112,7 +112,8 @@ func decoding(t *testing.T, wasm []byte) func() time.Duration {
 	}
 	return func() time.Duration {
 		var out bytes.Buffer
-		config := wazero.NewModuleConfig().WithName("").WithStdout(&out).WithStderr(os.Stderr).WithSysNanotime().WithSysWalltime()
+		config := wazero.NewModuleConfig().WithName("").WithStdout(&out).WithStderr(os.Stderr).
+			WithSysNanotime().WithSysWalltime()
 		if _, err := runtime.InstantiateModule(t.Context(), compiled, config); err != nil && out.Len() == 0 {
 			t.Fatal(err)
 		}

@@ -32,7 +32,10 @@ type client struct {
 
 func connect(t *testing.T, url string, protocolVersion protocolVersion) *client {
 	t.Helper()
-	c := &client{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}, url: url, protocolVersion: protocolVersion}
+	c := &client{
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
+		url:  url, protocolVersion: protocolVersion,
+	}
 	if protocolVersion.session {
 		response, _, err := c.post(t.Context(), "initialize", "",
 			[]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
