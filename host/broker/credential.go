@@ -11,12 +11,12 @@ type Credential struct {
 	Account string
 	// Public are properties of the credential that the guest may know, such as the company that it belongs to.
 	Public map[string]string
-	// Renewal is a fact that the guest learns when a server refuses the credential, for the operator to be told:
-	// RenewCommand with the command that renews it, or RenewSetting with the setting that says where it comes from.
+	// Renewal is the remedy for the operator if a server refuses the credential, which the guest may show:
+	// RenewCommand with the command that renews it, or RenewSetting with the setting that names its source.
 	Renewal map[string]string
 }
 
-// Names of what Credential.Renewal has.
+// Keys of Credential.Renewal.
 const (
 	RenewCommand = "renew_command"
 	RenewSetting = "renew_setting"

@@ -27,8 +27,8 @@ func full(t *testing.T, what string, g *guest, errno sys.Errno) {
 
 func kilobytes(n int) string { return strings.Repeat("x", n<<10) }
 
-// TestLeftovers: temporary files that an interrupted write has left are removed when the directory is opened, and count
-// for nothing; those of a write under way stay.
+// TestLeftovers: temporary files of interrupted writes are removed by the first measurement and do not count. Those of
+// running writes stay.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
