@@ -235,7 +235,7 @@ func newTransport(d *outbound.Dialer, proxy *url.URL, roots *x509.CertPool, head
 		DisableCompression:     true, // done by this package, which limits it
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           16,
-		MaxIdleConnsPerHost:    4,
+		MaxIdleConnsPerHost:    maxPending,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: header,
 	}

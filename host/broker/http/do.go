@@ -22,27 +22,30 @@ import (
 // limits the reading of the body too. Do is safe for concurrent use with different calls. It sets call.Replayed if the
 // response came from a recording.
 func (b *Broker) Do(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*Response, error) {
-	call.Charge(broker.RequestSteps + int64(len(b.rules))*broker.EntrySteps)
-	e := &exchange{broker: b, call: call, start: time.Now()}
-	e.outer, e.span = trace.Start(ctx, "http", trace.Client)
-	resp, err := e.begin(e.outer, head, body)
+	e, err := b.open(ctx, call, head, body)
 	if err != nil {
-		e.end(err)
 		return nil, err
 	}
-	return resp, nil
+	err = e.send()
+	e.chargeRedirects()
+	if err != nil {
+		return nil, err
+	}
+	return e.answer, nil
 }
 
 // exchange is one request of a guest, from its start until the response body is read or closed. It implements that
 // body.
 type exchange struct {
-	broker *Broker
-	call   *broker.Call
-	start  time.Time
+	broker  *Broker
+	call    *broker.Call
+	session *session
+	start   time.Time
 
 	outer   context.Context // of the call, for its trace
 	span    *trace.Span
 	ctx     context.Context // of the request
+	cancel  context.CancelFunc
 	release func()
 	request *request // the last hop
 	answer  *Response
@@ -50,25 +53,49 @@ type exchange struct {
 	bytes   int64
 	once    sync.Once
 	err     error // set at its end
+
+	// pending is set from start to wait. Only the call's goroutine accesses it. Meanwhile another goroutine sends the
+	// request and owns the other fields.
+	pending   *pending
+	redirects int64 // followed and not charged yet
 }
 
-func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte) (*Response, error) {
-	b, err := e.broker, error(nil)
-	if e.request, err = b.newRequest(head, body); err != nil {
+// open checks and charges a request and registers it with its call. Only the call's goroutine may call it.
+func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequest, body []byte) (*exchange, error) {
+	call.Charge(broker.RequestSteps + int64(len(b.rules))*broker.EntrySteps)
+	e := &exchange{broker: b, call: call, session: b.session(call), start: time.Now()}
+	e.outer, e.span = trace.Start(ctx, "http", trace.Client)
+	if err := e.prepare(head, body); err != nil {
+		e.end(err)
 		return nil, err
+	}
+	return e, nil
+}
+
+func (e *exchange) prepare(head *abi.HTTPRequest, body []byte) (err error) {
+	b := e.broker
+	if e.request, err = b.newRequest(head, body); err != nil {
+		return err
 	}
 	e.request.tenant = e.call.Tenant
-	s := b.session(e.call)
-	if err := s.register(e, b.limits.PerCall); err != nil {
-		return nil, err
+	if err := e.session.register(e, b.limits.PerCall); err != nil {
+		return err
 	}
 	if err := b.acquire(); err != nil {
-		return nil, err
+		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, e.request.time, errRequestTime)
-	e.ctx, e.release = ctx, func() { cancel(); <-b.slots }
-	if e.answer, err = e.follow(s); err != nil {
-		return nil, explain(ctx, e.request, err)
+	e.ctx, e.cancel = context.WithTimeoutCause(e.outer, e.request.time, errRequestTime)
+	e.release = func() { e.cancel(); <-b.slots }
+	return nil
+}
+
+// send sets the response, or ends the exchange with the error. Any goroutine may call it.
+func (e *exchange) send() error {
+	var err error
+	if e.answer, err = e.follow(); err != nil {
+		err = explain(e.ctx, e.request, err)
+		e.end(err)
+		return err
 	}
 	e.body, e.answer.Body = e.answer.Body, e
 	e.answer.URL = e.request.mask.text(e.request.target.String())
@@ -80,7 +107,15 @@ func (e *exchange) begin(ctx context.Context, head *abi.HTTPRequest, body []byte
 			maps.Copy(e.answer.Credential, c.Public)
 		}
 	}
-	return e.answer, nil
+	return nil
+}
+
+// chargeRedirects charges the call for the redirects that were followed.
+func (e *exchange) chargeRedirects() {
+	if n := e.redirects; n > 0 {
+		e.redirects = 0
+		e.call.Charge(n * broker.RequestSteps)
+	}
 }
 
 // acquire acquires a slot for a request.
@@ -95,7 +130,7 @@ func (b *Broker) acquire() error {
 }
 
 // follow sends the request and follows redirects. It checks each hop against the rules.
-func (e *exchange) follow(s *session) (*Response, error) {
+func (e *exchange) follow() (*Response, error) {
 	for range maxRedirects + 1 {
 		r := e.request
 		var err error
@@ -105,7 +140,7 @@ func (e *exchange) follow(s *session) (*Response, error) {
 		if err := e.broker.authorize(e.ctx, e.call, r); err != nil {
 			return nil, err
 		}
-		resp, err := e.broker.answer(e.ctx, s, r)
+		resp, err := e.broker.answer(e.ctx, e.session, r)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +153,7 @@ func (e *exchange) follow(s *session) (*Response, error) {
 			return nil, err
 		}
 		e.request = next
-		e.call.Charge(broker.RequestSteps)
+		e.redirects++
 	}
 	return nil, failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
 		e.request.target.shown(), maxRedirects)

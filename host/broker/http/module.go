@@ -22,32 +22,75 @@ func (b *Broker) Module() broker.Module {
 	i32 := broker.I32
 	return broker.Module{Name: abi.HTTPModule, Functions: []broker.Function{
 		{Name: "request", Params: []broker.Type{i32, i32, i32, i32}, Result: &i32, Do: b.request},
+		{Name: "start", Params: []broker.Type{i32, i32, i32, i32}, Result: &i32, Do: b.start},
+		{Name: "wait", Params: []broker.Type{i32}, Result: &i32, Do: b.wait},
 		{Name: "read", Params: []broker.Type{i32, i32, i32}, Result: &i32, Do: b.read},
 		{Name: "close", Params: []broker.Type{i32}, Do: b.close},
 	}}
 }
 
 func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64) uint64 {
-	headLength, bodyLength := params[1], params[3]
-	if headLength > maxHead || int64(bodyLength) > b.limits.RequestBody {
-		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeLimit,
-			"a request has at most %d bytes of head and %d of body; this one has %d and %d", maxHead,
-			b.limits.RequestBody, headLength, bodyLength)})
-	}
-	head, err := decodeHead(call.Bytes("http.request", params[0], headLength))
-	if err != nil {
-		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid,
-			"the request's head is not JSON as docs/abi.md describes it: %v", err)})
-	}
-	var body []byte
-	if bodyLength > 0 {
-		body = call.Bytes("http.request", params[2], bodyLength)
+	head, body, failure := b.fromGuest("http.request", call, params)
+	if failure != nil {
+		return call.GiveJSON(abi.HTTPResponse{Error: failure})
 	}
 	resp, err := b.Do(ctx, call, head, body)
+	return giveHead(call, len(b.session(call).exchanges), resp, err)
+}
+
+func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
+	s := b.session(call)
+	if failure := s.mayStart(b, params[3]); failure != nil {
+		return giveError(call, failure)
+	}
+	head, body, failure := b.fromGuest("http.start", call, params)
+	if failure != nil {
+		return giveError(call, failure)
+	}
+	e, err := b.open(ctx, call, head, body)
+	if err != nil {
+		return giveError(call, ownError(err))
+	}
+	e.begin()
+	return uint64(len(s.exchanges))
+}
+
+func (b *Broker) wait(_ context.Context, call *broker.Call, params []uint64) uint64 {
+	handle := int32(params[0])
+	e := b.session(call).exchange(handle)
+	if e == nil || e.pending == nil {
+		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid,
+			"no started request has the handle %d: each is waited for once", handle)})
+	}
+	resp, err := e.wait()
+	return giveHead(call, int(handle), resp, err)
+}
+
+// fromGuest copies a request out of the guest's memory. The first two parameters are the head, the others the body.
+func (b *Broker) fromGuest(function string, call *broker.Call, params []uint64) (
+	head *abi.HTTPRequest, body []byte, failure *abi.Error) {
+	headLength, bodyLength := params[1], params[3]
+	if headLength > maxHead || int64(bodyLength) > b.limits.RequestBody {
+		return nil, nil, failf(abi.CodeLimit,
+			"a request has at most %d bytes of head and %d of body; this one has %d and %d", maxHead,
+			b.limits.RequestBody, headLength, bodyLength)
+	}
+	head, err := decodeHead(call.Bytes(function, params[0], headLength))
+	if err != nil {
+		return nil, nil, failf(abi.CodeInvalid,
+			"the request's head is not JSON as docs/abi.md describes it: %v", err)
+	}
+	if bodyLength > 0 {
+		body = call.Bytes(function, params[2], bodyLength)
+	}
+	return head, body, nil
+}
+
+// giveHead leaves the response's head, or the error, for the guest and returns its length.
+func giveHead(call *broker.Call, handle int, resp *Response, err error) uint64 {
 	if err != nil {
 		return call.GiveJSON(abi.HTTPResponse{Error: ownError(err)})
 	}
-	handle := len(b.session(call).exchanges)
 	return call.GiveJSON(abi.HTTPResponse{Handle: int32(handle), Status: resp.Status, Headers: resp.Header,
 		URL: resp.URL, Credential: resp.Credential})
 }
@@ -65,6 +108,10 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 	e := s.exchange(int32(params[0]))
 	if e == nil {
 		return giveError(call, failf(abi.CodeInvalid, "no response has the handle %d", int32(params[0])))
+	}
+	if e.pending != nil {
+		return giveError(call, failf(abi.CodeInvalid,
+			"the request with the handle %d is running: wait for it before its body is read", int32(params[0])))
 	}
 	capacity := min(params[2], maxRead)
 	if capacity == 0 {
@@ -87,7 +134,8 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 
 func (b *Broker) close(_ context.Context, call *broker.Call, params []uint64) uint64 {
 	if e := b.session(call).exchange(int32(params[0])); e != nil {
-		_ = e.Close()
+		e.giveUp()
+		e.chargeRedirects()
 	}
 	return 0
 }

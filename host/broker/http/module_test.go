@@ -1,6 +1,7 @@
 package httpbroker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,15 +32,16 @@ func (m memory) Write(offset uint32, data []byte) bool {
 // guest calls the functions of the module as a guest does.
 type guest struct {
 	t         *testing.T
+	ctx       context.Context
 	call      *broker.Call
 	functions map[string]broker.Function
 }
 
 func newGuest(t *testing.T, b *Broker) *guest {
-	g := &guest{t: t, call: newCall(t), functions: map[string]broker.Function{}}
+	g := &guest{t: t, ctx: t.Context(), call: newCall(t), functions: map[string]broker.Function{}}
 	g.call.Memory = make(memory, 256<<10)
 	m := b.Module()
-	if m.Name != "hako:http/1" || len(m.Functions) != 3 {
+	if m.Name != "hako:http/1" || len(m.Functions) != 5 {
 		t.Fatalf("module %s with %d functions", m.Name, len(m.Functions))
 	}
 	for _, f := range m.Functions {
@@ -54,7 +56,7 @@ func (g *guest) do(function string, params ...uint64) int32 {
 	if len(params) != len(f.Params) {
 		g.t.Fatalf("%s takes %d parameters", function, len(f.Params))
 	}
-	return int32(uint32(f.Do(g.t.Context(), g.call, params)))
+	return int32(uint32(f.Do(g.ctx, g.call, params)))
 }
 
 // request sends head, as JSON unless it is a string, and body.

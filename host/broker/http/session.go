@@ -25,18 +25,22 @@ func (s *session) register(e *exchange, perCall int) error {
 	if len(s.exchanges) == perCall {
 		return failf(abi.CodeLimit, "the call has made %d requests, which is the limit of one call", perCall)
 	}
-	open := 0
-	for _, other := range s.exchanges {
-		if other.err == nil {
-			open++
-		}
-	}
-	if open == maxOpen {
+	if s.open() == maxOpen {
 		return failf(abi.CodeLimit, "the call has %d open responses, which is the limit: read or close them first",
 			maxOpen)
 	}
 	s.exchanges = append(s.exchanges, e)
 	return nil
+}
+
+// open counts the requests that are running, or whose responses are neither read nor closed.
+func (s *session) open() (n int) {
+	for _, e := range s.exchanges {
+		if e.pending != nil || e.err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // exchange returns the exchange with a guest's handle, or nil.
@@ -47,10 +51,15 @@ func (s *session) exchange(handle int32) *exchange {
 	return s.exchanges[handle-1]
 }
 
-// Close closes the open responses.
+// Close cancels the running requests, waits for their goroutines, and closes the open responses.
 func (s *session) Close() error {
 	for _, e := range s.exchanges {
-		_ = e.Close()
+		if e.pending != nil {
+			e.cancel()
+		}
+	}
+	for _, e := range s.exchanges {
+		e.giveUp()
 	}
 	return nil
 }
