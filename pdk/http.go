@@ -36,17 +36,58 @@ type HTTPResponse struct {
 // code says whether the request was not granted, timed out or failed on the network. A status of 4xx or 5xx is not an
 // error. Package pdkhttp has an http.RoundTripper for programs that use net/http.
 func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
-	head := &abi.HTTPRequest{Method: request.Method, URL: request.URL, Headers: map[string][]string{}}
-	if head.Method == "" {
-		head.Method = "GET"
-	}
-	for name, value := range request.Header {
-		head.Headers[name] = []string{value}
-	}
-	answer, body, err := Send(ctx, head, request.Body)
+	answer, body, err := Send(ctx, request.head(), request.Body)
 	if err != nil {
 		return nil, err
 	}
+	return request.response(answer, body)
+}
+
+// Start is Fetch without waiting: the request is under way when Start returns, and Wait gives the response. A call has at most 8 requests
+// under way, and fewer while other calls of the plugin have many; one more is an *abi.Error with CodeLimit or CodeBusy, to be met by waiting
+// for one of those that were started. What is still under way when the call ends is canceled. Hosts that lack the function refuse the plugin.
+func Start(ctx context.Context, request *HTTPRequest) (*Pending, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	sent, err := hostStart(ctx, request.head(), request.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{request, sent}, nil
+}
+
+// Pending is a request that was started. It must be waited for or canceled, once.
+type Pending struct {
+	request *HTTPRequest
+	sent    *started
+}
+
+// Wait waits for the response and reads it.
+func (p *Pending) Wait() (*HTTPResponse, error) {
+	answer, body, err := p.sent.wait()
+	if err != nil {
+		return nil, err
+	}
+	return p.request.response(answer, body)
+}
+
+// Cancel gives the request up.
+func (p *Pending) Cancel() { p.sent.cancel() }
+
+func (r *HTTPRequest) head() *abi.HTTPRequest {
+	head := &abi.HTTPRequest{Method: r.Method, URL: r.URL, Headers: map[string][]string{}}
+	if head.Method == "" {
+		head.Method = "GET"
+	}
+	for name, value := range r.Header {
+		head.Headers[name] = []string{value}
+	}
+	return head
+}
+
+// response reads the body to its end and closes it.
+func (r *HTTPRequest) response(answer *abi.HTTPResponse, body io.ReadCloser) (*HTTPResponse, error) {
 	defer body.Close()
 	response := &HTTPResponse{Status: answer.Status, URL: answer.URL, Header: map[string]string{},
 		Credential: answer.Credential}
@@ -55,8 +96,9 @@ func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 			response.Header[name] = values[0]
 		}
 	}
-	if response.Body, err = readBody(body, request.MaxBody); err != nil {
-		return nil, fmt.Errorf("read %s: %w", withoutQuery(request.URL), err)
+	var err error
+	if response.Body, err = readBody(body, r.MaxBody); err != nil {
+		return nil, fmt.Errorf("read %s: %w", withoutQuery(r.URL), err)
 	}
 	return response, nil
 }

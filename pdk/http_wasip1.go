@@ -15,6 +15,12 @@ import (
 //go:wasmimport hako:http/1 request
 func importHTTPRequest(head unsafe.Pointer, headLength uint32, body unsafe.Pointer, bodyLength uint32) uint32
 
+//go:wasmimport hako:http/1 start
+func importHTTPStart(head unsafe.Pointer, headLength uint32, body unsafe.Pointer, bodyLength uint32) int32
+
+//go:wasmimport hako:http/1 wait
+func importHTTPWait(handle int32) uint32
+
 //go:wasmimport hako:http/1 read
 func importHTTPRead(handle int32, p unsafe.Pointer, capacity uint32) int32
 
@@ -26,8 +32,34 @@ func hostSend(_ context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPR
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the request: %w", err)
 	}
-	length := importHTTPRequest(unsafe.Pointer(unsafe.SliceData(encoded)), uint32(len(encoded)),
+	return response(importHTTPRequest(unsafe.Pointer(unsafe.SliceData(encoded)), uint32(len(encoded)),
+		unsafe.Pointer(unsafe.SliceData(body)), uint32(len(body))))
+}
+
+// started is a request that the host sends.
+type started struct{ handle int32 }
+
+func hostStart(_ context.Context, head *abi.HTTPRequest, body []byte) (*started, error) {
+	encoded, err := json.Marshal(head)
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	handle := importHTTPStart(unsafe.Pointer(unsafe.SliceData(encoded)), uint32(len(encoded)),
 		unsafe.Pointer(unsafe.SliceData(body)), uint32(len(body)))
+	if handle < 0 {
+		return nil, takeError(uint32(-handle))
+	}
+	return &started{handle}, nil
+}
+
+func (s *started) wait() (*abi.HTTPResponse, io.ReadCloser, error) {
+	return response(importHTTPWait(s.handle))
+}
+
+func (s *started) cancel() { importHTTPClose(s.handle) }
+
+// response takes the head of a response.
+func response(length uint32) (*abi.HTTPResponse, io.ReadCloser, error) {
 	var answer abi.HTTPResponse
 	if err := json.Unmarshal(take(length), &answer); err != nil {
 		return nil, nil, fmt.Errorf("decode the response head: %w", err)
@@ -55,13 +87,18 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	case n == 0:
 		b.err = io.EOF
 	default:
-		failure := new(abi.Error)
-		if err := json.Unmarshal(take(uint32(-n)), failure); err != nil {
-			failure = &abi.Error{Code: abi.CodeInternal, Message: "unreadable error from the host"}
-		}
-		b.err = failure
+		b.err = takeError(uint32(-n))
 	}
 	return 0, b.err
+}
+
+// takeError takes an error of that length.
+func takeError(length uint32) *abi.Error {
+	failure := new(abi.Error)
+	if err := json.Unmarshal(take(length), failure); err != nil {
+		return &abi.Error{Code: abi.CodeInternal, Message: "unreadable error from the host"}
+	}
+	return failure
 }
 
 func (b *responseBody) Close() error {

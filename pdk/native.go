@@ -45,3 +45,48 @@ func hostSend(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTT
 	return &abi.HTTPResponse{Status: response.StatusCode, Headers: response.Header, URL: response.Request.URL.String()},
 		response.Body, nil
 }
+
+// started is a request that a goroutine sends. It ends with the context that it was started with.
+type started struct {
+	stop   context.CancelFunc
+	done   chan struct{}
+	answer *abi.HTTPResponse
+	body   io.ReadCloser
+	err    error
+}
+
+func hostStart(ctx context.Context, head *abi.HTTPRequest, body []byte) (*started, error) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &started{stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		if s.answer, s.body, s.err = hostSend(ctx, head, body); s.err == nil {
+			s.body = stopping{s.body, stop}
+		}
+	}()
+	return s, nil
+}
+
+// stopping is a body whose request ends when it is closed.
+type stopping struct {
+	io.ReadCloser
+	stop context.CancelFunc
+}
+
+func (s stopping) Close() error {
+	defer s.stop()
+	return s.ReadCloser.Close()
+}
+
+func (s *started) wait() (*abi.HTTPResponse, io.ReadCloser, error) {
+	<-s.done
+	return s.answer, s.body, s.err
+}
+
+func (s *started) cancel() {
+	s.stop()
+	<-s.done
+	if s.body != nil {
+		_ = s.body.Close()
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,6 +228,37 @@ func TestFetch(t *testing.T) {
 	}
 	if _, err := pdk.Fetch(ctx, &pdk.HTTPRequest{URL: "::"}); !errors.As(err, &wire) || wire.Code != abi.CodeInvalid {
 		t.Errorf("no URL: %v", err)
+	}
+}
+
+// TestStart holds that requests are under way at once: the server answers none before both are there.
+func TestStart(t *testing.T) {
+	var arrived sync.WaitGroup
+	arrived.Add(2)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			<-r.Context().Done()
+			return
+		}
+		arrived.Done()
+		arrived.Wait()
+		_, _ = w.Write([]byte(r.URL.Path))
+	}))
+	defer server.Close()
+	ctx := pdktest.Context(t, pdktest.Options{})
+	start := func(path string) *pdk.Pending {
+		pending, err := pdk.Start(ctx, &pdk.HTTPRequest{URL: server.URL + path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pending
+	}
+	one, two, held := start("/one"), start("/two"), start("/held")
+	held.Cancel()
+	for path, pending := range map[string]*pdk.Pending{"/one": one, "/two": two} {
+		if response, err := pending.Wait(); err != nil || string(response.Body) != path {
+			t.Errorf("response = %+v, %v", response, err)
+		}
 	}
 }
 
