@@ -35,20 +35,18 @@ type client struct {
 	base string
 	// maxBody bounds one answer, in bytes.
 	maxBody int64
+	// started are the requests that are under way, by URL.
+	started map[string]*pdk.Pending
 	// explain completes the error of an answer other than 200, above all with a text that has a remedy.
 	explain func(*pdk.HTTPResponse, *vendorError)
 }
 
+// requestsAtOnce is how many requests of a call are under way at once. It is half of what the host allows: vendors hold back clients that
+// ask for too much in a short time, as they do those that ask for too much in an hour.
+const requestsAtOnce = 4
+
 func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.HTTPResponse, error) {
-	target := c.base + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	response, err := pdk.Fetch(ctx, &pdk.HTTPRequest{
-		URL:     target,
-		Header:  map[string]string{"Accept": "application/json", "User-Agent": userAgent},
-		MaxBody: c.maxBody,
-	})
+	response, err := c.fetch(ctx, c.request(path, query))
 	if err != nil {
 		return nil, c.lang.errorf("%sから %s を読めません: %w", "could not read %[2]s from %[1]s: %[3]w", c.name, path, err)
 	}
@@ -58,9 +56,58 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.H
 	return response, nil
 }
 
+func (c *client) request(path string, query url.Values) *pdk.HTTPRequest {
+	target := c.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	return &pdk.HTTPRequest{
+		URL:     target,
+		Header:  map[string]string{"Accept": "application/json", "User-Agent": userAgent},
+		MaxBody: c.maxBody,
+	}
+}
+
+// fetch waits for the request if it was started, and sends it otherwise.
+func (c *client) fetch(ctx context.Context, request *pdk.HTTPRequest) (*pdk.HTTPResponse, error) {
+	if pending, ok := c.started[request.URL]; ok {
+		delete(c.started, request.URL)
+		return pending.Wait()
+	}
+	return pdk.Fetch(ctx, request)
+}
+
+// start sends a request whose answer get is about to be asked for. It reports false where there is no room for another; get then sends it.
+func (c *client) start(ctx context.Context, path string, query url.Values) bool {
+	request := c.request(path, query)
+	if c.started[request.URL] != nil {
+		return true
+	}
+	if len(c.started) == requestsAtOnce {
+		return false
+	}
+	pending, err := pdk.Start(ctx, request)
+	if err != nil {
+		return false
+	}
+	c.started[request.URL] = pending
+	return true
+}
+
+// cancel gives up the requests under a path that were started and not asked for.
+func (c *client) cancel(path string) {
+	for target, pending := range c.started {
+		if strings.HasPrefix(target, c.base+path) {
+			pending.Cancel()
+			delete(c.started, target)
+		}
+	}
+}
+
 // newClient returns the client of a vendor whose API is at a URL. The vendor sets explain.
 func (s *session) newClient(name, url string) client {
-	return client{lang: s.lang, now: s.now, name: name, base: strings.TrimRight(url, "/"), maxBody: maxBody}
+	return client{lang: s.lang, now: s.now, name: name, base: strings.TrimRight(url, "/"), maxBody: maxBody,
+		started: map[string]*pdk.Pending{}}
 }
 
 // refusal is the error of an answer other than 200.

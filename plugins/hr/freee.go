@@ -18,7 +18,7 @@ type freee struct {
 	user           *freeeUser
 	// offsets say in which pay months the calendar month was found for the last person: the same ones are asked first for the next.
 	offsets []int
-	people  map[string]*freeePerson // by id, once they were read to find one; without departments
+	people  map[string]*freeePerson // by id, once the list was read
 }
 
 var (

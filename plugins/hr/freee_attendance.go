@@ -19,26 +19,45 @@ func (f *freee) attendance(ctx context.Context, ids []string, m month) ([]result
 	})
 }
 
-// eachMonth reads the pay months of people and makes of each person's what make does. freee has no list of several people's months.
+// eachMonth reads the pay months of people and makes of each person's what make does. freee has no list of several people's months, so
+// those of the next people are under way while one is read.
 func eachMonth[T any](ctx context.Context, f *freee, ids []string, m month, make func([]payMonth) (T, error)) ([]result[T], error) {
 	results := []result[T]{}
+	defer f.cancel("")
 	for n, id := range ids {
 		if n > 0 && timeIsShort(ctx) {
 			results = append(results, result[T]{err: &dataError{f.lang.errorf("時間切れのため、まだ読んでいません。部署ごとに、または少ない人数で取得してください。",
 				"not read, because the call's time was nearly up: ask by department, or for fewer people")}})
 			continue
 		}
+		f.startMonths(ctx, ids[n:], m)
 		var r result[T]
 		months, err := f.worked(ctx, id, m)
 		if err == nil {
 			r.value, err = make(months)
 		}
+		f.cancel(monthsOf(id))
 		if r.err = err; err != nil && !isPersonal(err) {
 			return nil, err
 		}
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// startMonths starts the requests for the months of people that payMonths will ask for first, as long as there is room for more.
+func (f *freee) startMonths(ctx context.Context, ids []string, m month) {
+	for _, id := range ids {
+		for _, offset := range f.offsets {
+			pay := m.add(offset)
+			if p := f.people[id]; p != nil && !p.paidFor(pay, m.days()) || !digits(id) {
+				continue
+			}
+			if !f.start(ctx, monthPath(id, pay), f.withDays()) {
+				return
+			}
+		}
+	}
 }
 
 // enough is the time that is left for one more person and the answer.

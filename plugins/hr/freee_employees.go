@@ -75,6 +75,9 @@ func (j *freeeJoin) everybody(ctx context.Context) error {
 		p := j.person(o)
 		j.people, j.byID[p.ID] = append(j.people, p), p
 	})
+	if err == nil {
+		j.freee.people = j.byID
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -121,11 +122,9 @@ func (s *paySearch) findPerson(ctx context.Context) {
 // everybody reads the list of employees, once per call.
 func (f *freee) everybody(ctx context.Context) (map[string]*freeePerson, error) {
 	if f.people == nil {
-		join := f.join(dateOf(f.now))
-		if err := join.everybody(ctx); err != nil {
+		if err := f.join(dateOf(f.now)).everybody(ctx); err != nil {
 			return nil, err
 		}
-		f.people = join.byID
 	}
 	return f.people, nil
 }
@@ -144,14 +143,26 @@ func (p *freeePerson) paidFor(pay month, in period) bool {
 	return ok && p.employedIn(shared)
 }
 
+// monthsOf is where all pay months of an employee are, and monthPath where one is.
+func monthsOf(employee string) string {
+	return "/api/v1/employees/" + employee + "/work_record_summaries/"
+}
+
+func monthPath(employee string, pay month) string {
+	return fmt.Sprintf("%s%d/%d", monthsOf(employee), pay.year, int(pay.month))
+}
+
+// withDays is the query for a pay month with its days.
+func (f *freee) withDays() url.Values { return f.query("work_records", "true") }
+
 // specialLeave is in the message of a refusal that is about a day with two special leaves.
 const specialLeave = "特別休暇"
 
 // summary reads a pay month with its days. Since January 2026 one day with two special leaves makes freee refuse the whole month with
 // 400; then the figures are read without days, and the days one by one.
 func (s *paySearch) summary(ctx context.Context, pay month) (*payMonth, error) {
-	path := fmt.Sprintf("/api/v1/employees/%s/work_record_summaries/%d/%d", s.employee, pay.year, int(pay.month))
-	response, err := s.get(ctx, path, s.query("work_records", "true"))
+	path := monthPath(s.employee, pay)
+	response, err := s.get(ctx, path, s.withDays())
 	whole := err == nil
 	var answer *vendorError
 	if errors.As(err, &answer) && answer.status == statusBadRequest && strings.Contains(answer.said, specialLeave) {

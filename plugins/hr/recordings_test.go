@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestRecordings(t *testing.T) {
 		Note: fmt.Sprintf("The months %s to %s, of people, companies and hours that were made up for this project in the format of the vendors' answers.",
 			recordedMonths[0], recordedMonths[len(recordedMonths)-1]),
 		Clock:     recordedAt,
-		Exchanges: recorder.exchanges,
+		Exchanges: recorder.recorded(),
 	})
 	if *update {
 		if err := os.WriteFile("recordings.json", []byte(want), 0o644); err != nil {
@@ -249,8 +250,15 @@ func authorized(vendor http.Handler, token string) http.Handler {
 
 // recorder serves several vendors under the names of their hosts, and keeps each exchange once.
 type recorder struct {
-	vendors   map[string]http.Handler
+	vendors map[string]http.Handler
+
+	mu        sync.Mutex // guards what follows
 	exchanges []httpbroker.Exchange
+}
+
+// recorded are the exchanges by their URLs: requests that are under way at once arrive in any order.
+func (x *recorder) recorded() []httpbroker.Exchange {
+	return slices.SortedFunc(slices.Values(x.exchanges), func(a, b httpbroker.Exchange) int { return strings.Compare(a.Request.URL, b.Request.URL) })
 }
 
 func (x *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -272,9 +280,11 @@ func (x *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			exchange.Response.Headers[name] = []string{value}
 		}
 	}
+	x.mu.Lock()
 	if !slices.ContainsFunc(x.exchanges, func(e httpbroker.Exchange) bool { return e.Request == exchange.Request }) {
 		x.exchanges = append(x.exchanges, exchange)
 	}
+	x.mu.Unlock()
 	send(w, exchange.Response)
 }
 

@@ -231,6 +231,66 @@ func TestWholeCompany(t *testing.T) {
 	}
 }
 
+// TestMonthsAtOnce holds that the months of several people are under way at once, as many as are meant to be: the vendor answers none before.
+func TestMonthsAtOnce(t *testing.T) {
+	t.Parallel()
+	fake, config := fakeFreee(t, late(2*requestsAtOnce+1, 1))
+	target, err := url.Parse(config.FreeeURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: target.Scheme, Host: target.Host})
+	proxy.Transport = web.Transport
+	var mu sync.Mutex
+	here, most, months := 0, 0, 0
+	all := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.URL.Path, "work_record_summaries") {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		months++
+		first := months <= 2 // of the first person, in whose months the others' are found
+		if here++; !first && here == requestsAtOnce {
+			close(all)
+		}
+		most = max(most, here)
+		mu.Unlock()
+		if !first {
+			select {
+			case <-all:
+			case <-time.After(10 * time.Second):
+				t.Errorf("%d requests are under way, want %d", here, requestsAtOnce)
+			}
+		}
+		mu.Lock()
+		here--
+		mu.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	config.FreeeURL = server.URL + target.Path
+	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{Month: "2026-05"}}, config, english)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range answer.Employees {
+		if late := e.Name == "社員 0"; late != (e.TotalOvertime == 47*60) {
+			t.Errorf("%s has %d minutes of overtime", e.Name, e.TotalOvertime)
+		}
+	}
+	if len(answer.Employees) != 2*requestsAtOnce+1 || len(answer.Failed) != 0 {
+		t.Errorf("%d people, failed %v", len(answer.Employees), answer.Failed)
+	}
+	if most != requestsAtOnce || months != 2*requestsAtOnce+1+1 {
+		t.Errorf("%d months were asked for, at most %d at once; want %d at once", months, most, requestsAtOnce)
+	}
+	if n := len(fake.Requests()); n != 2+months { // a page of employees, and one of departments
+		t.Errorf("%d requests", n)
+	}
+}
+
 // TestDepartment holds that the members of a department are one call, with those who are there beside another one marked.
 func TestDepartment(t *testing.T) {
 	t.Parallel()
