@@ -175,7 +175,7 @@ type Handlers struct {
 
 // Codes of an Error, of a guest or of a host function.
 const (
-	CodeInvalid    = "invalid"     // the request is malformed
+	CodeInvalid    = "invalid"     // the request is malformed, or has no recording while recordings are replayed
 	CodeNotFound   = "not-found"   // no such tool, resource or prompt
 	CodeNotGranted = "not-granted" // outside the plugin's grants
 	CodeLimit      = "limit"       // a limit was exceeded

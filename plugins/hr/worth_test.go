@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/fault"
 	freeefake "github.com/hako-run/hako/internal/fakes/freee"
 	kotfake "github.com/hako-run/hako/internal/fakes/kot"
+	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 
@@ -494,6 +495,19 @@ func TestFailures(t *testing.T) {
 				t.Errorf("the wait is not in the text: %s", f.Error)
 			}
 		})
+	}
+}
+
+// TestHostFailures holds which errors of the host another try may not meet. A request that has no recording is none of them.
+func TestHostFailures(t *testing.T) {
+	t.Parallel()
+	for code, retryable := range map[string]bool{
+		abi.CodeNetwork: true, abi.CodeTimeout: true, abi.CodeInvalid: false, abi.CodeNotGranted: false, abi.CodeLimit: false, abi.CodeCredential: false,
+	} {
+		r := failed(fmt.Errorf("could not read: %w", &abi.Error{Code: code, Message: "x"}))
+		if f := r.Structured.(failure); f.Retryable != retryable || f.RetryAfter != nil {
+			t.Errorf("%s: got %s", code, encode(t, f))
+		}
 	}
 }
 

@@ -127,14 +127,14 @@ func TestReplay(t *testing.T) {
 	]}`)
 	for name, c := range map[string]struct{ method, url, body, want, code string }{
 		"query in another order":    {"GET", "https://A.test:443/x/../q?a=1&b=2&a=0", "", "query", ""},
-		"values in another order":   {"GET", "https://a.test/q?a=0&a=1&b=2", "", "", abi.CodeNetwork},
-		"less query":                {"GET", "https://a.test/q?a=1", "", "", abi.CodeNetwork},
+		"values in another order":   {"GET", "https://a.test/q?a=0&a=1&b=2", "", "", abi.CodeInvalid},
+		"less query":                {"GET", "https://a.test/q?a=1", "", "", abi.CodeInvalid},
 		"secret":                    {"GET", "https://a.test/key?token=abc", "", "key", ""},
 		"redirect":                  {"GET", "https://a.test/moved", "", "query", ""},
 		"redirect without a grant":  {"GET", "https://a.test/away", "", "", abi.CodeNotGranted},
-		"other method":              {"DELETE", "https://a.test/p", "", "", abi.CodeNetwork},
+		"other method":              {"DELETE", "https://a.test/p", "", "", abi.CodeInvalid},
 		"JSON body":                 {"POST", "https://a.test/p", `{"b": [2], "a": 1}`, "json", ""},
-		"other JSON body":           {"POST", "https://a.test/p", `{"b": [2], "a": 2}`, "", abi.CodeNetwork},
+		"other JSON body":           {"POST", "https://a.test/p", `{"b": [2], "a": 2}`, "", abi.CodeInvalid},
 		"text body":                 {"POST", "https://a.test/p", "text", "text", ""},
 		"any body":                  {"POST", "https://a.test/any", "whatever", "any", ""},
 		"no grant, not a recording": {"GET", "https://b.test/", "", "", abi.CodeNotGranted},
@@ -153,7 +153,7 @@ func TestReplay(t *testing.T) {
 func TestReplayMissing(t *testing.T) {
 	t.Parallel()
 	_, err := get(t, replaying(t, `{"exchanges":[]}`), "https://a.test/x?q=1&token=abc")
-	wantCode(t, err, abi.CodeNetwork, "no recording answers GET https://a.test/x?q=1&token=REDACTED",
+	wantCode(t, err, abi.CodeInvalid, "no recording answers GET https://a.test/x?q=1&token=REDACTED",
 		"docs/recordings.md")
 }
 
