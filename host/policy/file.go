@@ -36,11 +36,10 @@ func Parse(data []byte) (*Policy, error) {
 
 // file is the content of a policy file.
 type file struct {
-	version  int
-	defaults Action
-	groups   map[string][]string
-	// employees maps users to their IDs in the HR tools.
-	employees map[string]string
+	version   int
+	defaults  Action
+	groups    map[string][]string
+	employees employees
 	rules     []*Rule
 	commands  []judge.Rule
 	quotas    []quota.Rule
@@ -49,7 +48,7 @@ type file struct {
 }
 
 func (f *file) read(v strictyaml.Value) {
-	f.groups, f.employees = map[string][]string{}, map[string]string{}
+	f.groups, f.employees = map[string][]string{}, employees{map[string]string{}, map[string]string{}}
 	var table []*Rule
 	v.Object(strictyaml.Fields{
 		"version": strictyaml.Count(&f.version),
@@ -68,7 +67,9 @@ func (f *file) read(v strictyaml.Value) {
 				if id == "" {
 					v.Problem("needs the id of an employee, as list_employees gives it")
 				}
-				f.employees[user] = id
+				if !f.employees.add(user, id) {
+					v.Problem("is the address of another entry, in other letters")
+				}
 			})
 		},
 		"rules": func(v strictyaml.Value) {

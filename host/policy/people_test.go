@@ -104,7 +104,7 @@ func TestOwnData(t *testing.T) {
 	p := parse(t, `
 version: 1
 groups: {hr-admins: [U0ADMIN01]}
-employees: {U0AKI0001: "102", U0ADMIN01: "101"}
+employees: {U0AKI0001: "102", U0ADMIN01: "101", Aki@Example.com: "104", ken@example.com: "103"}
 rules:
   - {name: HR sees everybody, action: allow, tools: [hr/*], groups: [hr-admins]}
   - name: own hours only
@@ -113,23 +113,28 @@ rules:
     doors: [slack]
     when: '!(has(caller.employee) && has(arguments.employee_id) && arguments.employee_id == caller.employee)'`)
 	for name, test := range map[string]struct {
-		user, arguments string
-		want            policy.Action
-		listed          bool
+		user, email, arguments string
+		want                   policy.Action
+		listed                 bool
 	}{
-		"own":                      {"U0AKI0001", `{"employee_id":"102","month":"2026-05"}`, policy.Allow, true},
-		"somebody else's":          {"U0AKI0001", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
-		"the whole company":        {"U0AKI0001", `{"month":"2026-05"}`, policy.Deny, true},
-		"a department":             {"U0AKI0001", `{"department":"営業部","month":"2026-05"}`, policy.Deny, true},
-		"several":                  {"U0AKI0001", `{"employee_ids":["102"],"month":"2026-05"}`, policy.Deny, true},
-		"of another type":          {"U0AKI0001", `{"employee_id":["102"],"month":"2026-05"}`, policy.Deny, true},
-		"a user whom nobody knows": {"U0STRANGE", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
-		"no user":                  {"", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
-		"HR":                       {"U0ADMIN01", `{"month":"2026-05"}`, policy.Allow, true},
+		"own":                       {"U0AKI0001", "", `{"employee_id":"102","month":"2026-05"}`, policy.Allow, true},
+		"somebody else's":           {"U0AKI0001", "", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
+		"the whole company":         {"U0AKI0001", "", `{"month":"2026-05"}`, policy.Deny, true},
+		"a department":              {"U0AKI0001", "", `{"department":"営業部","month":"2026-05"}`, policy.Deny, true},
+		"several":                   {"U0AKI0001", "", `{"employee_ids":["102"],"month":"2026-05"}`, policy.Deny, true},
+		"of another type":           {"U0AKI0001", "", `{"employee_id":["102"],"month":"2026-05"}`, policy.Deny, true},
+		"a user whom nobody knows":  {"U0STRANGE", "", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
+		"no user":                   {"", "", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
+		"own, by address":           {"U0KEN0001", "KEN@example.com", `{"employee_id":"103","month":"2026-05"}`, policy.Allow, true},
+		"another's, by address":     {"U0KEN0001", "ken@example.com", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, true},
+		"the ID before the address": {"U0AKI0001", "ken@example.com", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
+		"an address as a user":      {"ken@example.com", "", `{"employee_id":"103","month":"2026-05"}`, policy.Allow, true},
+		"an unknown address":        {"U0KEN0001", "ken@elsewhere.test", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, false},
+		"HR":                        {"U0ADMIN01", "", `{"month":"2026-05"}`, policy.Allow, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user,
+			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user, Email: test.email,
 				Annotations: manifest.Annotations{ReadOnlyHint: &yes}, Arguments: []byte(test.arguments)}
 			if d := p.Decide(c); d.Action != test.want {
 				t.Errorf("%s by %s, want %s", d.Action, d.Rule, test.want)
@@ -140,9 +145,10 @@ rules:
 		})
 	}
 	for file, want := range map[string]string{
-		"version: 1\nemployees: {U0AKI0001: ''}\n":  "needs the id of an employee",
-		"version: 1\nemployees: [U0AKI0001]\n":      "employees",
-		"version: 1\nemployees: {U0AKI0001: [a]}\n": "employees.U0AKI0001",
+		"version: 1\nemployees: {U0AKI0001: ''}\n":                "needs the id of an employee",
+		"version: 1\nemployees: {a@b.test: '1', A@B.test: '2'}\n": "in other letters",
+		"version: 1\nemployees: [U0AKI0001]\n":                    "employees",
+		"version: 1\nemployees: {U0AKI0001: [a]}\n":               "employees.U0AKI0001",
 	} {
 		if _, err := policy.Parse([]byte(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", file, err, want)

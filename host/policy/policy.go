@@ -37,6 +37,9 @@ type Call struct {
 	Annotations  manifest.Annotations
 	// Door is the frontend of the call. Tenant, User and Token are empty if it does not know them.
 	Door, Tenant, User, Token string
+	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the employees of a
+	// policy refer to it.
+	Email string
 	// Groups are the groups that the frontend knows, in addition to those of the policy.
 	Groups []string
 	// Arguments is a JSON object. Nil means that the arguments are not known yet.
@@ -69,12 +72,11 @@ const DoorSlack = "slack"
 
 // Policy is a set of rules. It is immutable and safe for concurrent use.
 type Policy struct {
-	defaults Action
-	rules    []*Rule
-	index    *index
-	groups   map[string][]string // user to groups
-	// employees maps users to their IDs in the HR tools.
-	employees map[string]string
+	defaults  Action
+	rules     []*Rule
+	index     *index
+	groups    map[string][]string // user to groups
+	employees employees
 	// Commands are rules for command lines. The exec broker applies them.
 	Commands []judge.Rule
 	// Quotas limit how much callers use.

@@ -156,6 +156,29 @@ func (r *Rule) decision() Decision {
 	return Decision{Action: r.Action, Rule: r.Name, Reason: r.Reason, Approvers: r.Approvers, Remember: r.Remember}
 }
 
+// employees are the employee IDs of users in the HR tools, by user and by e-mail address in lower case.
+type employees struct{ byUser, byEmail map[string]string }
+
+// add adds an entry. It reports false if the address has another entry.
+func (e employees) add(user, id string) bool {
+	e.byUser[user] = id
+	if !strings.Contains(user, "@") {
+		return true
+	}
+	address := strings.ToLower(user)
+	_, twice := e.byEmail[address]
+	e.byEmail[address] = id
+	return !twice
+}
+
+// of returns the caller's employee ID, or "" if the policy has none. The user's entry precedes that of the address.
+func (e employees) of(c *Call) string {
+	if id := e.byUser[c.User]; id != "" && c.User != "" {
+		return id
+	}
+	return e.byEmail[strings.ToLower(c.Email)]
+}
+
 // facts are the variables of conditions. Arguments are decoded at their first use.
 type facts struct {
 	call   *Call
@@ -170,8 +193,8 @@ func (p *Policy) newFacts(c *Call) *facts {
 	if f.groups == nil {
 		f.groups = []string{}
 	}
-	if employee := p.employees[c.User]; employee != "" && c.User != "" {
-		f.caller["employee"] = employee
+	if id := p.employees.of(c); id != "" {
+		f.caller["employee"] = id
 	}
 	return f
 }

@@ -167,7 +167,7 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 
 // caller is a person as the pipeline sees it.
 func (w *workspace) caller(p person, session string) pipeline.Caller {
-	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.tenantOf(p), User: p.id, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
+	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
 }
 
 // endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one does.

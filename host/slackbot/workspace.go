@@ -230,6 +230,8 @@ func (w *workspace) sameApp(other *workspace) bool {
 type person struct {
 	id, locale string
 	groups     []string
+	// email is the address of a member of this workspace, if the app may read it and Slack says that it is confirmed.
+	email string
 	// home is the ID of the workspace that the person comes from, where that is not this one; unknownHome if Slack does not tell.
 	home string
 }
@@ -303,9 +305,9 @@ type people struct {
 	asked  time.Time           // when groups was
 }
 
-// remembered is somebody's language and name, and until when that holds.
+// remembered is somebody's language, name and confirmed e-mail address, and until when that holds.
 type remembered struct {
-	locale, name string
+	locale, name, email string
 	// team and organisation are where the person comes from, as far as Slack tells. member says that they are a member of this workspace.
 	team, organisation string
 	member             bool
@@ -323,7 +325,11 @@ func (w *workspace) person(ctx context.Context, id, told string) (p person, err 
 // visitor is a person without their groups.
 func (w *workspace) visitor(ctx context.Context, id, told string) person {
 	known := w.lookUp(ctx, id)
-	return person{id: id, locale: known.locale, home: w.homeOf(known, told)}
+	p := person{id: id, locale: known.locale, home: w.homeOf(known, told)}
+	if p.home == "" { // nobody here vouches for other workspaces' addresses
+		p.email = known.email
+	}
+	return p
 }
 
 // locale is the person's language, a BCP 47 tag.
@@ -363,6 +369,9 @@ func (w *workspace) lookUp(ctx context.Context, id string) remembered {
 	switch code := slackError(err); {
 	case err == nil:
 		known.locale, known.name = cmp.Or(user.Locale, known.locale), cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
+		if user.IsEmailConfirmed {
+			known.email = user.Profile.Email
+		}
 		known.team, known.organisation = user.TeamID, user.Enterprise.EnterpriseID
 		known.member = slices.Contains(user.Enterprise.Teams, w.account.Load().team)
 		if user.IsStranger && known.team == w.account.Load().team {

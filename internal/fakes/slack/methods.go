@@ -59,7 +59,7 @@ func (s *Server) describe(c *call, u *User) map[string]any {
 	}
 	profile := map[string]any{"real_name": u.Real, "display_name": u.Name}
 	if slices.Contains(c.scopes, "users:read.email") {
-		profile["email"] = u.Email
+		profile["email"], user["is_email_confirmed"] = u.Email, !u.Unconfirmed
 	}
 	user["profile"] = profile
 	if c.flag("include_locale") {

@@ -58,13 +58,15 @@ type token struct {
 
 // User is a member of the workspace.
 type User struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Real    string `json:"real_name"`
-	Email   string `json:"-"`
-	Bot     bool   `json:"is_bot"`
-	Deleted bool   `json:"deleted"`
-	Locale  string `json:"-"` // such as "ja-JP"
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Real  string `json:"real_name"`
+	Email string `json:"-"`
+	// Unconfirmed says that nobody has shown yet that the address is the person's.
+	Unconfirmed bool   `json:"-"`
+	Bot         bool   `json:"is_bot"`
+	Deleted     bool   `json:"deleted"`
+	Locale      string `json:"-"` // such as "ja-JP"
 	// Team is the workspace that the person belongs to, in channels that are shared with others. Empty means the server's.
 	Team string `json:"-"`
 	// Enterprise is the organisation of a person of Enterprise Grid, and Teams are its workspaces of which they are a member.
