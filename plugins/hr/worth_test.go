@@ -261,8 +261,7 @@ func TestMonthsAtOnce(t *testing.T) {
 		if !first {
 			select {
 			case <-all:
-			case <-time.After(10 * time.Second):
-				t.Errorf("%d requests are under way, want %d", here, requestsAtOnce)
+			case <-r.Context().Done():
 			}
 		}
 		mu.Lock()
