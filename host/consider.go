@@ -231,6 +231,9 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 // MountQuota is the quota, in bytes, of a mount that becomes writable.
 func (h *Host) MountQuota() int64 { return cmp.Or(h.options().MountQuota, grant.DefaultMountQuota) }
 
+// Roots are the directories for plugins whose manifests ask for roots.
+func (h *Host) Roots() grant.Roots { return h.options().Roots }
+
 // lacksCredentials says what to set where none of the credentials that a plugin asks for is configured for anybody. One is enough:
 // a plugin may know several services, of which an operator has one.
 func (h *Host) lacksCredentials(m *manifest.Manifest) string {
@@ -312,7 +315,7 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 
 // serve makes a service of the content under the consent and puts it in the place of the one there, unless that is the same.
 func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consent *grant.Consent) error {
-	grants, err := grant.Resolve(content.manifest, consent, h.options().Settings[content.manifest.Name].Config)
+	grants, err := grant.Resolve(content.manifest, consent, h.options().Settings[content.manifest.Name].Config, h.options().Roots)
 	if err != nil {
 		return err
 	}

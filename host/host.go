@@ -40,6 +40,8 @@ type Options struct {
 	// ShippedMounts maps the mounts that shipped plugins ask for to directories, which are made if missing. A shipped plugin with
 	// a mount that is not in it is pending.
 	ShippedMounts map[string]string
+	// Roots are directories for all plugins whose manifests ask for roots and that run.
+	Roots grant.Roots
 	// Consents is the file with the operator's consents. It need not exist. Empty means none: only shipped plugins run.
 	Consents string
 	// ConsentStore, if not nil, has the consents instead of the file Consents: a store that replicas share; see grant.LoadStored. The caller

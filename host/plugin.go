@@ -250,8 +250,12 @@ func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	if err != nil {
 		return catalog.Source{}, err
 	}
+	roots, err := s.grants.RootPaths(p.manifest)
+	if err != nil {
+		return catalog.Source{}, fmt.Errorf("plugin %s: %w", s.name, err)
+	}
 	return catalog.Source{
-		Name: s.name, Prefix: options.Settings[s.name].Prefix, Config: config, Tenants: tenants,
+		Name: s.name, Prefix: options.Settings[s.name].Prefix, Config: config, Tenants: tenants, Roots: roots,
 		Credentials: credentialsOf(s.grants), Asks: s.grants.Exec != nil, Backend: s.sandbox,
 	}, nil
 }

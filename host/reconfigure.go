@@ -9,7 +9,7 @@ import (
 )
 
 // Reconfigure checks other options and returns what puts them in force, which Watch need not run for. Of options those count that say what an
-// operator wants of plugins: Folders, Shipped, ShippedMounts, Consents, Updates, Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale,
+// operator wants of plugins: Folders, Shipped, ShippedMounts, Roots, Consents, Updates, Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale,
 // Proxy, and of Governance AuditOptional and AuditFields. All others stay as they were given to New.
 //
 // The error says which folder cannot be read, or which plugin in service does not take its settings. Nothing has changed before put is called,
@@ -19,7 +19,7 @@ func (h *Host) Reconfigure(options *Options) (put func(context.Context) error, e
 	next := *h.options()
 	next.Folders, next.Shipped, next.ShippedMounts, next.Consents, next.Updates = options.Folders, options.Shipped, options.ShippedMounts, options.Consents, options.Updates
 	next.Settings, next.Tenants, next.Limits, next.MaxPluginSize = options.Settings, options.Tenants, options.Limits, options.MaxPluginSize
-	next.MountQuota = options.MountQuota
+	next.MountQuota, next.Roots = options.MountQuota, options.Roots
 	next.Mock, next.Locale, next.Proxy = options.Mock, options.Locale, options.Proxy
 	next.Governance.AuditOptional, next.Governance.AuditFields = options.Governance.AuditOptional, options.Governance.AuditFields
 	if err := h.suits(&next); err != nil {

@@ -86,6 +86,20 @@ func Config(ctx context.Context, into any) error {
 	return nil
 }
 
+// Roots returns where the plugin's mounts are, for plugins whose manifest asks for roots: the guest's paths by the host's, such as "/docs"
+// by "/srv/docs". A mount may be there under several paths of the host. All of them are absolute, in the notation of the host's system.
+func Roots(ctx context.Context) (map[string]string, error) {
+	roots := map[string]string{}
+	raw := requestOf(ctx).Roots
+	if len(raw) == 0 {
+		return roots, nil
+	}
+	if err := json.Unmarshal(raw, &roots); err != nil {
+		return nil, fmt.Errorf("roots: %w", err)
+	}
+	return roots, nil
+}
+
 // Locale returns the caller's language as a BCP 47 tag such as "ja", or "" if it is not known.
 func Locale(ctx context.Context) string { return requestOf(ctx).Locale }
 

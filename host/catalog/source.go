@@ -62,6 +62,8 @@ type Source struct {
 	Config []byte
 	// Tenants maps tenants to their own Config.
 	Tenants map[string][]byte
+	// Roots are passed with every request, as JSON; see abi.Request.
+	Roots []byte
 	// Credentials are the names of credentials that each caller must have. Empty means none.
 	Credentials []string
 	// Asks says that calls may ask people questions while they run.

@@ -79,7 +79,7 @@ func faultConsents(err error, command string) error {
 // propose makes a proposal for the plugin, with the choices, or with what an earlier yes has settled where they are nil.
 func (c *Console) propose(p *host.Status, consents []grant.Consent, choices *grant.Choices, q *request) *proposal {
 	made := &proposal{Proposal: grant.Propose(consents, p.Manifest, p.Digest, q.session.Name), plugin: p}
-	made.Quota = c.options.Host.MountQuota()
+	made.Quota, made.Roots = c.options.Host.MountQuota(), c.options.Host.Roots()
 	if choices != nil {
 		made.err = made.Settle(*choices)
 	}

@@ -179,7 +179,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := grant.Resolve(&manifest.Manifest{Name: "weather", Permissions: test.asked},
-				&test.consent, test.config)
+				&test.consent, test.config, grant.Roots{})
 			if test.err == "" && err != nil || test.err != "" && (err == nil ||
 				!strings.Contains(err.Error(), test.err)) {
 				t.Fatalf("got %v, want %s", err, test.err)

@@ -32,7 +32,7 @@ func TestExecIsReadBack(t *testing.T) {
 	if !ok || !reflect.DeepEqual(c.Exec, want) {
 		t.Fatalf("got %+v, %v", c.Exec, ok)
 	}
-	grants, err := grant.Resolve(&manifest.Manifest{Name: "shell", Permissions: programs("*")}, &c, nil)
+	grants, err := grant.Resolve(&manifest.Manifest{Name: "shell", Permissions: programs("*")}, &c, nil, grant.Roots{})
 	if err != nil || !reflect.DeepEqual(*grants.Exec, want) {
 		t.Errorf("granted %+v, %v", grants.Exec, err)
 	}
@@ -113,7 +113,7 @@ func TestExecOldPorts(t *testing.T) {
 		t.Fatalf("read %+v, %v", c.Exec, ok)
 	}
 	m := &manifest.Manifest{Name: "shell", Permissions: programs("git")}
-	if g, err := grant.Resolve(m, &c, nil); err == nil || g.Exec != nil ||
+	if g, err := grant.Resolve(m, &c, nil, grant.Roots{}); err == nil || g.Exec != nil ||
 		!strings.Contains(err.Error(), "(ports: [443 22]), which hako no longer supports: name the hosts: hako plugin "+
 			"approve shell --connect HOST:443") {
 		t.Errorf("granted %+v, %v", g.Exec, err)
@@ -181,7 +181,7 @@ func TestExecUpdate(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 		got := ""
-		if grants, err := grant.Resolve(m, d.Consent, nil); err == nil && grants.Exec != nil {
+		if grants, err := grant.Resolve(m, d.Consent, nil, grant.Roots{}); err == nil && grants.Exec != nil {
 			got = strings.Join(grants.Exec.Programs, " ")
 		}
 		if got != test.want {

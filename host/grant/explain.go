@@ -45,13 +45,13 @@ func Explain(p manifest.Permissions, language string) []string {
 type wording struct {
 	send, anyHost, subdomains, only, config, inside string
 	credential                                      string
-	read, write, database, because, nothing         string
+	read, write, roots, database, because, nothing  string
 	programs, anyProgram                            string
 	session, shared                                 string
 	larger, limit, comma                            string
 
-	addAddress, addMethods, addPaths, addConfig, addCredential, addWrite, addQuota string
-	addPrograms, addAnyProgram, addLimits, addClaims                               string
+	addAddress, addMethods, addPaths, addConfig, addCredential, addWrite, addRoots, addQuota string
+	addPrograms, addAnyProgram, addLimits, addClaims                                         string
 }
 
 var english = wording{
@@ -64,6 +64,7 @@ var english = wording{
 	credential: ", and sends your credential %[1]s along",
 	read:       "may read the files in the folder that you choose as %[1]s",
 	write:      "may read, change and delete the files in the folder that you choose as %[1]s",
+	roots:      ", also in the folders that you allow with --allow-path or allowPaths, and learns where all of these are",
 	database:   "may keep a database of its own, up to %[1]s for each tenant",
 	programs:   "may run programs of your machine on the files in these folders: %[1]s",
 	anyProgram: "may run those programs of your machine that you name, on the files in these folders",
@@ -77,6 +78,7 @@ var english = wording{
 	addPaths:   "%[1]s: also asks for the paths %[2]s",
 	addConfig:  "%[1]s: also asks to be pointed to the address set as %[2]s",
 	addWrite:   "%[1]s: also asks to change and delete files",
+	addRoots:   "%[1]s: also asks for the folders that you allow with --allow-path or allowPaths, and to learn where all of these are",
 	addQuota:   "sql: asks to keep up to %[1]s instead of %[2]s",
 
 	addPrograms:   "exec: also asks to run %[1]s",
@@ -99,6 +101,7 @@ var japanese = wording{
 	credential: "。あなたの認証情報 %[1]s を付けて送信します",
 	read:       "%[1]s として選んだフォルダーのファイルを読み取れます",
 	write:      "%[1]s として選んだフォルダーのファイルを読み取り、変更、削除できます",
+	roots:      "。--allow-path または allowPaths で許可したフォルダーでも同様です。これらのフォルダーの場所も伝わります",
 	database:   "専用のデータベースを持てます（テナントごとに %[1]s まで）",
 	programs:   "このフォルダーのファイルに対して、このマシンの次のプログラムを実行できます: %[1]s",
 	anyProgram: "このフォルダーのファイルに対して、あなたが指定したこのマシンのプログラムを実行できます",
@@ -111,6 +114,7 @@ var japanese = wording{
 	addPaths:   "%[1]s: パス %[2]s も求めています",
 	addConfig:  "%[1]s: %[2]s に設定した宛先への送信も求めています",
 	addWrite:   "%[1]s: ファイルの変更と削除も求めています",
+	addRoots:   "%[1]s: --allow-path または allowPaths で許可したフォルダーと、これらのフォルダーの場所も求めています",
 	addQuota:   "sql: %[2]s に代えて %[1]s までの保存を求めています",
 
 	addPrograms:   "exec: %[1]s の実行も求めています",
@@ -151,7 +155,11 @@ func (w wording) file(p manifest.FilePermission, language string) string {
 	if p.Write {
 		format = w.write
 	}
-	return w.reason(w.f(format, p.Mount), p.Reason, language)
+	line := w.f(format, p.Mount)
+	if p.Roots {
+		line += w.roots
+	}
+	return w.reason(line, p.Reason, language)
 }
 
 func (w wording) sql(p *manifest.SQLPermission, language string) string {

@@ -95,6 +95,7 @@ func readAsked(v strictyaml.Value, p *manifest.Permissions) {
 			v.Object(strictyaml.Fields{
 				"mount":  strictyaml.String(&p.Mount),
 				"access": readAccess(&p.Write),
+				"roots":  strictyaml.Bool(&p.Roots),
 			})
 		}),
 		"sql": func(v strictyaml.Value) {
@@ -221,8 +222,11 @@ func formatAsked(p manifest.Permissions) strictyaml.Mapping {
 		})
 	}
 	for _, f := range p.Files {
-		files = append(files, strictyaml.Mapping{{Key: "mount", Value: f.Mount},
-			{Key: "access", Value: access(f.Write)}})
+		file := strictyaml.Mapping{{Key: "mount", Value: f.Mount}, {Key: "access", Value: access(f.Write)}}
+		if f.Roots {
+			file = append(file, strictyaml.Entry{Key: "roots", Value: true})
+		}
+		files = append(files, file)
 	}
 	var asked strictyaml.Mapping
 	if len(http) > 0 {

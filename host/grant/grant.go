@@ -37,7 +37,7 @@ type HTTPRule struct {
 
 // Mount allows the files below one directory of the host.
 type Mount struct {
-	// Name is the mount's name in the manifest; the guest sees "/" + Name.
+	// Name is the mount's name in the manifest, or that of one of Roots; the guest sees "/" + Name.
 	Name string
 	// Path is the directory on the host.
 	Path  string

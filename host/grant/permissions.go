@@ -25,6 +25,9 @@ func Digest(p manifest.Permissions) string {
 	}
 	for _, f := range p.Files {
 		lines = append(lines, line("files", f.Mount, f.Write))
+		if f.Roots {
+			lines = append(lines, line("roots", f.Mount))
+		}
 	}
 	if p.SQL != nil {
 		lines = append(lines, line("sql", quota(p.SQL)))
@@ -90,11 +93,15 @@ func Additions(approved, asked manifest.Permissions, language string) []string {
 	}
 	for _, p := range asked.Files {
 		i := slices.IndexFunc(approved.Files, func(a manifest.FilePermission) bool { return a.Mount == p.Mount })
-		switch {
-		case i < 0:
+		if i < 0 {
 			additions = append(additions, w.file(p, language))
-		case p.Write && !approved.Files[i].Write:
+			continue
+		}
+		if p.Write && !approved.Files[i].Write {
 			additions = append(additions, w.f(w.addWrite, p.Mount))
+		}
+		if p.Roots && !approved.Files[i].Roots {
+			additions = append(additions, w.f(w.addRoots, p.Mount))
 		}
 	}
 	switch {

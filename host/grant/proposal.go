@@ -18,6 +18,8 @@ type Proposal struct {
 	Before *Consent
 	// Quota is the quota, in bytes, of mounts that Settle makes writable. Zero means DefaultMountQuota.
 	Quota int64
+	// Roots are the roots of Grants.
+	Roots Roots
 }
 
 // Propose returns a proposal for the plugin file with the digest; by names the person who would approve it. The
@@ -68,7 +70,7 @@ func (p *Proposal) Updates() bool { return p.Before != nil && p.Before.RevokedAt
 
 // Grants returns what the plugin would get; see Resolve for config and errors.
 func (p *Proposal) Grants(config map[string]any) (Grants, error) {
-	return Resolve(p.Manifest, &p.Consent, config)
+	return Resolve(p.Manifest, &p.Consent, config, p.Roots)
 }
 
 // Version returns a hash over the file, its permissions and the grants g. Proposals with the same version approve the

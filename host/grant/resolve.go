@@ -3,6 +3,7 @@ package grant
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -11,11 +12,11 @@ import (
 
 // Resolve returns the grants of a plugin: the permissions in its manifest that the consent covers, with the folders and
 // addresses that the operator chose. config holds the values that the operator set, without the manifest's defaults. A
-// permission with a configKey is granted for the address set there.
+// permission with a configKey is granted for the address set there. A mount that asks for roots gets them.
 //
 // The error joins all problems: a mount without a folder, no named programs, a configured address that is no base URL,
 // that contradicts the consent, or that a credential must not be sent to.
-func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, error) {
+func Resolve(m *manifest.Manifest, c *Consent, config map[string]any, roots Roots) (Grants, error) {
 	var g Grants
 	var errs []error
 	for _, p := range m.Permissions.HTTP {
@@ -32,6 +33,11 @@ func Resolve(m *manifest.Manifest, c *Consent, config map[string]any) (Grants, e
 		}
 		g.Mounts = append(g.Mounts, c.mount(p, mount))
 	}
+	more, err := roots.mounts(m.Permissions.Files, g.Mounts)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("plugin %s: %w", m.Name, err))
+	}
+	g.Mounts = append(g.Mounts, more...)
 	if p := m.Permissions.SQL; p != nil {
 		g.SQL = &SQL{Migrations: slices.Clone(p.Migrations), Quota: quota(p)}
 	}

@@ -196,7 +196,10 @@ type FilePermission struct {
 	// Mount is the name of the mount, by the rule of HTTPPermission.Name; the guest sees it as the directory "/" + Mount.
 	Mount string
 	// Write asks for writing too. YAML: "access: read-only" or "access: read-write".
-	Write  bool
+	Write bool
+	// Roots asks for further mounts under the same rules, one for each directory that the operator allows beside this one, and to be told
+	// the host's paths of all mounts. At most one permission of a plugin has it.
+	Roots  bool
 	Reason Text
 }
 

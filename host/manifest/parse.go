@@ -213,6 +213,7 @@ func readFilePermission(v strictyaml.Value, p *FilePermission) {
 				p.readAccess(v, access)
 			}
 		},
+		"roots":  strictyaml.Bool(&p.Roots),
 		"reason": ReadText(&p.Reason),
 	})
 	if !stated {

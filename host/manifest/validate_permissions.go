@@ -93,9 +93,14 @@ func (v *validation) credential(path string, p HTTPPermission) {
 
 func (v *validation) filePermissions(list []FilePermission) {
 	items(v, "permissions.files", list, func(p FilePermission) (string, string) { return ".mount", p.Mount })
+	withRoots := false
 	for i, p := range list {
 		path := strictyaml.Index("permissions.files", i)
 		v.match(path+".mount", p.Mount, pluginName, `1 to 40 of a-z, 0-9 and "-", starting with a letter`)
+		if p.Roots && withRoots {
+			v.Add(path+".roots", "another mount asks for roots already: only one may")
+		}
+		withRoots = withRoots || p.Roots
 		v.required(path+".reason", p.Reason, maxReason)
 	}
 }

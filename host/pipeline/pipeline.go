@@ -326,9 +326,9 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 	return response, nil
 }
 
-// serve calls the source with its current configuration for the tenant.
+// serve calls the source with its current roots, and its configuration for the tenant.
 func serve(ctx context.Context, s *catalog.Source, invocation *catalog.Invocation) (*abi.Response, error) {
-	invocation.Request.Config = s.ConfigFor(invocation.Tenant)
+	invocation.Request.Config, invocation.Request.Roots = s.ConfigFor(invocation.Tenant), s.Roots
 	return s.Backend.Call(ctx, invocation)
 }
 

@@ -18,6 +18,8 @@ import (
 type Options struct {
 	// Config is the plugin's configuration. The defaults of the manifest are not filled in.
 	Config any
+	// Roots are what pdk.Roots returns.
+	Roots map[string]string
 	// Locale is the caller's language.
 	Locale string
 	// Updated receives the URIs of pdk.ResourceUpdated. It may be nil.
@@ -71,6 +73,9 @@ func request(t testing.TB, options Options) *abi.Request {
 	r := &abi.Request{Locale: options.Locale}
 	if options.Config != nil {
 		r.Config = marshal(t, options.Config)
+	}
+	if options.Roots != nil {
+		r.Roots = marshal(t, options.Roots)
 	}
 	return r
 }

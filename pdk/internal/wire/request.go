@@ -55,6 +55,8 @@ func (s *scanner) member(request *abi.Request, key string) (ok bool) {
 		request.Arguments, ok = s.raw()
 	case "config":
 		request.Config, ok = s.raw()
+	case "roots":
+		request.Roots, ok = s.raw()
 	case "deadlineMs":
 		request.DeadlineMS, ok = s.number()
 	}
