@@ -353,6 +353,11 @@ func (a *app) stdioServer(c *config.Config, cmd *cobra.Command) (server, error) 
 			args = append(args, "--plugins", folder)
 		}
 	}
+	if cmd.Flags().Changed("allow-path") {
+		for _, dir := range c.AllowPaths {
+			args = append(args, "--allow-path", dir)
+		}
+	}
 	return server{program: filepath.Clean(program), args: args}, nil
 }
 

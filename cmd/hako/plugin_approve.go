@@ -70,7 +70,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approv
 		return err
 	}
 	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, userName())
-	proposal.Quota = v.config.MountQuota
+	proposal.Quota, proposal.Roots = v.config.MountQuota, v.host.Roots()
 	choices := proposal.Choices()
 	if err := a.choose(&choices, flags); err != nil {
 		return err

@@ -18,7 +18,7 @@ var liveKeys = struct{ log, traces, credentials, plugins, upstreams, approvals, 
 	traces:      []string{"outbound.proxy"},
 	credentials: []string{"credentials", "tenants", "outbound.proxy"},
 	plugins: []string{
-		"plugins", "shipped", "consents", "updates", "plugin", "tenants", "limits", "ceilings", "maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
+		"plugins", "shipped", "allowPaths", "consents", "updates", "plugin", "tenants", "limits", "ceilings", "maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
 		"credentials", "audit.optional", "audit.fields",
 	},
 	upstreams: []string{"upstreams", "upstreamsEnabled", "limits", "outbound.proxy"},

@@ -71,6 +71,7 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 	options := &host.Options{
 		Folders:       c.Plugins,
 		ShippedMounts: c.ShippedMounts,
+		Roots:         grant.Roots{Dirs: c.AllowPaths, Hidden: c.OwnFiles()},
 		Consents:      c.Consents,
 		Updates:       grant.UpdateRule(c.Updates),
 		CacheDir:      c.Cache,
@@ -87,6 +88,9 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 		Mock:          c.Mock,
 		Locale:        c.Locale,
 		Environ:       os.Environ(),
+	}
+	if err := options.Roots.Check(); err != nil {
+		return nil, fmt.Errorf("configuration: allowPaths: %w", err)
 	}
 	if !c.ShippedOn {
 		return options, nil

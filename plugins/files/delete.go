@@ -18,16 +18,15 @@ type removeResult struct {
 
 // remove is the tool delete_file. Of directories it deletes only empty ones.
 func remove(ctx context.Context, in removeArgs) (*pdk.Result, error) {
-	rel, full, err := resolve(in.Path)
+	at, err := resolve(ctx, in.Path)
 	if err != nil {
 		return nil, err
 	}
-	if rel == "." {
-		return nil, refuse("the workspace itself cannot be deleted: name something in it",
-			"ワークスペース自体は削除できません。その中のものを指定してください")
+	if at.isRoot() {
+		return nil, refuseRoot(at)
 	}
-	if err := os.Remove(full); err != nil {
-		return nil, explain(rel, err)
+	if err := os.Remove(at.full); err != nil {
+		return nil, explain(at.path, err)
 	}
-	return pdk.Text(say(ctx, "Deleted %s.", "%s を削除しました。", rel)).WithStructured(removeResult{true, rel}), nil
+	return pdk.Text(say(ctx, "Deleted %s.", "%s を削除しました。", at.path)).WithStructured(removeResult{true, at.path}), nil
 }

@@ -17,15 +17,15 @@ import (
 // workspace makes a directory with files the root of the tools. Tests that use it cannot run in parallel.
 func workspace(t *testing.T, files map[string]string) string {
 	t.Helper()
-	old := root
-	t.Cleanup(func() { root = old })
-	root = t.TempDir()
+	old := workspaceDir
+	t.Cleanup(func() { workspaceDir = old })
+	workspaceDir = t.TempDir()
 	for name, content := range files {
-		path := filepath.Join(root, filepath.FromSlash(name))
+		path := filepath.Join(workspaceDir, filepath.FromSlash(name))
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, []byte(content), 0o644))
 	}
-	return root
+	return workspaceDir
 }
 
 func must(t *testing.T, err error) {
@@ -98,7 +98,7 @@ func refused(t *testing.T, tool string, in args, words ...string) {
 			t.Errorf("%s(%v): %q, want %q in it", tool, in, response.Content[0].Text, w)
 		}
 	}
-	if strings.Contains(response.Content[0].Text, root) {
+	if strings.Contains(response.Content[0].Text, workspaceDir) {
 		t.Errorf("%s(%v): %q tells the host's path", tool, in, response.Content[0].Text)
 	}
 	if ja := callIn(t, "ja-JP", tool, in).Content[0].Text; ja == response.Content[0].Text || strings.Contains(ja, "%!") {
@@ -162,7 +162,7 @@ func TestMoveAndDelete(t *testing.T) {
 	refused(t, "file_move", args{"from": "a", "to": "d"}, "is a directory")
 	refused(t, "file_move", args{"from": "a", "to": "a.sh"}, `".sh"`)
 	refused(t, "file_move", args{"from": "d", "to": "d/e/g"}, "into itself")
-	refused(t, "file_move", args{"from": ".", "to": "x"}, "workspace itself")
+	refused(t, "file_move", args{"from": ".", "to": "x"}, "/workspace", "allowed directory itself")
 	refused(t, "file_move", args{"from": "link", "to": "x"}, "symbolic link")
 	refused(t, "file_move", args{"from": "../a", "to": "x"}, "leads out")
 	refused(t, "file_move", args{"from": "a", "to": "/etc/x"}, "host")
@@ -174,7 +174,7 @@ func TestMoveAndDelete(t *testing.T) {
 	}
 	refused(t, "delete_file", args{"path": "full"}, "not empty")
 	refused(t, "delete_file", args{"path": "none"}, "no such file")
-	refused(t, "delete_file", args{"path": "."}, "workspace itself")
+	refused(t, "delete_file", args{"path": "."}, "/workspace", "allowed directory itself")
 	result[removeResult](t, "delete_file", args{"path": "full/x"})
 	result[removeResult](t, "delete_file", args{"path": "full"})
 	result[removeResult](t, "delete_file", args{"path": "link"})

@@ -65,7 +65,7 @@ func (p *page) note(ctx context.Context) string {
 	return say(ctx, "[%d of them; for the rest call again with \"offset\": %d]\n", "[%d 件を表示しています。続きは \"offset\": %d で取得してください]\n", p.Count, *p.NextOffset)
 }
 
-// entry describes one file, directory or link. The path is relative to the mount.
+// entry describes one file, directory or link. The path is as callers know it.
 type entry struct {
 	Path     string `json:"path"`
 	Type     string `json:"type"`
@@ -80,22 +80,45 @@ type listResult struct {
 
 // list is the tool file_list.
 func list(ctx context.Context, in listArgs) (*pdk.Result, error) {
-	rel, full, err := resolve(cmp.Or(in.Path, "."))
+	from, err := starts(ctx, in.Path)
 	if err != nil {
 		return nil, err
 	}
 	out := listResult{page: newPage(in.extent), Entries: []entry{}}
-	err = walk(ctx, rel, full, cmp.Or(in.Depth, 1), func(e entry, _ string) error {
+	visit := func(e entry, _ string) error {
 		shown, err := out.next()
 		if shown {
 			out.Entries = append(out.Entries, e)
 		}
 		return err
-	})
-	if err != nil {
+	}
+	last := len(from) - 1
+	for _, r := range from[:last] {
+		if err = walkRoot(ctx, r, cmp.Or(in.Depth, 1), visit); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = walk(ctx, from[last], cmp.Or(in.Depth, 1), visit)
+	}
+	if err != nil && !errors.Is(err, fs.SkipAll) {
 		return nil, err
 	}
-	return pdk.Text(out.text(ctx, rel)).WithStructured(out), nil
+	return pdk.Text(out.text(ctx, from[last].path)).WithStructured(out), nil
+}
+
+// walkRoot visits a root and what is below it, depth levels deep.
+func walkRoot(ctx context.Context, at location, depth int, visit func(e entry, full string) error) error {
+	info, err := os.Stat(at.full)
+	if err != nil {
+		return explain(at.path, err)
+	}
+	e := entry{Path: at.path}
+	e.describe(info)
+	if err := visit(e, at.full); err != nil || depth == 1 {
+		return err
+	}
+	return walk(ctx, at, depth-1, visit)
 }
 
 // text is one line for each entry.
@@ -119,21 +142,17 @@ func (r listResult) text(ctx context.Context, rel string) string {
 }
 
 // walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read, and what a write is not done with, is left out. visit may return
-// fs.SkipAll.
-func walk(ctx context.Context, rel, full string, depth int, visit func(e entry, full string) error) error {
-	info, err := os.Stat(full)
+// fs.SkipAll, which walk then returns too.
+func walk(ctx context.Context, at location, depth int, visit func(e entry, full string) error) error {
+	info, err := os.Stat(at.full)
 	if err != nil {
-		return explain(rel, err)
+		return explain(at.path, err)
 	}
 	if !info.IsDir() {
 		return refuse("%s is a file, not a directory: see it with file_stat or file_read",
-			"%s はディレクトリではなくファイルです。file_stat か file_read を使ってください", rel)
+			"%s はディレクトリではなくファイルです。file_stat か file_read を使ってください", at.path)
 	}
-	err = walkInto(ctx, rel, full, depth, visit)
-	if errors.Is(err, fs.SkipAll) {
-		return nil
-	}
-	return err
+	return walkInto(ctx, at.path, at.full, depth, visit)
 }
 
 func walkInto(ctx context.Context, rel, full string, depth int, visit func(e entry, full string) error) error {

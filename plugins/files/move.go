@@ -25,22 +25,23 @@ type moveResult struct {
 
 // move is the tool file_move.
 func move(ctx context.Context, in moveArgs) (*pdk.Result, error) {
-	from, source, err := resolve(in.From)
+	source, err := resolve(ctx, in.From)
 	if err != nil {
 		return nil, err
 	}
-	to, target, err := resolve(in.To)
+	target, err := resolve(ctx, in.To)
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(source)
+	from, to := source.path, target.path
+	info, err := os.Lstat(source.full)
 	if err != nil {
 		return nil, explain(from, err)
 	}
-	if err := refuseMove(from, to, info); err != nil {
+	if err := refuseMove(source, target, info); err != nil {
 		return nil, err
 	}
-	if err := moveTo(source, target, to, info.IsDir(), in.Overwrite); err != nil {
+	if err := moveTo(source.full, target.full, to, info.IsDir(), in.Overwrite); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, writeArgs{}.explain(to, err)
 		}
@@ -49,11 +50,16 @@ func move(ctx context.Context, in moveArgs) (*pdk.Result, error) {
 	return pdk.Text(say(ctx, "Moved %s to %s.", "%s を %s に移動しました。", from, to)).WithStructured(moveResult{true, from, to}), nil
 }
 
-func refuseMove(from, to string, info fs.FileInfo) error {
+func refuseMove(source, target location, info fs.FileInfo) error {
+	from, to := source.path, target.path
 	switch {
-	case from == "." || to == ".":
-		return refuse("the workspace itself cannot be moved or replaced: name something in it",
-			"ワークスペース自体は移動も置き換えもできません。その中のものを指定してください")
+	case source.isRoot():
+		return refuseRoot(source)
+	case target.isRoot():
+		return refuseRoot(target)
+	case source.root != target.root:
+		return refuse("%s and %s are in different directories (%s, %s), between which nothing can be moved: read the file, write it there, then delete it here",
+			"%s と %s は別々のディレクトリ (%s、%s) にあり、間の移動はできません。読み込んで移動先に書き込み、元を削除してください", from, to, source.root, target.root)
 	case info.IsDir() && strings.HasPrefix(to+"/", from+"/"):
 		return refuse("%s cannot be moved into itself (%s): choose a place outside of it",
 			"%s を自分自身の中 (%s) には移動できません。別の場所を指定してください", from, to)

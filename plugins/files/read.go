@@ -41,7 +41,11 @@ type readResult struct {
 
 // read is the tool file_read.
 func read(ctx context.Context, in readArgs) (*pdk.Result, error) {
-	f, err := openRegular(in.Path)
+	at, err := resolve(ctx, in.Path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openRegular(at.path, at.full)
 	if err != nil {
 		return nil, err
 	}
@@ -62,18 +66,14 @@ func read(ctx context.Context, in readArgs) (*pdk.Result, error) {
 // regular is an open file with what all tools want to know of it.
 type regular struct {
 	*os.File
-	path     string // relative to the mount
+	path     string // as callers know it
 	size     int64
 	modified time.Time
 	head     []byte // the first bytes
 }
 
-// openRegular opens a file to read it.
-func openRegular(given string) (f *regular, err error) {
-	rel, full, err := resolve(given)
-	if err != nil {
-		return nil, err
-	}
+// openRegular opens the file at full to read it. rel is the path as callers know it.
+func openRegular(rel, full string) (f *regular, err error) {
 	info, err := os.Stat(full)
 	if err != nil {
 		return nil, explain(rel, err)

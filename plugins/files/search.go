@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -54,7 +54,7 @@ func search(ctx context.Context, in searchArgs) (*pdk.Result, error) {
 		return nil, refuse(`there is nothing to search for: give "name", a glob such as "**/*.md", or "text"`,
 			`検索条件がありません。"name" (例: "**/*.md") か "text" を指定してください`)
 	}
-	rel, full, err := resolve(cmp.Or(in.Path, "."))
+	from, err := starts(ctx, in.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +65,20 @@ func search(ctx context.Context, in searchArgs) (*pdk.Result, error) {
 	if in.IgnoreCase {
 		s.Text = strings.ToLower(in.Text)
 	}
-	err = walk(ctx, rel, full, maxSearchDepth, func(e entry, _ string) error { return s.visit(e, rel) })
-	if err != nil {
-		return nil, err
+	for _, at := range from {
+		err := walk(ctx, at, maxSearchDepth, func(e entry, full string) error { return s.visit(e, full, at.path) })
+		if errors.Is(err, fs.SkipAll) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return pdk.Text(s.out.text(ctx)).WithStructured(s.out), nil
 }
 
-// visit looks at one file.
-func (s *searching) visit(e entry, below string) error {
+// visit looks at one file, which is at full.
+func (s *searching) visit(e entry, full, below string) error {
 	if s.files++; s.files > maxSearchFiles {
 		return s.stop()
 	}
@@ -90,15 +95,15 @@ func (s *searching) visit(e entry, below string) error {
 	if e.Type != "file" {
 		return nil
 	}
-	return s.lines(e)
+	return s.lines(e, full)
 }
 
 // lines searches one file. What is not text, or cannot be opened, holds no text.
-func (s *searching) lines(e entry) error {
+func (s *searching) lines(e entry, full string) error {
 	if s.read += min(e.Size, maxSearchFile); s.read > maxSearchBytes {
 		return s.stop()
 	}
-	f, err := openRegular(e.Path)
+	f, err := openRegular(e.Path, full)
 	if err != nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/pdk/pdktest"
 )
 
 func TestSearch(t *testing.T) {
@@ -105,15 +107,19 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// FuzzPath checks that a path is refused or stays in the mount.
+// FuzzPath checks that a path is refused or stays in one of the mounts.
 func FuzzPath(f *testing.F) {
-	for _, seed := range []string{"a", "../a", "/workspace/../a", "a/../../b", "C:a", "/workspace", "~", `a\b`, "a\x00"} {
+	for _, seed := range []string{"a", "../a", "/workspace/../a", "a/../../b", "C:a", "/workspace", "~", `a\b`, "a\x00", "/srv/docs/../a", "/docs/../../a", `D:\x\..\..\a`} {
 		f.Add(seed)
 	}
+	roots := map[string]string{"/srv/ws": "/workspace", "/srv/docs": "/docs", `D:\x`: "/x"}
 	f.Fuzz(func(t *testing.T, given string) {
-		rel, full, err := resolve(given)
-		if err == nil && (full != root && !strings.HasPrefix(full, root+"/") || strings.HasPrefix(rel, "..") && (rel == ".." || rel[2] == '/')) {
-			t.Errorf("%q is %q", given, full)
+		at, err := resolve(pdktest.Context(t, pdktest.Options{Roots: roots}), given)
+		inside := slices.ContainsFunc([]string{workspaceDir, "/docs", "/x"}, func(root string) bool {
+			return at.full == root || strings.HasPrefix(at.full, root+"/")
+		})
+		if rel := at.path; err == nil && (!inside || strings.HasPrefix(rel, "..") && (rel == ".." || rel[2] == '/')) {
+			t.Errorf("%q is %q", given, at.full)
 		}
 	})
 }

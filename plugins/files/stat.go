@@ -23,12 +23,13 @@ type statResult struct {
 
 // stat is the tool file_stat. A missing file is an answer, not an error.
 func stat(ctx context.Context, in statArgs) (*pdk.Result, error) {
-	rel, full, err := resolve(in.Path)
+	at, err := resolve(ctx, in.Path)
 	if err != nil {
 		return nil, err
 	}
+	rel := at.path
 	out := statResult{entry: entry{Path: rel}}
-	info, err := os.Lstat(full)
+	info, err := os.Lstat(at.full)
 	if errors.Is(err, fs.ErrNotExist) {
 		text := say(ctx, "%s does not exist.", "%s はありません。", rel)
 		return pdk.Text(text).WithStructured(out), nil
@@ -40,7 +41,7 @@ func stat(ctx context.Context, in statArgs) (*pdk.Result, error) {
 	out.describe(info)
 	text := rel + ": " + out.Type
 	if out.Type == "file" {
-		if err := out.look(in.Path); err != nil {
+		if err := out.look(at.full); err != nil {
 			return nil, err
 		}
 		text = fmt.Sprintf("%s: %s %s, %d bytes, %s", rel, out.MIMEType, out.Encoding, out.Size, out.Modified)
@@ -49,8 +50,8 @@ func stat(ctx context.Context, in statArgs) (*pdk.Result, error) {
 }
 
 // look finds out by the content what a file is.
-func (r *statResult) look(given string) error {
-	f, err := openRegular(given)
+func (r *statResult) look(full string) error {
+	f, err := openRegular(r.Path, full)
 	if err != nil {
 		return err
 	}

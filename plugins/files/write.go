@@ -30,10 +30,11 @@ type writeResult struct {
 // write is the tool file_write. The content goes to a new file beside the old one, which it then replaces, so that no
 // reader ever sees half of it.
 func write(ctx context.Context, in writeArgs) (*pdk.Result, error) {
-	rel, full, err := resolve(in.Path)
+	at, err := resolve(ctx, in.Path)
 	if err != nil {
 		return nil, err
 	}
+	rel, full := at.path, at.full
 	content, err := in.encoded()
 	if err != nil {
 		return nil, err

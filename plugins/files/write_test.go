@@ -133,11 +133,11 @@ func TestMoveNewDoesNotReplace(t *testing.T) {
 
 func TestExplainNamesNoHostPath(t *testing.T) {
 	workspace(t, nil)
-	_, err := os.ReadFile(filepath.Join(root, "none"))
-	if text := explain("none", err).Error(); strings.Contains(text, root) {
+	_, err := os.ReadFile(filepath.Join(workspaceDir, "none"))
+	if text := explain("none", err).Error(); strings.Contains(text, workspaceDir) {
 		t.Errorf("%q", text)
 	}
-	if text := explain("f", &os.PathError{Op: "open", Path: root, Err: os.ErrClosed}).Error(); strings.Contains(text, root) {
+	if text := explain("f", &os.PathError{Op: "open", Path: workspaceDir, Err: os.ErrClosed}).Error(); strings.Contains(text, workspaceDir) {
 		t.Errorf("%q", text)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -39,14 +40,16 @@ type Config struct {
 	// ShippedDisabled names shipped plugins that are not offered.
 	ShippedDisabled []string
 	ShippedMounts   map[string]string
-	Consents        string
-	Updates         string
-	Cache           string
-	Locale          string
-	Mock            bool
-	MaxPluginSize   int64
-	MountQuota      int64
-	MemoryBudget    int64
+	// AllowPaths are directories for the plugins that ask for roots.
+	AllowPaths    []string
+	Consents      string
+	Updates       string
+	Cache         string
+	Locale        string
+	Mock          bool
+	MaxPluginSize int64
+	MountQuota    int64
+	MemoryBudget  int64
 
 	// ShutdownGrace is how long calls in flight may still answer after a signal to stop. Zero means as long as the longest call may take.
 	ShutdownGrace time.Duration
@@ -240,4 +243,16 @@ func absolute(path, dir string) string {
 		return path
 	}
 	return filepath.Join(dir, path)
+}
+
+// OwnFiles are the files and directories that make up the configuration, hold secrets or are hako's state, whether they exist or not.
+func (c *Config) OwnFiles() []string {
+	files := []string{
+		cmp.Or(c.File, filepath.Join(c.Dir, FileName)), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Policy, c.UpstreamsFile(),
+		c.StateDir(), c.Cache, c.HTTP.TLSKey,
+	}
+	for _, secret := range c.Secrets {
+		files = append(files, absolute(secret.Source.File, c.Dir))
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
 }

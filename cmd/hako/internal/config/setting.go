@@ -39,6 +39,7 @@ func (c *Config) table() []setting {
 		{key: "plugins", value: &c.Plugins, path: true},
 		{key: "shipped.enabled", value: &c.ShippedOn},
 		{key: "shipped.disabled", value: &c.ShippedDisabled},
+		{key: "allowPaths", value: &c.AllowPaths, path: true},
 		{key: "consents", value: &c.Consents, fallback: "hako.consents.yaml", path: true},
 		{key: "store", value: &c.Store, fallback: "hako.store", path: true, rule: checkStore},
 		{key: "updates", value: &c.Updates, fallback: "ask", oneOf: []string{"ask", "same-permissions"}},
