@@ -18,7 +18,8 @@ type messagesAPI struct {
 
 func newAnthropic(spec *Spec, client *http.Client) *messagesAPI {
 	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(client), option.WithMaxRetries(0), option.WithoutOpenTelemetry(),
+		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(client), option.WithMaxRetries(
+			0), option.WithoutOpenTelemetry(),
 	}
 	if spec.BaseURL != "" {
 		options = append(options, option.WithBaseURL(spec.BaseURL))
@@ -26,7 +27,7 @@ func newAnthropic(spec *Spec, client *http.Client) *messagesAPI {
 	return &messagesAPI{anthropic.NewClient(options...).Messages}
 }
 
-// dialect is what the API documents of tools, and what it answers about the names of arguments.
+// dialect has the documented limits. The limit on argument names is known only from the API's error messages.
 func (*messagesAPI) dialect() dialect { return dialect{name: 128, keys: true, patterns: true} }
 
 func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
@@ -34,7 +35,7 @@ func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) 
 	defer stream.Close()
 	answer := messagesAnswer{exchange: x}
 	for stream.Next() {
-		if err := answer.take(stream.Current()); err != nil {
+		if err := answer.addEvent(stream.Current()); err != nil {
 			return nil, brokenOff(err)
 		}
 	}
@@ -45,7 +46,8 @@ func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) 
 }
 
 func messagesParams(x *exchange) anthropic.MessageNewParams {
-	p := anthropic.MessageNewParams{Model: anthropic.Model(x.spec.Model), MaxTokens: x.maxTokens(), Messages: messagesTurns(x)}
+	p := anthropic.MessageNewParams{Model: anthropic.Model(x.spec.Model), MaxTokens: x.maxTokens(),
+		Messages: messagesTurns(x)}
 	if x.System != "" {
 		p.System = []anthropic.TextBlockParam{{Text: x.System}}
 	}
@@ -57,13 +59,14 @@ func messagesParams(x *exchange) anthropic.MessageNewParams {
 		p.ToolChoice = anthropic.ToolChoiceUnionParam{OfNone: &none}
 	}
 	if x.Cache {
-		keep(&p)
+		setCacheBreakpoints(&p)
 	}
 	return p
 }
 
-// keep marks where the next request may begin to differ: after the tools, after the system text and after the conversation so far.
-func keep(p *anthropic.MessageNewParams) {
+// setCacheBreakpoints sets a breakpoint after the tools, the system text and the conversation so far: the next request
+// may differ from there on.
+func setCacheBreakpoints(p *anthropic.MessageNewParams) {
 	if n := len(p.Tools); n > 0 {
 		p.Tools[n-1].OfTool.CacheControl = anthropic.NewCacheControlEphemeralParam()
 	}
@@ -77,7 +80,8 @@ func keep(p *anthropic.MessageNewParams) {
 }
 
 func messagesTool(tool *sentTool) anthropic.ToolUnionParam {
-	p := anthropic.ToolParam{Name: tool.name, InputSchema: param.Override[anthropic.ToolInputSchemaParam](tool.parameters.schema)}
+	p := anthropic.ToolParam{Name: tool.name,
+		InputSchema: param.Override[anthropic.ToolInputSchemaParam](tool.parameters.schema)}
 	if tool.Description != "" {
 		p.Description = anthropic.String(tool.Description)
 	}
@@ -97,7 +101,7 @@ func messagesTurns(x *exchange) []anthropic.MessageParam {
 	return turns
 }
 
-// userBlocks puts results first, as the API wants them.
+// userBlocks puts results first, as the API requires.
 func userBlocks(m *Message) []anthropic.ContentBlockParamUnion {
 	var blocks []anthropic.ContentBlockParamUnion
 	for i := range m.Results {
@@ -119,7 +123,8 @@ func resultBlock(r *Result) anthropic.ContentBlockParamUnion {
 		result.IsError = anthropic.Bool(true)
 	}
 	if text := r.text(); text != "" {
-		result.Content = append(result.Content, anthropic.ToolResultBlockParamContentUnion{OfText: &anthropic.TextBlockParam{Text: text}})
+		result.Content = append(result.Content,
+			anthropic.ToolResultBlockParamContentUnion{OfText: &anthropic.TextBlockParam{Text: text}})
 	}
 	for _, image := range r.Images {
 		if image.known() {
@@ -130,11 +135,11 @@ func resultBlock(r *Result) anthropic.ContentBlockParamUnion {
 	return anthropic.ContentBlockParamUnion{OfToolResult: &result}
 }
 
-// assistantBlocks are what the model said: word for word if its thoughts are known.
+// assistantBlocks returns the model's message, verbatim if its State is known.
 func assistantBlocks(x *exchange, m *Message) []anthropic.ContentBlockParamUnion {
-	if said := x.said(m); said != nil {
-		blocks := make([]anthropic.ContentBlockParamUnion, len(said))
-		for i, block := range said {
+	if verbatim := x.verbatim(m); verbatim != nil {
+		blocks := make([]anthropic.ContentBlockParamUnion, len(verbatim))
+		for i, block := range verbatim {
 			blocks[i] = param.Override[anthropic.ContentBlockParamUnion](block)
 		}
 		return blocks
@@ -150,8 +155,8 @@ func assistantBlocks(x *exchange, m *Message) []anthropic.ContentBlockParamUnion
 	return blocks
 }
 
-// said are the parts of m as this very model wrote them, or nil.
-func (x *exchange) said(m *Message) []json.RawMessage {
+// verbatim returns the parts of m as the requested model sent them. It is nil if another model wrote m.
+func (x *exchange) verbatim(m *Message) []json.RawMessage {
 	if m.State == nil || m.State.provider != x.spec.Provider || m.State.model != x.spec.Model {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 )
 
-// messagesAnswer puts an answer of the Messages API together from its events.
+// messagesAnswer assembles a response of the Messages API from its events.
 type messagesAnswer struct {
 	*exchange
 	message   anthropic.Message
@@ -18,7 +18,7 @@ type messagesAnswer struct {
 	ended     bool
 }
 
-func (a *messagesAnswer) take(event anthropic.MessageStreamEventUnion) error {
+func (a *messagesAnswer) addEvent(event anthropic.MessageStreamEventUnion) error {
 	if err := a.message.Accumulate(event); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (a *messagesAnswer) take(event anthropic.MessageStreamEventUnion) error {
 			a.emit(Delta{Text: event.Delta.Text})
 		}
 		if event.Delta.PartialJSON != "" {
-			a.argument(event.Index, event.Delta.PartialJSON)
+			a.appendArguments(event.Index, event.Delta.PartialJSON)
 		}
 	case "message_stop":
 		a.ended = true
@@ -42,8 +42,8 @@ func (a *messagesAnswer) take(event anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
-// argument keeps the text of arguments, which the SDK drops if it is no JSON.
-func (a *messagesAnswer) argument(index int64, text string) {
+// appendArguments collects the arguments of a call, because the SDK drops them if they are not valid JSON.
+func (a *messagesAnswer) appendArguments(index int64, text string) {
 	if a.arguments == nil {
 		a.arguments = map[int64]*strings.Builder{}
 	}
@@ -79,7 +79,7 @@ func (a *messagesAnswer) response() (*Response, error) {
 	return r, nil
 }
 
-// messagesStops are the reasons that are not StopEnd.
+// messagesStops maps stop reasons. Others mean StopEnd.
 var messagesStops = map[anthropic.StopReason]Stop{
 	anthropic.StopReasonToolUse: StopTools, anthropic.StopReasonMaxTokens: StopLength,
 	anthropic.StopReasonModelContextWindowExceeded: StopLength, anthropic.StopReasonRefusal: StopRefusal,
@@ -93,13 +93,14 @@ func (a *messagesAnswer) call(index int64, block anthropic.ContentBlockUnion) Ca
 	return a.tools.incoming(block.ID, block.Name, arguments)
 }
 
-// state keeps the answer word for word if the model thought: its thoughts are signed, and have to come back where they stood.
+// state returns the verbatim response if the model was thinking: thinking blocks are signed and must be sent back in
+// place.
 func (a *messagesAnswer) state() *State {
 	s := &State{provider: a.spec.Provider, model: a.spec.Model}
 	thought := false
 	for _, block := range a.message.Content {
 		if block.Type == "text" && strings.TrimSpace(block.Text) == "" {
-			continue // not taken back
+			continue // the API rejects blank text
 		}
 		thought = thought || block.Type != "text" && block.Type != "tool_use"
 		part, err := json.Marshal(block.ToParam())
@@ -114,20 +115,21 @@ func (a *messagesAnswer) state() *State {
 	return s
 }
 
-// messagesError says what an error means: an answer's, or one within a stream, which the SDK reads.
+// messagesError converts an error to an *Error: an error response, or an error event within a stream, which the SDK
+// parses.
 func messagesError(err error) error {
 	var status *statusError
 	if errors.As(err, &status) {
-		return messagesFailure(status.status, status.header, readFailure(status.body), err)
+		return messagesFailure(status.status, status.header, parseAPIError(status.body), err)
 	}
 	var streamed *anthropic.Error
 	if errors.As(err, &streamed) {
-		return messagesFailure(0, nil, readFailure([]byte(streamed.RawJSON())), err)
+		return messagesFailure(0, nil, parseAPIError([]byte(streamed.RawJSON())), err)
 	}
 	return newTransportError(err)
 }
 
-func messagesFailure(status int, header http.Header, f failure, cause error) *Error {
+func messagesFailure(status int, header http.Header, f apiError, cause error) *Error {
 	kind, ok := messagesKinds[anthropic.ErrorType(f.Type)]
 	switch {
 	case !ok && status == 0:
@@ -140,17 +142,19 @@ func messagesFailure(status int, header http.Header, f failure, cause error) *Er
 		kind = Refused
 	}
 	e := newError(kind, status, header, cause)
-	e.complain(messagesParameter.FindString(f.Message))
+	e.setParameter(messagesParameter.FindString(f.Message))
 	return e
 }
 
-// messagesKinds are those of the API's error types (platform.claude.com/docs/en/api/errors).
+// messagesKinds maps the API's error types (platform.claude.com/docs/en/api/errors).
 var messagesKinds = map[anthropic.ErrorType]Kind{
-	anthropic.ErrorTypeInvalidRequestError: Invalid, anthropic.ErrorTypeNotFoundError: Invalid, "request_too_large": ContextWindow,
-	anthropic.ErrorTypeAuthenticationError: Auth, anthropic.ErrorTypePermissionError: Auth, anthropic.ErrorTypeBillingError: Auth,
+	anthropic.ErrorTypeInvalidRequestError: Invalid, anthropic.ErrorTypeNotFoundError: Invalid,
+	"request_too_large":                    ContextWindow,
+	anthropic.ErrorTypeAuthenticationError: Auth, anthropic.ErrorTypePermissionError: Auth,
+	anthropic.ErrorTypeBillingError:   Auth,
 	anthropic.ErrorTypeRateLimitError: RateLimited, anthropic.ErrorTypeOverloadedError: Overloaded,
 	anthropic.ErrorTypeAPIError: Unavailable, anthropic.ErrorTypeTimeoutError: Unavailable,
 }
 
-// messagesParameter finds the parameter that a message begins with.
+// messagesParameter matches the parameter name at the start of an error message.
 var messagesParameter = regexp.MustCompile(`^[a-z_]+(\.[A-Za-z0-9_]+)*:`)

@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// newCall makes a Call of what a model wrote as arguments: nothing at all is an empty object.
+// newCall parses the arguments that a model wrote. An empty string is an empty object.
 func newCall(id, name, arguments string) Call {
 	call := Call{ID: id, Name: name, Arguments: json.RawMessage("{}")}
 	text := bytes.TrimSpace([]byte(arguments))
@@ -27,10 +27,10 @@ func newCall(id, name, arguments string) Call {
 	return call
 }
 
-// endCalls marks the last call of an answer that was cut off: what has come of its arguments may be an object by chance.
+// endCalls marks the last call of a truncated response as invalid: truncated arguments may be valid JSON by chance.
 func (r *Response) endCalls() {
 	if n := len(r.Calls); r.Stop == StopLength && n > 0 && r.Calls[n-1].Invalid == "" {
 		r.Calls[n-1].Arguments = json.RawMessage("{}")
-		r.Calls[n-1].Invalid = "The call was cut off since the answer grew too long. Call the tool again with less."
+		r.Calls[n-1].Invalid = "The call was cut off because the answer grew too long. Call the tool again with less."
 	}
 }

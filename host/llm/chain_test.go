@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
-// pair is a chain of two models of one provider, each with its own other side.
+// pair returns a chain of two models of one provider, each with its own fake server.
 func pair(t *testing.T, provider string, first, second []script.Step) (w *world, other side) {
 	t.Helper()
 	w = newWorld(t, provider, first...)
@@ -53,18 +54,20 @@ func TestFailover(t *testing.T) {
 			if test.next != (err == nil) || test.next && (response.Provider != "second" || response.Text != "second") {
 				t.Errorf("%s: %+v %v", test.kind, response, err)
 			}
-			if warned := strings.Contains(w.log.text(), "the next model is asked"); warned != test.next {
+			if warned := strings.Contains(w.log.text(), "failing over to the next model"); warned != test.next {
 				t.Errorf("%s: log %s", test.kind, w.log.text())
 			}
 		})
 	}
 }
 
-// TestRest holds that a model that failed is not waited for by everybody.
-func TestRest(t *testing.T) {
+// TestCooldown checks that requests after a failure try the other model first.
+func TestCooldown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := pair(t, Anthropic, []script.Step{{Fail: &script.Failure{Kind: "overloaded", RetryAfter: "60"}, Times: 1}, {Say: "first"}}, []script.Step{{Say: "second"}})
+		w, _ := pair(t, Anthropic,
+			[]script.Step{{Fail: &script.Failure{Kind: "overloaded", RetryAfter: "60"}, Times: 1},
+				{Say: "first"}}, []script.Step{{Say: "second"}})
 		asked := func() string {
 			response, _ := w.must(asks("hello"))
 			return response.Text
@@ -108,8 +111,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestNewKey holds that a key that was replaced is read again.
-func TestNewKey(t *testing.T) {
+// TestKeyReplaced checks that a replaced key is read again.
+func TestKeyReplaced(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		w := newWorld(t, provider, script.Step{Say: "ok"})
@@ -137,7 +140,7 @@ func TestNewKey(t *testing.T) {
 	})
 }
 
-// TestKeyReplacedMeanwhile holds that a key that is replaced while the old one is being refused is used at once.
+// TestKeyReplacedMeanwhile checks that a key replaced while the old one is being refused is used at once.
 func TestKeyReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
@@ -157,8 +160,8 @@ func TestKeyReplacedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestTemperature is taken by some models only.
-func TestTemperature(t *testing.T) {
+// TestRejectedTemperature checks that a parameter is omitted after the provider rejected it.
+func TestRejectedTemperature(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		w := newWorld(t, provider)
@@ -197,7 +200,7 @@ func TestCaching(t *testing.T) {
 	}
 }
 
-// TestRefusedTool holds that a tool that a provider refuses costs only that tool.
+// TestRefusedTool checks that a refused tool is omitted, and the other tools are still offered.
 func TestRefusedTool(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
@@ -215,7 +218,8 @@ func TestRefusedTool(t *testing.T) {
 				i := strings.Count(request.String()[:at], "get_weather")
 				rw.Header().Set("Content-Type", "application/json")
 				rw.WriteHeader(400)
-				_, _ = fmt.Fprintf(rw, `{"type":"error","error":{"type":"invalid_request_error","message":"tools.%d.custom.input_schema: no","param":"tools[%d].function.parameters"}}`, i, i)
+				_, _ = fmt.Fprintf(rw,
+					`{"type":"error","error":{"type":"invalid_request_error","message":"tools.%d.custom.input_schema: no","param":"tools[%d].function.parameters"}}`, i, i)
 				return
 			}
 			w.ServeHTTP(rw, r)
@@ -244,7 +248,7 @@ func TestManyTools(t *testing.T) {
 		}
 		w.chain.models[0].spec.ContextWindow = 1 << 20
 		r := asks("hello", tools...)
-		sent := w.chain.models[0].tools.fit(r.Tools).tools
+		sent := w.chain.models[0].tools.adaptAll(r.Tools).tools
 		want := map[string]int{OpenAI: 128}[provider]
 		if len(sent) != cmp.Or(want, 140) {
 			t.Errorf("%d tools", len(sent))
@@ -301,7 +305,8 @@ func TestSpecCheck(t *testing.T) {
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	p := Prices{Input: 3, Output: 15, CacheRead: 0.25, CacheWrite: 4}
-	if got := p.Cost(Usage{Input: 1_000_000, Output: 100_000, CacheRead: 2_000_000, CacheWrite: 500_000}); got != 3+1.5+0.5+2 {
+	if got := p.Cost(Usage{Input: 1_000_000, Output: 100_000, CacheRead: 2_000_000,
+		CacheWrite: 500_000}); got != 3+1.5+0.5+2 {
 		t.Errorf("cost %v", got)
 	}
 	if got := (Usage{1, 2, 3, 4}).Add(Usage{Input: 1}); got.Total() != 11 {
@@ -311,7 +316,8 @@ func TestPrices(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0, "1e300": 0, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
+	for value, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0,
+		"soon": 0, "1e300": 0, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
 		if got := retryAfter(http.Header{"Retry-After": {value}}); got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
@@ -321,16 +327,19 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestConcurrent shares a chain between many conversations.
+// TestConcurrent shares a chain between concurrent conversations.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
-		w := newWorld(t, provider, script.Step{When: pattern("call"), Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"x"}`}}})
+		w := newWorld(t, provider,
+			script.Step{When: regexp.MustCompile("call"),
+				Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"x"}`}}})
 		var all sync.WaitGroup
 		for i := range 30 {
 			all.Go(func() {
 				text := fmt.Sprintf("%d %s", i, []string{"call", "say"}[i%2])
-				response, err := w.chain.Complete(t.Context(), asks(text, weatherTool, Tool{Name: fmt.Sprintf("tool.%d", i)}), func(Delta) {})
+				response, err := w.chain.Complete(t.Context(),
+					asks(text, weatherTool, Tool{Name: fmt.Sprintf("tool.%d", i)}), func(Delta) {})
 				if err != nil || len(response.Calls) != 1-i%2 || i%2 == 1 && response.Text != text {
 					t.Errorf("%+v %v", response, err)
 				}
@@ -355,7 +364,8 @@ func BenchmarkComplete(b *testing.B) {
 			m := newModel(s, newVendor(&s, &http.Client{Transport: &transport{inMemory{handler}, s.Timeout}}), fuzzOptions())
 			var tools []Tool
 			for i := range 50 {
-				tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does a thing.", Schema: weatherTool.Schema})
+				tools = append(tools,
+					Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does a thing.", Schema: weatherTool.Schema})
 			}
 			r := asks("hello", tools...)
 			for b.Loop() {

@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// InWords returns a tool's content block as a model reads it that cannot be shown the block itself.
+// InWords returns a content block of a tool result as text, for models that cannot receive the block itself.
 func InWords(block *abi.Content) string {
 	switch block.Type {
 	case abi.Text:

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,14 +27,14 @@ import (
 
 const testKey = "key-made-up-for-tests"
 
-// side is the other side of a test: a stand-in.
+// side is the fake provider of a test.
 type side struct {
 	http.Handler
 	faults   *fault.Plan
 	requests *script.Requests
 }
 
-// providers are those that hold the contract, each with its stand-in. Their model thinks where a step does.
+// providers lists the fakes for the contract tests. Their models think where a step says so.
 var providers = map[string]func(*script.Script) side{
 	Anthropic: func(steps *script.Script) side {
 		s := &anthropic.Server{Script: steps, Key: testKey, Window: 20_000}
@@ -49,7 +50,7 @@ var providers = map[string]func(*script.Script) side{
 	},
 }
 
-// world is a Chain of one model and its other side.
+// world is a Chain of one model and its fake provider.
 type world struct {
 	t *testing.T
 	side
@@ -67,21 +68,24 @@ func newWorld(t *testing.T, provider string, steps ...script.Step) *world {
 	return w
 }
 
-// spec is a Spec whose key is in a file.
+// spec returns a Spec with its key in a file.
 func spec(t *testing.T, provider string) Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, []byte(testKey), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base := map[string]string{Anthropic: "https://model.example/", OpenAI: "https://model.example/v1", OpenAICompatible: "https://model.example/v1"}
-	return Spec{Name: "first", Provider: provider, Model: "thinker", BaseURL: base[provider], Key: credential.Source{File: path}, ContextWindow: 20_000,
+	base := map[string]string{Anthropic: "https://model.example/", OpenAI: "https://model.example/v1",
+		OpenAICompatible: "https://model.example/v1"}
+	return Spec{Name: "first", Provider: provider, Model: "thinker", BaseURL: base[provider],
+		Key: credential.Source{File: path}, ContextWindow: 20_000,
 		Prices: Prices{Input: 3, Output: 15, CacheRead: 0.3, CacheWrite: 3.75}}
 }
 
 func (w *world) newChain(handler http.Handler, specs ...Spec) *Chain {
 	w.t.Helper()
-	chain, err := New(Options{Specs: specs, Observe: w.observe, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	chain, err := New(Options{Specs: specs, Observe: w.observe,
+		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -97,7 +101,7 @@ func (w *world) observe(c Completion) {
 	w.seen = append(w.seen, c)
 }
 
-// logged keeps what is logged.
+// logged collects log records.
 type logged struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -115,7 +119,7 @@ func (l *logged) text() string {
 	return l.Buffer.String()
 }
 
-// complete asks, and returns the answer, what was streamed and the error.
+// complete returns the response, the streamed parts and the error.
 func (w *world) complete(r *Request) (*Response, []Delta, error) {
 	w.t.Helper()
 	var deltas []Delta
@@ -123,7 +127,7 @@ func (w *world) complete(r *Request) (*Response, []Delta, error) {
 	return response, deltas, err
 }
 
-// must is complete without an error.
+// must fails the test if complete returns an error.
 func (w *world) must(r *Request) (*Response, []Delta) {
 	w.t.Helper()
 	response, deltas, err := w.complete(r)
@@ -133,7 +137,7 @@ func (w *world) must(r *Request) (*Response, []Delta) {
 	return response, deltas
 }
 
-// asks is a request with one message.
+// asks returns a request with one message.
 func asks(text string, tools ...Tool) *Request {
 	return &Request{System: "Answer.", Messages: []Message{{Role: RoleUser, Text: text}}, Tools: tools}
 }
@@ -171,25 +175,28 @@ func TestText(t *testing.T) {
 		if len(deltas) < 3 || streamed(deltas) != response.Text {
 			t.Errorf("streamed %v", deltas)
 		}
-		if response.Provider != "first" || response.Model != "thinker" || response.Usage.Output == 0 || response.Usage.Input == 0 {
+		if response.Provider != "first" || response.Model != "thinker" || response.Usage.Output == 0 ||
+			response.Usage.Input == 0 {
 			t.Errorf("%+v", response)
 		}
 		if want := w.chain.models[0].spec.Prices.Cost(response.Usage); response.Cost != want || want <= 0 {
 			t.Errorf("cost %v, want %v", response.Cost, want)
 		}
-		if len(w.seen) != 1 || w.seen[0].Outcome != Completed || w.seen[0].Usage != response.Usage || w.seen[0].Attempts == 0 || w.seen[0].FirstText == 0 {
+		if len(w.seen) != 1 || w.seen[0].Outcome != Completed || w.seen[0].Usage != response.Usage ||
+			w.seen[0].Attempts == 0 || w.seen[0].FirstText == 0 {
 			t.Errorf("completions %+v", w.seen)
 		}
 	})
 }
 
-// weatherRound is a question, a call with its result, and the answer.
+// weatherRound runs a question, a call with its result, and the answer.
 func weatherRound(t *testing.T, provider string) *world {
 	t.Helper()
 	w := newWorld(t, provider,
-		script.Step{When: pattern("天気"), Call: []script.Call{
-			{Tool: "get_weather", Arguments: `{"location":"東京"}`}, {Tool: "get_weather", Arguments: `{"location":"大阪"}`}}, Say: "調べます。"},
-		script.Step{After: pattern("晴れ"), Say: "東京は晴れです: ${result}"})
+		script.Step{When: regexp.MustCompile("天気"), Call: []script.Call{
+			{Tool: "get_weather", Arguments: `{"location":"東京"}`}, {Tool: "get_weather",
+				Arguments: `{"location":"大阪"}`}}, Say: "調べます。"},
+		script.Step{After: regexp.MustCompile("晴れ"), Say: "東京は晴れです: ${result}"})
 	r := asks("東京と大阪の天気を教えて", weatherTool)
 	response, deltas := w.must(r)
 	if response.Stop != StopTools || len(response.Calls) != 2 || response.Text != "調べます。" {
@@ -215,7 +222,7 @@ func weatherRound(t *testing.T, provider string) *world {
 	return w
 }
 
-// firstBody is the first request as it was sent.
+// firstBody decodes the body of the first request.
 func (w *world) firstBody(into any) {
 	w.t.Helper()
 	if err := json.Unmarshal(w.requests.All()[0].Body, into); err != nil {
@@ -240,7 +247,8 @@ func TestAC9OpenAIFunctionCalling(t *testing.T) {
 	}
 	w.firstBody(&body)
 	tool := body.Tools[0]
-	if tool.Type != "function" || tool.Name != weatherTool.Name || tool.Description != weatherTool.Description || tool.Strict == nil || *tool.Strict {
+	if tool.Type != "function" || tool.Name != weatherTool.Name || tool.Description != weatherTool.Description ||
+		tool.Strict == nil || *tool.Strict {
 		t.Errorf("%+v", tool)
 	}
 	checkWeatherSchema(t, tool.Parameters)
@@ -261,7 +269,8 @@ func TestAC10AnthropicToolUse(t *testing.T) {
 		t.Errorf("%+v", tool)
 	}
 	checkWeatherSchema(t, tool.InputSchema)
-	if header := w.requests.All()[0].Header; header.Get("Anthropic-Version") == "" || header.Get("Authorization") != "Bearer "+testKey {
+	if header := w.requests.All()[0].Header; header.Get("Anthropic-Version") == "" ||
+		header.Get("Authorization") != "Bearer "+testKey {
 		t.Errorf("headers %v", header)
 	}
 }
@@ -291,7 +300,8 @@ func TestAC11LocalServerFunctionCalling(t *testing.T) {
 func TestAC11LocalServerWithoutToolCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, OpenAICompatible, script.Step{Say: "こんにちは"})
-	if response, _ := w.must(asks("hello", weatherTool)); response.Text != "こんにちは" || len(response.Calls) != 0 || response.Stop != StopEnd {
+	if response, _ := w.must(asks("hello", weatherTool)); response.Text != "こんにちは" || len(response.Calls) != 0 ||
+		response.Stop != StopEnd {
 		t.Errorf("%+v", response)
 	}
 }
@@ -310,15 +320,17 @@ func TestThoughtsComeBack(t *testing.T) {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, provider,
-				script.Step{When: pattern("天気"), Think: "I need the forecast.", Say: "One moment.", Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京"}`}}},
-				script.Step{After: pattern("."), Say: "It rains."})
+				script.Step{When: regexp.MustCompile("天気"), Think: "I need the forecast.", Say: "One moment.",
+					Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京"}`}}},
+				script.Step{After: regexp.MustCompile("."), Say: "It rains."})
 			r := asks("天気は？", weatherTool)
 			r.Cache = true
 			response, deltas := w.must(r)
 			if response.State == nil || strings.Contains(streamed(deltas)+response.Text, "forecast") {
 				t.Fatalf("%+v %v", response, deltas)
 			}
-			r.Messages = append(r.Messages, response.Message(), Message{Role: RoleUser, Results: []Result{{CallID: response.Calls[0].ID, Text: "rain"}}})
+			r.Messages = append(r.Messages, response.Message(),
+				Message{Role: RoleUser, Results: []Result{{CallID: response.Calls[0].ID, Text: "rain"}}})
 			if response, _ = w.must(r); response.Text != "It rains." {
 				t.Errorf("%+v", response)
 			}
@@ -326,8 +338,10 @@ func TestThoughtsComeBack(t *testing.T) {
 			if _, _, err := w.complete(r); !errors.Is(err, Invalid) {
 				t.Errorf("without its thoughts: %v", err)
 			}
-			r.Messages[1].State = &State{provider: provider, model: "another", parts: []json.RawMessage{[]byte(`{"type":"odd"}`)}}
-			if _, _, err := w.complete(r); !errors.Is(err, Invalid) || strings.Contains(string(w.requests.All()[3].Body), "odd") {
+			r.Messages[1].State = &State{provider: provider, model: "another",
+				parts: []json.RawMessage{[]byte(`{"type":"odd"}`)}}
+			if _, _, err := w.complete(r); !errors.Is(err, Invalid) ||
+				strings.Contains(string(w.requests.All()[3].Body), "odd") {
 				t.Errorf("with another model's: %v", err)
 			}
 		})
@@ -368,14 +382,19 @@ func TestMalformedArguments(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range []string{`{"location":`, `["東京"]`, `null`, `{"a":1}{"b":2}`, `{"location":"東京"`, "\xff"} {
 		eachProvider(t, func(t *testing.T, provider string) {
-			w := newWorld(t, provider, script.Step{When: pattern("天気"), Call: []script.Call{{Tool: "get_weather", Arguments: arguments}}}, script.Step{After: pattern("."), Say: "sorry"})
+			w := newWorld(t, provider,
+				script.Step{When: regexp.MustCompile("天気"),
+					Call: []script.Call{{Tool: "get_weather", Arguments: arguments}}},
+				script.Step{After: regexp.MustCompile("."), Say: "sorry"})
 			r := asks("天気", weatherTool)
 			response, _ := w.must(r)
-			if len(response.Calls) != 1 || response.Calls[0].Invalid == "" || string(response.Calls[0].Arguments) != "{}" || response.Stop != StopTools {
+			if len(response.Calls) != 1 || response.Calls[0].Invalid == "" || string(response.Calls[0].Arguments) != "{}" ||
+				response.Stop != StopTools {
 				t.Fatalf("%s: %+v", arguments, response)
 			}
 			call := response.Calls[0]
-			r.Messages = append(r.Messages, response.Message(), Message{Role: RoleUser, Results: []Result{{CallID: call.ID, Text: call.Invalid, IsError: true}}})
+			r.Messages = append(r.Messages, response.Message(),
+				Message{Role: RoleUser, Results: []Result{{CallID: call.ID, Text: call.Invalid, IsError: true}}})
 			if response, _ = w.must(r); response.Text != "sorry" {
 				t.Errorf("%+v", response)
 			}
@@ -386,13 +405,18 @@ func TestMalformedArguments(t *testing.T) {
 func TestUnknownTool(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
-		w := newWorld(t, provider, script.Step{When: pattern("天気"), Call: []script.Call{{Tool: "unknown_tool", Arguments: `{"a":1}`}}}, script.Step{After: pattern("."), Say: "sorry"})
+		w := newWorld(t, provider,
+			script.Step{When: regexp.MustCompile("天気"),
+				Call: []script.Call{{Tool: "unknown_tool", Arguments: `{"a":1}`}}},
+			script.Step{After: regexp.MustCompile("."), Say: "sorry"})
 		r := asks("天気", weatherTool)
 		response, _ := w.must(r)
 		if response.Calls[0].Name != "unknown_tool" || string(response.Calls[0].Arguments) != `{"a":1}` {
 			t.Errorf("%+v", response)
 		}
-		r.Messages = append(r.Messages, response.Message(), Message{Role: RoleUser, Results: []Result{{CallID: response.Calls[0].ID, Text: "There is no such tool.", IsError: true}}})
+		r.Messages = append(r.Messages, response.Message(),
+			Message{Role: RoleUser,
+				Results: []Result{{CallID: response.Calls[0].ID, Text: "There is no such tool.", IsError: true}}})
 		w.must(r)
 	})
 }
@@ -411,15 +435,17 @@ func TestNoTools(t *testing.T) {
 	})
 }
 
-// TestNames sends names and arguments' names that no provider accepts.
+// TestNames sends tool and argument names that no provider accepts.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		long := strings.Repeat("long", 50)
-		schema := json.RawMessage(`{"type":"object","properties":{"場所":{"type":"string"},"日付":{"type":"string"},"ok":{"type":"integer"}},"required":["場所"]}`)
-		tools := []Tool{{Name: "天気.東京", Schema: schema}, {Name: "天気.大阪", Schema: schema}, {Name: long + "a", Schema: schema}, {Name: long + "b", Schema: schema}, {Name: "plain", Schema: schema}}
+		schema := json.RawMessage(
+			`{"type":"object","properties":{"場所":{"type":"string"},"日付":{"type":"string"},"ok":{"type":"integer"}},"required":["場所"]}`)
+		tools := []Tool{{Name: "天気.東京", Schema: schema}, {Name: "天気.大阪", Schema: schema}, {Name: long + "a", Schema: schema},
+			{Name: long + "b", Schema: schema}, {Name: "plain", Schema: schema}}
 		w := newWorld(t, provider)
-		sent := w.chain.models[0].tools.fit(tools)
+		sent := w.chain.models[0].tools.adaptAll(tools)
 		var steps []script.Step
 		for _, tool := range sent.tools {
 			arguments := map[string]any{}
@@ -430,7 +456,8 @@ func TestNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			steps = append(steps, script.Step{Call: []script.Call{{Tool: tool.name, Arguments: string(text)}}, Times: 1}, script.Step{After: pattern("."), Say: "done", Times: 1})
+			steps = append(steps, script.Step{Call: []script.Call{{Tool: tool.name, Arguments: string(text)}}, Times: 1},
+				script.Step{After: regexp.MustCompile("."), Say: "done", Times: 1})
 		}
 		w = newWorld(t, provider, steps...)
 		for _, tool := range tools {
@@ -440,13 +467,14 @@ func TestNames(t *testing.T) {
 			if want := `{"ok":"x","場所":"x","日付":"x"}`; call.Name != tool.Name || compact(t, call.Arguments) != want {
 				t.Errorf("%s %s, want %s %s", call.Name, call.Arguments, tool.Name, want)
 			}
-			r.Messages = append(r.Messages, response.Message(), Message{Role: RoleUser, Results: []Result{{CallID: call.ID, Text: "ok"}}})
+			r.Messages = append(r.Messages, response.Message(),
+				Message{Role: RoleUser, Results: []Result{{CallID: call.ID, Text: "ok"}}})
 			w.must(r)
 		}
 	})
 }
 
-// compact orders the members.
+// compact sorts the members of an object.
 func compact(t *testing.T, object json.RawMessage) string {
 	t.Helper()
 	var value map[string]any
@@ -460,8 +488,8 @@ func compact(t *testing.T, object json.RawMessage) string {
 	return string(out)
 }
 
-// TestUntidyConversations sends what callers may have kept of conversations that were interrupted.
-func TestUntidyConversations(t *testing.T) {
+// TestInterruptedConversations sends conversations as interruptions may have left them.
+func TestInterruptedConversations(t *testing.T) {
 	t.Parallel()
 	call := func(id string) Call { return Call{ID: id, Name: "gone.tool", Arguments: json.RawMessage(`{"a":1}`)} }
 	user := func(text string) Message { return Message{Role: RoleUser, Text: text} }
@@ -471,14 +499,23 @@ func TestUntidyConversations(t *testing.T) {
 		valid    bool
 	}{
 		{"two of the user's", []Message{user("a"), user("b")}, true},
-		{"two of the model's", []Message{user("a"), {Role: RoleAssistant, Text: "b"}, {Role: RoleAssistant, Text: "c"}, user("d")}, true},
+		{"two of the model's",
+			[]Message{user("a"), {Role: RoleAssistant, Text: "b"}, {Role: RoleAssistant, Text: "c"}, user("d")}, true},
 		{"a blank one", []Message{user("a"), {Role: RoleAssistant, Text: " \n"}, user("b"), user("")}, true},
-		{"a call without its result", []Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1"), call("2")}}, {Role: RoleUser, Results: []Result{{CallID: "2", Text: "r"}}}}, true},
+		{"a call without its result",
+			[]Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1"), call("2")}},
+				{Role: RoleUser, Results: []Result{{CallID: "2", Text: "r"}}}}, true},
 		{"a call at the end", []Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1")}}}, true},
-		{"a call and then a text", []Message{user("a"), {Role: RoleAssistant, Text: "t", Calls: []Call{call("1")}}, user("b")}, true},
-		{"two rounds in one", []Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1")}}, {Role: RoleAssistant, Calls: []Call{call("2")}}}, true},
-		{"results and a text", []Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1")}}, {Role: RoleUser, Results: []Result{{CallID: "1", Text: ""}}, Text: "go on"}}, true},
-		{"a result without its call", []Message{user("a"), {Role: RoleUser, Results: []Result{{CallID: "9", Text: "r"}}}}, true},
+		{"a call and then a text",
+			[]Message{user("a"), {Role: RoleAssistant, Text: "t", Calls: []Call{call("1")}}, user("b")}, true},
+		{"two rounds in one",
+			[]Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1")}},
+				{Role: RoleAssistant, Calls: []Call{call("2")}}}, true},
+		{"results and a text",
+			[]Message{user("a"), {Role: RoleAssistant, Calls: []Call{call("1")}},
+				{Role: RoleUser, Results: []Result{{CallID: "1", Text: ""}}, Text: "go on"}}, true},
+		{"a result without its call",
+			[]Message{user("a"), {Role: RoleUser, Results: []Result{{CallID: "9", Text: "r"}}}}, true},
 		{"nothing", nil, false},
 		{"the model at the end", []Message{user("a"), {Role: RoleAssistant, Text: "b"}}, false},
 		{"the model at the beginning", []Message{{Role: RoleAssistant, Text: "b"}, user("a")}, false},
@@ -504,7 +541,8 @@ func TestErrors(t *testing.T) {
 		attempts int
 	}{
 		{"rate_limit", RateLimited, 4}, {"overloaded", Overloaded, 4}, {"server", Unavailable, 4},
-		{"context", ContextWindow, 1}, {"key", Auth, 1}, {"credit", Auth, 1}, {"invalid", Invalid, 1}, {"model", Invalid, 1}, {"policy", Refused, 1},
+		{"context", ContextWindow, 1}, {"key", Auth, 1}, {"credit", Auth, 1}, {"invalid", Invalid, 1}, {"model", Invalid,
+			1}, {"policy", Refused, 1},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			synctest.Test(t, func(t *testing.T) {
@@ -514,7 +552,8 @@ func TestErrors(t *testing.T) {
 				if !errors.As(err, &e) || !errors.Is(err, test.want) || e.Provider != "first" || e.Status < 400 || len(deltas) > 0 {
 					t.Fatalf("%s: %+v", test.kind, err)
 				}
-				if got := len(w.requests.All()); got > test.attempts+1 || got < test.attempts { // OpenAI's is told first not to send "include"
+				// OpenAI's is told first not to send "include"
+				if got := len(w.requests.All()); got > test.attempts+1 || got < test.attempts {
 					t.Errorf("%s: %d requests, want %d", test.kind, got, test.attempts)
 				}
 				if len(w.seen) != 1 || w.seen[0].Outcome != string(test.want) {
@@ -573,13 +612,17 @@ func TestBrokenStreams(t *testing.T) {
 		kind Kind
 	}{
 		{"cut off", script.Step{Say: "a long answer that is cut off", Cut: true}, Unavailable},
-		{"an error in the middle", script.Step{Say: "a long answer", Fail: &script.Failure{Kind: "server", Streamed: true}}, Unavailable},
-		{"overload in the middle", script.Step{Say: "a long answer", Fail: &script.Failure{Kind: "overloaded", Streamed: true}}, Overloaded},
-		{"cut off in a call", script.Step{Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京都千代田区"}`}}, Cut: true}, Unavailable},
+		{"an error in the middle",
+			script.Step{Say: "a long answer", Fail: &script.Failure{Kind: "server", Streamed: true}}, Unavailable},
+		{"overload in the middle",
+			script.Step{Say: "a long answer", Fail: &script.Failure{Kind: "overloaded", Streamed: true}}, Overloaded},
+		{"cut off in a call",
+			script.Step{Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京都千代田区"}`}},
+				Cut: true}, Unavailable},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, provider, script.Step{When: pattern("warm"), Say: "x"}, test.step)
+				w := newWorld(t, provider, script.Step{When: regexp.MustCompile("warm"), Say: "x"}, test.step)
 				w.must(asks("warm up"))
 				before := len(w.requests.All())
 				_, deltas, err := w.complete(asks("hello", weatherTool))
@@ -624,20 +667,22 @@ func TestSilence(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, provider, script.Step{When: pattern("slow"), Say: "slow, but steady", Pace: 4 * time.Minute}, script.Step{Say: "never", Wait: 6 * time.Minute})
+			w := newWorld(t, provider,
+				script.Step{When: regexp.MustCompile("slow"), Say: "slow, but steady", Pace: 4 * time.Minute},
+				script.Step{Say: "never", Wait: 6 * time.Minute})
 			if response, _ := w.must(asks("slow")); response.Text != "slow, but steady" {
 				t.Errorf("%+v", response)
 			}
 			_, _, err := w.complete(asks("hello"))
-			if !errors.Is(err, Unavailable) || !errors.Is(err, errSilent) || !strings.Contains(err.Error(), "silent") {
+			if !errors.Is(err, Unavailable) || !errors.Is(err, errIdle) || !strings.Contains(err.Error(), "sent nothing") {
 				t.Errorf("%v", err)
 			}
 		})
 	})
 }
 
-// TestOddServers answers with what is none of the API's.
-func TestOddServers(t *testing.T) {
+// TestUnexpectedResponses checks the errors for responses that are not the API's.
+func TestUnexpectedResponses(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, kind, body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -654,13 +699,16 @@ func TestOddServers(t *testing.T) {
 		text    string
 	}{
 		{"a web page", answer(200, "text/html", "<html>"), Unavailable, "baseUrl"},
-		{"an error as a success", answer(200, "application/json", `{"error":"Unexpected endpoint. Returning 200 anyway"}`), Unavailable, "baseUrl"},
+		{"an error as a success", answer(200, "application/json", `{"error":"Unexpected endpoint. Returning 200 anyway"}`),
+			Unavailable, "baseUrl"},
 		{"a redirect", answer(308, "text/html", ""), Unavailable, "redirects"},
 		{"an empty stream", answer(200, "text/event-stream", ""), Unavailable, "broke off"},
-		{"no JSON in a stream", answer(200, "text/event-stream", "event: message_start\ndata: oops\n\n"), Unavailable, "failed"},
+		{"no JSON in a stream", answer(200, "text/event-stream", "event: message_start\ndata: oops\n\n"),
+			Unavailable, "failed"},
 		{"a gateway's error", answer(502, "text/html", "<html>"), Unavailable, "502"},
 		{"a wrong path", answer(404, "text/plain", "404 page not found"), Invalid, "baseUrl"},
-		{"too much", answer(200, "text/event-stream", strings.Repeat(": "+strings.Repeat("comment", 9000)+"\n", maxAnswer/60_000)), Unavailable, "longer"},
+		{"too much", answer(200, "text/event-stream",
+			strings.Repeat(": "+strings.Repeat("comment", 9000)+"\n", maxAnswer/60_000)), Unavailable, "longer"},
 		{"a line that is too long", answer(200, "text/event-stream", strings.Repeat("x", 40<<20)), Unavailable, "failed"},
 		{"a full error", answer(400, "application/json", `{"error":`+strings.Repeat("[", 100_000)), Invalid, "accept"},
 	} {

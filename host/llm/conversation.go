@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// lostResult answers a call that has no result: providers refuse a conversation that leaves one open.
+// lostResult answers calls without a result: providers reject conversations with unanswered calls.
 const lostResult = "The call was interrupted: there is no result."
 
-// tidy returns messages as every provider takes them: none is blank, users' and the model's take turns, and each call is answered
-// once, at once and in order. What answers nothing is left out.
-func tidy(messages []Message) []Message {
+// normalize returns the messages in the form that every provider accepts: no message is blank, roles alternate, and the
+// results of all calls follow immediately and in order. Results without a call are removed.
+func normalize(messages []Message) []Message {
 	var out []Message
 	for _, m := range messages {
 		if open := openCalls(out); len(open) > 0 {
@@ -21,7 +21,7 @@ func tidy(messages []Message) []Message {
 			continue
 		}
 		if last := len(out) - 1; last >= 0 && out[last].Role == m.Role {
-			join(&out[last], &m)
+			appendMessage(&out[last], &m)
 			continue
 		}
 		out = append(out, m)
@@ -36,7 +36,7 @@ func blank(m *Message) bool {
 	return strings.TrimSpace(m.Text) == "" && len(m.Calls) == 0 && len(m.Images) == 0
 }
 
-// openCalls are those of the last message.
+// openCalls returns the calls of the last message.
 func openCalls(messages []Message) []Call {
 	if len(messages) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func openCalls(messages []Message) []Call {
 	return messages[len(messages)-1].Calls
 }
 
-// answers are the results of calls, in their order.
+// answers returns the results of calls, in the order of calls.
 func answers(calls []Call, results []Result) []Result {
 	out := make([]Result, len(calls))
 	for i, call := range calls {
@@ -56,18 +56,19 @@ func answers(calls []Call, results []Result) []Result {
 	return out
 }
 
-// join adds m to the message before it, of the same role. What came with its own state is no longer what the provider said.
-func join(last, m *Message) {
+// appendMessage merges m into the preceding message of the same role. The merged message is not what the provider sent,
+// so it loses its State.
+func appendMessage(last, m *Message) {
 	last.Text = strings.TrimLeft(last.Text+"\n\n"+m.Text, "\n")
 	last.Calls = slices.Concat(last.Calls, m.Calls)
 	last.Images = slices.Concat(last.Images, m.Images)
 	last.State = nil
 }
 
-// checkTurns holds that the user begins and ends.
+// checkTurns requires that the conversation begins and ends with a user message.
 func checkTurns(messages []Message) *Error {
 	if len(messages) == 0 || messages[0].Role != RoleUser || messages[len(messages)-1].Role != RoleUser {
-		return &Error{Kind: Invalid, Text: "the conversation does not begin and end with a message of the user's"}
+		return &Error{Kind: Invalid, Text: "the conversation does not begin and end with a user message"}
 	}
 	return nil
 }

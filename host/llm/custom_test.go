@@ -14,15 +14,18 @@ func TestCustomTools(t *testing.T) {
 	var log bytes.Buffer
 	custom := NewCustomTools(slog.New(slog.NewTextHandler(&log, nil)))
 	box := custom.Fit([]Tool{
-		{Name: "weather.now", Description: "The weather.", Schema: json.RawMessage(`{"type":"object","properties":{"場所":{"type":"string"}},"required":["場所"]}`)},
-		{Name: "plain", Schema: json.RawMessage(`{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)},
+		{Name: "weather.now", Description: "The weather.",
+			Schema: json.RawMessage(`{"type":"object","properties":{"場所":{"type":"string"}},"required":["場所"]}`)},
+		{Name: "plain", Schema: json.RawMessage(
+			`{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)},
 		{Name: "text", Description: "d", Schema: json.RawMessage(`{"type":"string"}`)},
 	})
 	definitions := box.Definitions()
 	if len(definitions) != 2 || definitions[0].Name != "weather_now" || definitions[1].Description != "plain" {
 		t.Fatalf("%+v", definitions)
 	}
-	if strings.Contains(string(definitions[1].Schema), "anyOf") || !strings.Contains(string(definitions[1].Schema), `"b"`) {
+	if strings.Contains(string(definitions[1].Schema), "anyOf") ||
+		!strings.Contains(string(definitions[1].Schema), `"b"`) {
 		t.Errorf("the alternatives are not put together: %s", definitions[1].Schema)
 	}
 	if !strings.Contains(log.String(), "tool=text") {

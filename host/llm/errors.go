@@ -12,39 +12,42 @@ import (
 	"time"
 )
 
-// Kind says what went wrong. It is an error itself, so that errors.Is(err, llm.ContextWindow) holds for an *Error of that Kind.
+// Kind classifies an Error. It is an error itself, so that errors.Is(err, llm.ContextWindow) holds for an *Error of
+// that Kind.
 type Kind string
 
 // The kinds of Error.
 const (
 	RateLimited   Kind = "rate_limited"   // too many requests or tokens for now
 	Overloaded    Kind = "overloaded"     // the provider has no capacity for now
-	ContextWindow Kind = "context_window" // the conversation is longer than the model reads: shorten it
-	Auth          Kind = "auth"           // the key is missing or refused, may not use the model, or the account has no credit left
-	Invalid       Kind = "invalid"        // the provider does not understand the request, or does not have the model
-	Refused       Kind = "refused"        // the provider does not want to answer this conversation
-	Unavailable   Kind = "unavailable"    // not reached, an error of the provider's, or an answer that broke off
+	ContextWindow Kind = "context_window" // the conversation exceeds the model's context window: shorten it
+	// the key is missing or refused, may not use the model, or the account has no credit left
+	Auth        Kind = "auth"
+	Invalid     Kind = "invalid"     // the provider rejects the request or does not have the model
+	Refused     Kind = "refused"     // the provider refuses to answer this conversation
+	Unavailable Kind = "unavailable" // not reachable, a server error, or a truncated stream
 )
 
-// Error makes a Kind an error to compare with.
+// Error implements error, so that errors.Is can match a Kind.
 func (k Kind) Error() string { return "llm: " + string(k) }
 
-// Error is why there is no answer.
+// Error says why a model gave no response.
 type Error struct {
 	Kind Kind
 	// Provider is Spec.Name.
 	Provider string
-	// Status is the HTTP status, or 0 if there was none or it was that of success.
+	// Status is the HTTP status, or 0 if there was none or the error came within a successful response.
 	Status int
 	// RetryAfter is how long the provider asks to wait, or 0.
 	RetryAfter time.Duration
-	// Text says what happened and what helps, in English, for whoever runs hako. It holds neither the key nor anything of the
-	// conversation, so it may be logged and shown.
+	// Text says what happened and how to repair it, in English, for the operator. It contains neither the key nor parts of
+	// the conversation, so it may be logged and shown.
 	Text string
-	// Err is the cause, or nil. It may hold what the provider wrote, which may quote the conversation: it is not part of Error.
+	// Err is the cause, or nil. It may contain the provider's message, which may quote the conversation, so Error omits
+	// it.
 	Err error
 
-	// parameter is what of the request the provider does not accept, if it says so.
+	// parameter is the request parameter that the provider rejects, if it names one.
 	parameter string
 }
 
@@ -58,18 +61,18 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// texts say what helps.
+// texts describe each kind and its remedy.
 var texts = map[Kind]string{
 	RateLimited:   "the provider's rate limit is reached: try again later, or raise the limit of the account",
 	Overloaded:    "the provider has no capacity at the moment: try again later",
-	ContextWindow: "the conversation is longer than the model reads: start a new one, or set contextWindow to what the model has",
-	Auth:          "the provider refuses the key or the account: check the key, what it may use, and the account's credit",
+	ContextWindow: "the conversation exceeds the model's context window: start a new one, or set contextWindow to the model's",
+	Auth:          "the provider refuses the key or the account: check the key, its permissions, and the account's credit",
 	Invalid:       "the provider does not accept the request",
 	Refused:       "the provider refuses to answer this conversation",
 	Unavailable:   "the provider cannot be reached, or failed",
 }
 
-// newError makes an Error with the text of its kind.
+// newError returns an Error with the text of its kind.
 func newError(kind Kind, status int, header http.Header, cause error) *Error {
 	e := &Error{Kind: kind, Status: status, RetryAfter: retryAfter(header), Text: texts[kind], Err: cause}
 	switch {
@@ -81,22 +84,23 @@ func newError(kind Kind, status int, header http.Header, cause error) *Error {
 	return e
 }
 
-// complain says which parameter it is about. The name goes into Text only if it can be nothing but one of ours.
-func (e *Error) complain(parameter string) {
+// setParameter records the rejected parameter. Its name is added to Text only if it has the form of a parameter name,
+// because providers may quote the conversation there.
+func (e *Error) setParameter(parameter string) {
 	if e.Kind != Invalid || !parameterName.MatchString(parameter) {
 		return
 	}
 	e.parameter = strings.TrimSuffix(parameter, ":")
-	e.Text += ": it complains of " + e.parameter
+	e.Text += ": it rejects the parameter " + e.parameter
 }
 
-// parameterName is the form of parameters, tools[0].function.parameters among them.
+// parameterName matches parameter names such as tools[0].function.parameters.
 var parameterName = regexp.MustCompile(`^[a-z_]{1,40}([.\[][a-z0-9_\]]{1,40}){0,8}:?$`)
 
-// newTransportError is for a request that got no answer of the API's.
+// newTransportError returns the Error for a request without a response from the API.
 func newTransportError(err error) *Error {
 	e := newError(Unavailable, 0, nil, err)
-	for _, known := range []error{errSilent, errTooLong, errRedirect, errNoStream} {
+	for _, known := range []error{errIdle, errTooLong, errRedirect, errNoStream} {
 		if errors.Is(err, known) {
 			e.Text = "the provider failed: " + known.Error()
 		}
@@ -107,7 +111,8 @@ func newTransportError(err error) *Error {
 	return e
 }
 
-// tooLong reports a message that says that the conversation does not fit. There is no code for it at Anthropic and most servers.
+// tooLong reports whether an error message says that the conversation exceeds the context window. Anthropic and most
+// servers have no code for that.
 func tooLong(message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
@@ -117,14 +122,14 @@ func tooLong(message string) bool {
 	}, func(words string) bool { return strings.Contains(message, words) })
 }
 
-// brokenOff is the error for an answer without its end.
+// brokenOff returns the error for a truncated response.
 func brokenOff(cause error) *Error {
 	e := newError(Unavailable, 0, nil, cause)
 	e.Text = "the answer broke off before its end"
 	return e
 }
 
-// retryAfter reads how long a server wants its client to wait (RFC 9110, section 10.2.3; Retry-After-Ms is OpenAI's).
+// retryAfter parses Retry-After (RFC 9110, section 10.2.3) and OpenAI's Retry-After-Ms.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -139,7 +144,7 @@ func retryAfter(header http.Header) time.Duration {
 	return 0
 }
 
-// kindOf is the kind of an HTTP status of which nothing more is known.
+// kindOf returns the kind for an HTTP status without a known error code.
 func kindOf(status int) Kind {
 	switch {
 	case status == http.StatusTooManyRequests:

@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fit returns a tool's result as text of about limit bytes at most. A longer one is cut between the items of its longest list, or between its
-// lines, and begins with a note that says so and how to get the rest: by the schema and the arguments of the call, either of which may be
-// nil. Text that has neither is cut anywhere.
+// Fit truncates the text of a tool result to about limit bytes. JSON is cut between the items of its longest list,
+// other text between lines where possible. A note says what is missing and how to request it, derived from the tool's
+// input schema and the call's arguments; either may be nil.
 func Fit(text string, limit int, schema, arguments json.RawMessage) string {
 	text = strings.ToValidUTF8(text, "�")
 	if len(text) <= limit {
@@ -29,15 +29,17 @@ func Fit(text string, limit int, schema, arguments json.RawMessage) string {
 	if line := strings.LastIndexByte(text[:end], '\n'); line >= end/2 {
 		end = line
 	}
-	return text[:end] + fmt.Sprintf("\n(cut off: these are the first %d of %d bytes. Ask for less, or for a part)", end, len(text))
+	return text[:end] + fmt.Sprintf("\n(cut off: these are the first %d of %d bytes. Ask for less, or for a part)", end,
+		len(text))
 }
 
-// maxNote is room for the note of a result that is cut between items.
+// maxNote is the space reserved for the note of a truncated list, in bytes.
 const maxNote = 320
 
 func fitJSON(text string, limit int, schema, arguments json.RawMessage) (string, bool) {
 	value := jsontext.Value(text)
-	if kind := value.Kind(); kind != '{' && kind != '[' || !value.IsValid(jsontext.AllowDuplicateNames(true)) || limit <= maxNote {
+	if kind := value.Kind(); kind != '{' && kind != '[' || !value.IsValid(jsontext.AllowDuplicateNames(true)) ||
+		limit <= maxNote {
 		return "", false
 	}
 	p := pager{offset: -1}
@@ -49,15 +51,15 @@ func fitJSON(text string, limit int, schema, arguments json.RawMessage) (string,
 	return p.note() + "\n" + string(cut), true
 }
 
-// pager cuts the longest list of a JSON value, and says how to go on after what is left of it.
+// pager truncates the longest list of a JSON value and describes how to request the rest.
 type pager struct {
-	limit, cursor string // the names of the argument that limits the list, and of the member that leads to the rest of it
-	offset        int    // the call's; -1 if the tool takes none
+	limit, cursor string // names of the argument that limits the list and of the result's cursor
+	offset        int    // the call's; -1 if the tool has no offset
 	list          string
 	shown, all    int
 }
 
-// Names that tools have for the most items of a list, and for what leads to the rest of it.
+// Common names of limit arguments and of cursors in results.
 var limitNames, cursorNames = []string{"limit", "max_rows"}, []string{"next_cursor", "next_range"}
 
 func (p *pager) read(schema, arguments json.RawMessage) {
@@ -67,8 +69,8 @@ func (p *pager) read(schema, arguments json.RawMessage) {
 	var given struct {
 		Offset int `json:"offset"`
 	}
-	_ = json.Unmarshal(schema, &takes)    // of no known form: then there is nothing to say
-	_ = json.Unmarshal(arguments, &given) // likewise
+	_ = json.Unmarshal(schema, &takes) // without a usable schema the note stays general
+	_ = json.Unmarshal(arguments, &given)
 	for _, name := range limitNames {
 		if _, ok := takes.Properties[name]; ok {
 			p.limit = name
@@ -90,26 +92,28 @@ func (p *pager) note() string {
 	case p.limit != "":
 		rest = fmt.Sprintf("To see the others narrow what you ask for: %q: %d fits", p.limit, p.shown)
 	}
-	return fmt.Sprintf("(too long: %q has the first %d of %d items here. %s)", strings.ToValidUTF8(name, ""), p.shown, p.all, rest)
+	return fmt.Sprintf("(too long: %q has the first %d of %d items here. %s)", strings.ToValidUTF8(name, ""),
+		p.shown, p.all, rest)
 }
 
-// member is one of an object; its name is as in the JSON.
+// member is a member of an object, with its name as quoted in the JSON, or an item of a list.
 type member struct{ name, value jsontext.Value }
 
-// shrink returns value with its longest list, at any depth, cut to limit bytes. It reports false if there is no such list, or nothing would be
-// left of it.
+// shrink truncates the longest list in value, at any depth, so that value has at most limit bytes. It reports false if
+// there is no list or no item would remain.
 func (p *pager) shrink(name string, value jsontext.Value, limit, depth int) (jsontext.Value, bool) {
 	const maxDepth = 16
 	if depth > maxDepth || limit <= 0 {
 		return nil, false
 	}
-	members := parts(value)
+	members := decode(value)
 	if value.Kind() == '[' {
 		return p.cut(name, members, limit)
 	}
 	longest := -1
 	for i, m := range members {
-		if kind := m.value.Kind(); (kind == '[' || kind == '{') && (longest < 0 || len(m.value) > len(members[longest].value)) {
+		if kind := m.value.Kind(); (kind == '[' || kind == '{') &&
+			(longest < 0 || len(m.value) > len(members[longest].value)) {
 			longest = i
 		}
 	}
@@ -118,16 +122,16 @@ func (p *pager) shrink(name string, value jsontext.Value, limit, depth int) (jso
 	}
 	rest := len(value) - len(members[longest].value)
 	var inner string
-	_ = json.Unmarshal(members[longest].name, &inner) // it was read as a string
+	_ = json.Unmarshal(members[longest].name, &inner) // cannot fail: it was decoded as a string
 	cut, ok := p.shrink(inner, members[longest].value, limit-rest, depth+1)
 	if !ok {
 		return nil, false
 	}
 	members[longest].value = cut
-	return joined(p.leadOn(members)), true
+	return encode(p.fixCursors(members)), true
 }
 
-// cut keeps as many items of a list as fit.
+// cut returns as many items of a list as fit.
 func (p *pager) cut(name string, items []member, limit int) (jsontext.Value, bool) {
 	size := len("[]")
 	p.list, p.shown, p.all = name, 0, len(items)
@@ -137,11 +141,12 @@ func (p *pager) cut(name string, items []member, limit int) (jsontext.Value, boo
 		}
 		p.shown++
 	}
-	return joined(items[:p.shown]), p.shown > 0
+	return encode(items[:p.shown]), p.shown > 0
 }
 
-// leadOn has the members beside a list that was cut lead to the first item that is missing, or nowhere: a cursor would skip some.
-func (p *pager) leadOn(members []member) []member {
+// fixCursors makes next_offset point to the first item cut off, and removes cursors, which would skip the items cut
+// off.
+func (p *pager) fixCursors(members []member) []member {
 	var kept []member
 	for _, m := range members {
 		name := strings.Trim(string(m.name), `"`)
@@ -157,8 +162,8 @@ func (p *pager) leadOn(members []member) []member {
 	return kept
 }
 
-// parts are the members of an object, or the items of a list without names. value is valid JSON.
-func parts(value jsontext.Value) (list []member) {
+// decode returns the members of an object or the items of a list. value must be valid JSON.
+func decode(value jsontext.Value) (list []member) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
 	named := value.Kind() == '{'
 	_, _ = decoder.ReadToken() // the bracket
@@ -178,8 +183,8 @@ func parts(value jsontext.Value) (list []member) {
 	return list
 }
 
-// joined is the reverse of parts; of nothing it makes a list.
-func joined(list []member) jsontext.Value {
+// encode reverses decode. No members make an empty list.
+func encode(list []member) jsontext.Value {
 	brackets := "[]"
 	var b bytes.Buffer
 	for i, m := range list {

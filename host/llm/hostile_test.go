@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// TestHostileProvider: a provider that redirects does not send the key and the conversation to somebody else.
+// TestHostileProvider checks that a redirect by the provider does not send the key or the conversation to another host.
 func TestHostileProvider(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		t.Run(fmt.Sprint("redirects with ", status), func(t *testing.T) {
 			t.Parallel()
 			evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

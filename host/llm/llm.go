@@ -1,7 +1,9 @@
-// Package llm asks large language models: Anthropic's, OpenAI's and those of servers that speak OpenAI's API.
+// Package llm completes conversations with large language models of Anthropic, OpenAI and servers with an
+// OpenAI-compatible API.
 //
-// A Chain is the Provider that an operator configures: the first model answers, and the next one where it cannot. Whatever the
-// vendor, tools keep their names, errors have a Kind, and usage is counted the same way. Neither keys nor conversations are logged.
+// A Chain is the Provider that an operator configures with one Spec per model: New makes it, and Complete sends a
+// Request to the first model and fails over to the next. Tool names, error kinds and token usage are the same for every
+// vendor. Keys and conversations are never logged.
 package llm
 
 import (
@@ -19,30 +21,30 @@ import (
 
 // Options configures a Chain.
 type Options struct {
-	// Specs are the models, the first one first.
+	// Specs are the models in order of preference.
 	Specs []Spec
-	// Proxy is an upstream proxy (http, https or socks5) for all requests. Nil means none; the environment plays no part.
+	// Proxy is an upstream proxy (http, https or socks5) for all requests. Nil means none. The environment is ignored.
 	Proxy *url.URL
-	// Observe, if set, is told of every completion, from many goroutines at once.
+	// Observe, if set, is called after every completion, concurrently.
 	Observe func(Completion)
-	// Logger receives retries, failovers and tools that were left out. Nil discards them.
+	// Logger receives retries, failovers and omitted tools. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Completion is what came of asking one model, with all repetitions.
+// Completion summarizes one model's attempt to complete a request, retries included.
 type Completion struct {
 	// Provider is Spec.Name, Model is Spec.Model.
 	Provider, Model string
 	Duration        time.Duration
-	// FirstText is the time until the answer's first part, or 0 if none came.
+	// FirstText is the time to the first part of the response, or 0 if none arrived.
 	FirstText time.Duration
-	// Attempts is how many requests were sent.
+	// Attempts counts the HTTP requests sent.
 	Attempts int
 	Usage    Usage
 	Cost     float64
 	// Outcome is Completed, Canceled, or a Kind.
 	Outcome string
-	// TraceID is the trace that the completion belongs to; empty if none.
+	// TraceID is the ID of the completion's trace, or empty.
 	TraceID string
 }
 
@@ -52,8 +54,8 @@ const (
 	Canceled  = "canceled"
 )
 
-// Chain asks the first of its models, and the next one where the answer is an error that another model may not have. It is safe for
-// concurrent use.
+// Chain completes requests with its first model and fails over to the next on errors specific to a model or its
+// provider. It is safe for concurrent use.
 type Chain struct {
 	models []*model
 	logger *slog.Logger
@@ -61,7 +63,8 @@ type Chain struct {
 
 var _ Provider = (*Chain)(nil)
 
-// New returns a Chain. The error names the Spec that is wrong, or says that two have one name. Nothing is read or sent yet.
+// New returns a Chain. It fails if a Spec is invalid or two have the same name. It neither reads keys nor sends
+// requests.
 func New(o Options) (*Chain, error) {
 	if len(o.Specs) == 0 {
 		return nil, errors.New("no model is configured: add one under llm.models in hako.yaml (docs/chat.md)")
@@ -86,7 +89,7 @@ func New(o Options) (*Chain, error) {
 	return c, nil
 }
 
-// newVendor returns what speaks the API of a Spec that has been checked.
+// newVendor returns the API client for a checked Spec.
 func newVendor(spec *Spec, client *http.Client) vendor {
 	switch spec.Provider {
 	case Anthropic:
@@ -97,10 +100,10 @@ func newVendor(spec *Spec, client *http.Client) vendor {
 	return newChat(spec, client)
 }
 
-// Name is that of the first model.
+// Name is the name of the first model.
 func (c *Chain) Name() string { return c.models[0].spec.Name }
 
-// Models are the names of the models, the first one first.
+// Models lists the names of the models in order of preference.
 func (c *Chain) Models() []string {
 	names := make([]string, len(c.models))
 	for i, m := range c.models {
@@ -109,7 +112,7 @@ func (c *Chain) Models() []string {
 	return names
 }
 
-// Window is how many tokens every one of the models reads, its answer included.
+// Window is the smallest context window of the models in tokens, response included.
 func (c *Chain) Window() int {
 	window := c.models[0].spec.ContextWindow
 	for _, m := range c.models {
@@ -118,8 +121,8 @@ func (c *Chain) Window() int {
 	return window
 }
 
-// First returns a Chain of the same models that asks the named one first. They share what they learn. The error lists the names there
-// are.
+// First returns a Chain of the same models that prefers the named one. Both chains share cooldowns and what was learned
+// about the providers' APIs. The error for an unknown name lists the models.
 func (c *Chain) First(name string) (*Chain, error) {
 	at := slices.Index(c.Models(), name)
 	if at < 0 {
@@ -129,51 +132,52 @@ func (c *Chain) First(name string) (*Chain, error) {
 	return &Chain{models: slices.Concat(first, c.models[:at], c.models[at+1:]), logger: c.logger}, nil
 }
 
-// Complete asks the models in turn, as Provider says, and returns the first answer or the last error. A model that failed is asked
-// after the others for the next 30 seconds, or for as long as its provider asked to wait.
+// Complete tries the models in turn, as Provider specifies, and returns the first response or the last error. A model
+// that failed is tried last for 30 seconds or for as long as its provider asked to wait, at most an hour.
 func (c *Chain) Complete(ctx context.Context, r *Request, stream func(Delta)) (*Response, error) {
 	order := c.order(time.Now())
 	for i, m := range order {
 		response, shown, err := m.complete(ctx, r, stream)
 		var e *Error
-		if err == nil || shown || !errors.As(err, &e) || !e.another() {
+		if err == nil || shown || !errors.As(err, &e) || !e.failsOver() {
 			return response, err
 		}
-		m.rest(e)
+		m.coolDown(e)
 		if i == len(order)-1 {
 			return nil, err
 		}
-		c.logger.Warn("the next model is asked", "model", m.spec.Name, "next", order[i+1].spec.Name, "kind", e.Kind, "status", e.Status)
+		c.logger.Warn("failing over to the next model",
+			"model", m.spec.Name, "next", order[i+1].spec.Name, "kind", e.Kind, "status", e.Status)
 	}
-	return nil, errors.New("a chain without models") // New makes none
+	return nil, errors.New("a chain without models") // unreachable: New requires one
 }
 
-// order is that of the models, those that rest after the others.
+// order returns the models in order of preference, those cooling down last.
 func (c *Chain) order(now time.Time) []*model {
 	order := slices.Clone(c.models)
-	slices.SortStableFunc(order, func(a, b *model) int { return cmp.Compare(a.rests(now), b.rests(now)) })
+	slices.SortStableFunc(order, func(a, b *model) int { return cmp.Compare(a.cooling(now), b.cooling(now)) })
 	return order
 }
 
-// another reports an error that another model may not have: not what is wrong with the conversation or the request.
-func (e *Error) another() bool {
-	return e.passing() || e.Kind == Auth || e.Kind == Invalid && e.Status == 404
+// failsOver reports whether another model might succeed: the error is not about the conversation or the request.
+func (e *Error) failsOver() bool {
+	return e.temporary() || e.Kind == Auth || e.Kind == Invalid && e.Status == 404
 }
 
-// restTime is how long a model that failed is asked after the others.
-const restTime = 30 * time.Second
+// cooldown is the least time for which a model that failed is tried last.
+const cooldown = 30 * time.Second
 
-func (m *model) rest(e *Error) {
+func (m *model) coolDown(e *Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.resting = time.Now().Add(max(restTime, min(e.RetryAfter, time.Hour)))
+	m.coolUntil = time.Now().Add(max(cooldown, min(e.RetryAfter, time.Hour)))
 }
 
-// rests is 1 if the model rests and 0 if not.
-func (m *model) rests(now time.Time) int {
+// cooling is 1 while the model cools down, else 0, for sorting.
+func (m *model) cooling(now time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now.Before(m.resting) {
+	if now.Before(m.coolUntil) {
 		return 1
 	}
 	return 0

@@ -16,65 +16,67 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// vendor speaks one API.
+// vendor is a client of one provider API.
 type vendor interface {
-	// dialect says what the API accepts of tools.
+	// dialect returns the API's limits on tool definitions.
 	dialect() dialect
-	// send makes one request. The error is an *Error without Provider, or ctx's.
+	// send sends one request. The error is an *Error without Provider, or ctx's.
 	send(ctx context.Context, x *exchange) (*Response, error)
 }
 
-// exchange is one request as a vendor is to send it.
+// exchange is one request prepared for a vendor.
 type exchange struct {
 	key string // or empty
 	*Request
-	messages []Message // in order, as tidy leaves them
-	tools    *toolbox
-	without  map[string]bool // parameters that the provider does not take
+	messages []Message // normalized
+	tools    *toolset
+	without  map[string]bool // parameters that the provider rejects
 	spec     *Spec
 	emit     func(Delta)
 }
 
-// model is one Spec at work: a vendor's API with repetitions, names, schemas and figures around it. It is safe for concurrent use.
+// model adds retries, tool adaptation and metrics to the vendor of one Spec. It is safe for concurrent use.
 type model struct {
 	spec    Spec
 	vendor  vendor
-	tools   *workshop
+	tools   *toolAdapter
 	key     *credential.Secret // nil if there is none
 	observe func(Completion)
 	logger  *slog.Logger
 
-	mu      sync.Mutex
-	without map[string]bool // guarded by mu, replaced rather than changed: parameters that the provider does not take
-	resting time.Time       // guarded by mu: other models are asked first until then
+	mu        sync.Mutex
+	without   map[string]bool // guarded by mu, copied on write: parameters that the provider rejects
+	coolUntil time.Time       // guarded by mu: until then other models are tried first
 }
 
 func newModel(spec Spec, v vendor, o *Options) *model {
-	m := &model{spec: spec, vendor: v, observe: o.Observe, logger: o.Logger.With("model", spec.Name), without: map[string]bool{}}
-	m.tools = newWorkshop(v.dialect(), m.logger)
+	m := &model{spec: spec, vendor: v, observe: o.Observe, logger: o.Logger.With("model", spec.Name),
+		without: map[string]bool{}}
+	m.tools = newToolAdapter(v.dialect(), m.logger)
 	if !spec.Key.IsZero() {
 		m.key = credential.NewSecret(spec.Key)
 	}
 	return m
 }
 
-// attempt is a Complete under way.
+// attempt is the state of one complete call.
 type attempt struct {
 	*model
 	request    *Request
 	stream     func(Delta)
 	begin      time.Time
 	completion Completion
-	shown      bool // stream was told something
-	changed    bool // the next request will not be the one that failed
+	shown      bool // stream was called
+	changed    bool // the request was adapted after an error: send it again at once
 	changes    int
-	waits      int
-	used       string // the key of the last request
-	rekeyed    bool
+	retries    int
+	usedKey    string // the key of the last request
+	keyReread  bool
 }
 
-// complete asks the model, again where that may help. shown says whether stream was told something.
-func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (response *Response, shown bool, err error) {
+// complete sends the request to the model, with retries. shown reports whether stream was called.
+func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (response *Response,
+	shown bool, err error) {
 	a := &attempt{model: m, request: r, stream: stream, begin: time.Now()}
 	ctx, span := trace.Start(ctx, trace.Chat, trace.Client)
 	defer span.End()
@@ -101,7 +103,7 @@ func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (r
 
 func (a *attempt) run(ctx context.Context) (*Response, error) {
 	for {
-		response, err := a.once(ctx)
+		response, err := a.sendOnce(ctx)
 		if err == nil {
 			return response, nil
 		}
@@ -112,15 +114,20 @@ func (a *attempt) run(ctx context.Context) (*Response, error) {
 		if !errors.As(err, &e) {
 			e = newError(Unavailable, 0, nil, err)
 		}
-		if a.shown || !a.changed && !a.rekey(ctx, e) && !a.wait(ctx, e) {
+		if a.shown || !a.changed && !a.rereadKey(ctx, e) && !a.waitForRetry(ctx, e) {
 			return nil, e
 		}
 	}
 }
 
-// once sends one request.
-func (a *attempt) once(ctx context.Context) (*Response, error) {
-	x := &exchange{Request: a.request, messages: tidy(a.request.Messages), tools: a.tools.fit(a.request.Tools), spec: &a.spec, emit: a.emit}
+func (a *attempt) sendOnce(ctx context.Context) (*Response, error) {
+	x := &exchange{
+		Request:  a.request,
+		messages: normalize(a.request.Messages),
+		tools:    a.tools.adaptAll(a.request.Tools),
+		spec:     &a.spec,
+		emit:     a.emit,
+	}
 	if err := checkTurns(x.messages); err != nil {
 		return nil, err
 	}
@@ -129,7 +136,7 @@ func (a *attempt) once(ctx context.Context) (*Response, error) {
 		if err != nil {
 			return nil, &Error{Kind: Auth, Text: fmt.Sprintf("the key cannot be read: %v", err), Err: err}
 		}
-		x.key, a.used = key, key
+		x.key, a.usedKey = key, key
 	}
 	a.mu.Lock()
 	x.without = a.without
@@ -137,7 +144,7 @@ func (a *attempt) once(ctx context.Context) (*Response, error) {
 	a.completion.Attempts++
 	response, err := a.vendor.send(ctx, x)
 	var e *Error
-	a.changed = errors.As(err, &e) && e.Kind == Invalid && a.adjust(x, e.parameter)
+	a.changed = errors.As(err, &e) && e.Kind == Invalid && a.dropRejected(x, e.parameter)
 	return response, err
 }
 
@@ -151,7 +158,7 @@ func (a *attempt) emit(d Delta) {
 	}
 }
 
-// maxTokens is what bounds the answer.
+// maxTokens bounds the response.
 func (x *exchange) maxTokens() int64 {
 	if x.MaxTokens > 0 {
 		return int64(x.MaxTokens)
@@ -159,18 +166,20 @@ func (x *exchange) maxTokens() int64 {
 	return int64(x.spec.MaxTokens)
 }
 
-// optional are the parameters that a request is sent without once the provider has refused them. "max_tokens" then goes by its other
-// name, and "include" is what asks for State.
-var optional = map[string]bool{"include": true, "max_tokens": true, "parallel_tool_calls": true, "stream_options": true, "temperature": true}
+// optional are the parameters that are omitted after the provider rejected them. Instead of "max_tokens" its newer name
+// is sent. Without "include" responses have no State.
+var optional = map[string]bool{"include": true, "max_tokens": true, "parallel_tool_calls": true, "stream_options": true,
+	"temperature": true}
 
-// toolParameter finds the tool that a provider complains of.
+// toolParameter matches the index of a tool in the name of a rejected parameter.
 var toolParameter = regexp.MustCompile(`^tools(?:\.|\[)(\d+)`)
 
-// maxChanges bounds how often one request is changed to what a provider accepts.
+// maxChanges bounds how often one request is adapted to what a provider accepts.
 const maxChanges = 32
 
-// adjust remembers what of x the provider does not accept, and reports whether x can be sent without it.
-func (a *attempt) adjust(x *exchange, parameter string) bool {
+// dropRejected excludes the rejected tool or optional parameter from this and later requests. It reports whether the
+// request can be sent again without it.
+func (a *attempt) dropRejected(x *exchange, parameter string) bool {
 	if a.changes++; a.changes > maxChanges {
 		return false
 	}
@@ -179,7 +188,7 @@ func (a *attempt) adjust(x *exchange, parameter string) bool {
 		if err != nil || i >= len(x.tools.tools) {
 			return false
 		}
-		a.tools.refuse(&x.tools.tools[i])
+		a.tools.exclude(&x.tools.tools[i])
 		return true
 	}
 	if !optional[parameter] || x.without[parameter] {
@@ -189,17 +198,17 @@ func (a *attempt) adjust(x *exchange, parameter string) bool {
 	defer a.mu.Unlock()
 	a.without = maps.Clone(a.without)
 	a.without[parameter] = true
-	a.logger.Debug("the model does not take a parameter", "parameter", parameter)
+	a.logger.Debug("the model rejects a parameter", "parameter", parameter)
 	return true
 }
 
-// rekey reads the key again once it was refused, and reports whether it is another one now.
-func (a *attempt) rekey(ctx context.Context, e *Error) bool {
-	if e.Kind != Auth || a.key == nil || a.rekeyed {
+// rereadKey reads the key again, once, after the provider refused it. It reports whether the key has changed.
+func (a *attempt) rereadKey(ctx context.Context, e *Error) bool {
+	if e.Kind != Auth || a.key == nil || a.keyReread {
 		return false
 	}
-	a.rekeyed = true
+	a.keyReread = true
 	a.key.Forget()
 	fresh, err := a.key.Read(ctx)
-	return err == nil && fresh != a.used
+	return err == nil && fresh != a.usedKey
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// identifier makes name one of letters, digits and extra, at most limit bytes long. A name that is one already stays as it is.
+// identifier replaces characters of name other than letters, digits and extra with "_", and cuts it to limit bytes.
 func identifier(name, extra string, limit int) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && (isAlphanumeric(byte(r)) || strings.ContainsRune(extra, r)) {
@@ -24,8 +24,8 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// identifiers maps names to ones that a provider accepts, each to another. Which it is depends neither on the order nor on the other
-// names, but where two would be the same: then both get a part of their hash.
+// identifiers maps each name to a distinct identifier that a provider accepts. The identifier of a name does not depend
+// on the other names, unless two collide: then a part of their hash is appended to both.
 func identifiers(names []string, extra string, limit int) map[string]string {
 	safe, taken := map[string]string{}, map[string]int{}
 	for _, name := range names {
@@ -42,7 +42,7 @@ func identifiers(names []string, extra string, limit int) map[string]string {
 	return safe
 }
 
-// hashed ends s in a part of the hash of name.
+// hashed appends a part of the hash of name to s.
 func hashed(name, s string, limit int) string {
 	sum := sha256.Sum256([]byte(name))
 	suffix := "_" + hex.EncodeToString(sum[:6])

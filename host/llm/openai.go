@@ -9,10 +9,10 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
-// openAIAddress is where OpenAI's API is.
+// openAIAddress is the base URL of OpenAI's API.
 const openAIAddress = "https://api.openai.com/v1/"
 
-// openAIOptions are those of a service. Services rather than a client, because a client reads the environment.
+// openAIOptions returns the options of a service. The SDK's client would read the environment; its services do not.
 func openAIOptions(spec *Spec, client *http.Client) []option.RequestOption {
 	address := spec.BaseURL
 	if address == "" {
@@ -21,7 +21,7 @@ func openAIOptions(spec *Spec, client *http.Client) []option.RequestOption {
 	return []option.RequestOption{option.WithBaseURL(address), option.WithHTTPClient(client), option.WithMaxRetries(0)}
 }
 
-// authorize adds the key, if there is one.
+// authorize returns the options that add the key, if there is one.
 func authorize(key string) []option.RequestOption {
 	if key == "" {
 		return nil
@@ -29,23 +29,23 @@ func authorize(key string) []option.RequestOption {
 	return []option.RequestOption{option.WithAPIKey(key)}
 }
 
-// openAIError says what an error means, of either API.
+// openAIError converts an error of either OpenAI API to an *Error.
 func openAIError(err error) error {
 	var status *statusError
 	if errors.As(err, &status) {
-		return openAIFailure(status.status, status.header, readFailure(status.body), err)
+		return openAIFailure(status.status, status.header, parseAPIError(status.body), err)
 	}
 	var streamed *ssestream.StreamError
 	if errors.As(err, &streamed) {
-		return openAIFailure(0, nil, readFailure(streamed.Event.Data), err)
+		return openAIFailure(0, nil, parseAPIError(streamed.Event.Data), err)
 	}
 	return newTransportError(err)
 }
 
-func openAIFailure(status int, header http.Header, f failure, cause error) *Error {
+func openAIFailure(status int, header http.Header, f apiError, cause error) *Error {
 	kind := kindOf(status)
 	if status == 0 {
-		kind = Unavailable // in the stream, after the request was accepted
+		kind = Unavailable // an error within the stream
 	}
 	for _, known := range openAIKinds {
 		if slices.Contains(known.codes, f.Code) || slices.Contains(known.codes, f.Type) {
@@ -57,11 +57,11 @@ func openAIFailure(status int, header http.Header, f failure, cause error) *Erro
 		kind = ContextWindow
 	}
 	e := newError(kind, status, header, cause)
-	e.complain(f.Param)
+	e.setParameter(f.Param)
 	return e
 }
 
-// openAIKinds are those of codes and types, the more telling ones first.
+// openAIKinds maps error codes and types to kinds, the more specific ones first.
 var openAIKinds = []struct {
 	kind  Kind
 	codes []string
@@ -69,7 +69,8 @@ var openAIKinds = []struct {
 	{ContextWindow, []string{"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}},
 	{Auth, []string{"insufficient_quota", "billing_hard_limit_reached", "invalid_api_key", "authentication_error"}},
 	{RateLimited, []string{"rate_limit_exceeded", "rate_limit_error", "tokens", "requests"}},
-	{Refused, []string{"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy", "misalignment_policy_violation"}},
+	{Refused, []string{"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy",
+		"misalignment_policy_violation"}},
 	{Overloaded, []string{"server_is_overloaded", "slow_down", "overloaded_error"}},
 	{Unavailable, []string{"server_error"}},
 }

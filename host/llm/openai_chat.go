@@ -11,7 +11,8 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// chatAPI is the Chat Completions API (developers.openai.com/api/reference/resources/chat), which servers of all kinds speak.
+// chatAPI is a client of the Chat Completions API (developers.openai.com/api/reference/resources/chat), which
+// OpenAI-compatible servers implement.
 type chatAPI struct {
 	completions openai.ChatCompletionService
 }
@@ -27,7 +28,7 @@ func (a *chatAPI) send(ctx context.Context, x *exchange) (*Response, error) {
 	defer stream.Close()
 	answer := chatAnswer{exchange: x}
 	for stream.Next() {
-		answer.take(stream.Current())
+		answer.addChunk(stream.Current())
 	}
 	if err := stream.Err(); err != nil {
 		return nil, openAIError(err)
@@ -40,7 +41,7 @@ func chatParams(x *exchange) openai.ChatCompletionNewParams {
 	if x.without["max_tokens"] {
 		p.MaxCompletionTokens = openai.Int(x.maxTokens())
 	} else {
-		p.MaxTokens = openai.Int(x.maxTokens()) // the one that all servers know
+		p.MaxTokens = openai.Int(x.maxTokens()) // all servers know the old name
 	}
 	if !x.without["stream_options"] {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
@@ -107,18 +108,20 @@ func chatAssistant(x *exchange, m *Message) openai.ChatCompletionMessageParamUni
 	}
 	for i := range m.Calls {
 		name, arguments := x.tools.outgoing(&m.Calls[i])
-		p.ToolCalls = append(p.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-			ID: m.Calls[i].ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: name, Arguments: string(arguments)},
-		}})
+		p.ToolCalls = append(p.ToolCalls,
+			openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+				ID: m.Calls[i].ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: name,
+					Arguments: string(arguments)},
+			}})
 	}
 	return openai.ChatCompletionMessageParamUnion{OfAssistant: &p}
 }
 
-// chatAnswer puts an answer together from its chunks.
+// chatAnswer assembles a response from its chunks.
 type chatAnswer struct {
 	*exchange
 	text    strings.Builder
-	think   thoughts
+	think   thinkFilter
 	calls   []*chatCall
 	model   string
 	finish  string
@@ -126,7 +129,7 @@ type chatAnswer struct {
 	usage   openai.CompletionUsage
 }
 
-// chatCall is a tool call as far as it has come.
+// chatCall is a partially received tool call.
 type chatCall struct {
 	index     int64
 	id, name  string
@@ -134,7 +137,7 @@ type chatCall struct {
 	arguments strings.Builder
 }
 
-func (a *chatAnswer) take(chunk openai.ChatCompletionChunk) {
+func (a *chatAnswer) addChunk(chunk openai.ChatCompletionChunk) {
 	if chunk.Model != "" {
 		a.model = chunk.Model
 	}
@@ -146,21 +149,21 @@ func (a *chatAnswer) take(chunk openai.ChatCompletionChunk) {
 			a.finish = choice.FinishReason
 		}
 		a.refused = a.refused || choice.Delta.Refusal != ""
-		a.say(a.think.pass(choice.Delta.Content + choice.Delta.Refusal))
+		a.addText(a.think.filter(choice.Delta.Content + choice.Delta.Refusal))
 		for _, part := range choice.Delta.ToolCalls {
-			a.takeCall(part)
+			a.addCallPart(part)
 		}
 	}
 }
 
-func (a *chatAnswer) say(text string) {
+func (a *chatAnswer) addText(text string) {
 	if text != "" {
 		a.text.WriteString(text)
 		a.emit(Delta{Text: text})
 	}
 }
 
-func (a *chatAnswer) takeCall(part openai.ChatCompletionChunkChoiceDeltaToolCall) {
+func (a *chatAnswer) addCallPart(part openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	call := a.callFor(part)
 	call.name += part.Function.Name
 	call.arguments.WriteString(part.Function.Arguments)
@@ -170,7 +173,8 @@ func (a *chatAnswer) takeCall(part openai.ChatCompletionChunkChoiceDeltaToolCall
 	}
 }
 
-// callFor finds the call that a part continues. Some servers number all calls 0, so another ID begins another call; some give no IDs.
+// callFor returns the call that a part belongs to, or begins one. Some servers send index 0 for all calls, so a new ID
+// begins a new call. Some servers send no IDs.
 func (a *chatAnswer) callFor(part openai.ChatCompletionChunkChoiceDeltaToolCall) *chatCall {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		call := a.calls[i]
@@ -190,7 +194,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	if a.finish == "" {
 		return nil, brokenOff(errors.New("no finish_reason"))
 	}
-	a.say(a.think.end())
+	a.addText(a.think.end())
 	details := a.usage.PromptTokensDetails
 	r := &Response{Text: a.text.String(), Model: a.model, Stop: StopEnd,
 		Usage: newUsage(a.usage.PromptTokens, a.usage.CompletionTokens, details.CachedTokens, details.CacheWriteTokens)}
@@ -205,7 +209,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	case a.refused:
 		r.Stop = StopRefusal
 	case len(r.Calls) > 0:
-		r.Stop = StopTools // whatever reason the server gives
+		r.Stop = StopTools // servers disagree about the finish reason
 	}
 	return r, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// responsesAPI is OpenAI's Responses API (developers.openai.com/api/reference/resources/responses). It is OpenAI's own, since its
-// models that think take tools nowhere else. Nothing is stored there: what the model thought comes back encrypted.
+// responsesAPI is a client of OpenAI's Responses API (developers.openai.com/api/reference/resources/responses).
+// OpenAI's reasoning models accept tools only there. Nothing is stored at OpenAI: reasoning is returned encrypted.
 type responsesAPI struct {
 	responses responses.ResponseService
 }
@@ -29,7 +29,7 @@ func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error)
 	defer stream.Close()
 	answer := responsesAnswer{exchange: x}
 	for stream.Next() {
-		if err := answer.take(stream.Current()); err != nil {
+		if err := answer.addEvent(stream.Current()); err != nil {
 			return nil, err
 		}
 	}
@@ -77,8 +77,8 @@ func responsesInput(x *exchange) responses.ResponseInputParam {
 		for j := range m.Results {
 			items = append(items, responsesOutput(&m.Results[j]))
 		}
-		if said := x.said(m); said != nil {
-			for _, item := range said {
+		if verbatim := x.verbatim(m); verbatim != nil {
+			for _, item := range verbatim {
 				items = append(items, param.Override[responses.ResponseInputItemUnionParam](item))
 			}
 			continue
@@ -94,7 +94,8 @@ func responsesInput(x *exchange) responses.ResponseInputParam {
 	return items
 }
 
-func responsesMessage(text string, images []Image, role responses.EasyInputMessageRole) responses.ResponseInputItemUnionParam {
+func responsesMessage(text string, images []Image,
+	role responses.EasyInputMessageRole) responses.ResponseInputItemUnionParam {
 	if len(images) == 0 {
 		return responses.ResponseInputItemParamOfMessage(text, role)
 	}
@@ -110,9 +111,10 @@ func responsesMessage(text string, images []Image, role responses.EasyInputMessa
 	return responses.ResponseInputItemParamOfMessage(parts, role)
 }
 
-// responsesOutput is a result. The API has no mark for errors: the text has to say it.
+// responsesOutput returns the item for a result. The API has no error flag, so the text says that a call failed.
 func responsesOutput(r *Result) responses.ResponseInputItemUnionParam {
-	output := responses.ResponseFunctionCallOutputItemListParam{{OfInputText: &responses.ResponseInputTextContentParam{Text: r.marked()}}}
+	output := responses.ResponseFunctionCallOutputItemListParam{
+		{OfInputText: &responses.ResponseInputTextContentParam{Text: r.marked()}}}
 	for _, image := range r.Images {
 		if image.known() {
 			output = append(output, responses.ResponseFunctionCallOutputItemUnionParam{
@@ -129,14 +131,14 @@ func responsesOutput(r *Result) responses.ResponseInputItemUnionParam {
 	return responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &item}
 }
 
-// responsesAnswer puts an answer together from its events.
+// responsesAnswer assembles a response from its events.
 type responsesAnswer struct {
 	*exchange
 	done  []responses.ResponseOutputItemUnion
 	final *responses.Response
 }
 
-func (a *responsesAnswer) take(event responses.ResponseStreamEventUnion) error {
+func (a *responsesAnswer) addEvent(event responses.ResponseStreamEventUnion) error {
 	switch event.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		if event.Delta != "" {
@@ -152,9 +154,11 @@ func (a *responsesAnswer) take(event responses.ResponseStreamEventUnion) error {
 		a.final = &event.Response
 	case "response.failed":
 		e := event.Response.Error
-		return openAIFailure(0, nil, failure{Code: string(e.Code), Type: e.Type, Message: e.Message, Param: e.Param}, errors.New(e.Message))
+		return openAIFailure(0, nil, apiError{Code: string(e.Code), Type: e.Type, Message: e.Message, Param: e.Param},
+			errors.New(e.Message))
 	case "error":
-		return openAIFailure(0, nil, failure{Code: event.Code, Message: event.Message, Param: event.Param}, errors.New(event.Message))
+		return openAIFailure(0, nil, apiError{Code: event.Code, Message: event.Message, Param: event.Param},
+			errors.New(event.Message))
 	}
 	return nil
 }
@@ -165,13 +169,14 @@ func (a *responsesAnswer) response() (*Response, error) {
 	}
 	items := a.final.Output
 	if len(items) == 0 {
-		items = a.done // some gateways send the items only once
+		items = a.done // some gateways leave the items out of response.completed
 	}
 	usage := a.final.Usage
 	r := &Response{Model: a.final.Model, Stop: StopEnd, Usage: newUsage(
-		usage.InputTokens, usage.OutputTokens, usage.InputTokensDetails.CachedTokens, usage.InputTokensDetails.CacheWriteTokens)}
+		usage.InputTokens, usage.OutputTokens, usage.InputTokensDetails.CachedTokens,
+		usage.InputTokensDetails.CacheWriteTokens)}
 	for i := range items {
-		a.read(r, &items[i])
+		addItem(r, a.tools, &items[i])
 	}
 	if len(r.Calls) > 0 {
 		r.Stop = StopTools
@@ -186,11 +191,10 @@ func (a *responsesAnswer) response() (*Response, error) {
 	return r, nil
 }
 
-// read adds one item to the answer.
-func (a *responsesAnswer) read(r *Response, item *responses.ResponseOutputItemUnion) {
+func addItem(r *Response, tools *toolset, item *responses.ResponseOutputItemUnion) {
 	switch item.Type {
 	case "function_call":
-		r.Calls = append(r.Calls, a.tools.incoming(item.CallID, item.Name, item.Arguments.OfString))
+		r.Calls = append(r.Calls, tools.incoming(item.CallID, item.Name, item.Arguments.OfString))
 	case "message":
 		for _, part := range item.Content {
 			r.Text += part.Text + part.Refusal
@@ -201,14 +205,14 @@ func (a *responsesAnswer) read(r *Response, item *responses.ResponseOutputItemUn
 	}
 }
 
-// state keeps the answer word for word if the model thought.
+// state returns the verbatim response if the model was reasoning.
 func (a *responsesAnswer) state(items []responses.ResponseOutputItemUnion) *State {
 	s := &State{provider: a.spec.Provider, model: a.spec.Model}
 	thought := false
 	for _, item := range items {
 		if item.Type == "reasoning" {
 			if item.EncryptedContent == "" {
-				return nil // it cannot be taken back without being stored
+				return nil // the API accepts unencrypted reasoning only by the ID of a stored response
 			}
 			thought = true
 		}
@@ -220,7 +224,8 @@ func (a *responsesAnswer) state(items []responses.ResponseOutputItemUnion) *Stat
 	return s
 }
 
-// newUsage counts what was cached apart, which OpenAI counts as input too.
+// newUsage subtracts cached tokens from the input, because OpenAI counts them there as well.
 func newUsage(input, output, read, written int64) Usage {
-	return Usage{Input: int(max(0, input-read-written)), Output: int(output), CacheRead: int(read), CacheWrite: int(written)}
+	return Usage{Input: int(max(0, input-read-written)), Output: int(output), CacheRead: int(read),
+		CacheWrite: int(written)}
 }

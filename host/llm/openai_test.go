@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 )
 
-// TestErrorForms reads errors as servers that speak OpenAI's API write them.
+// TestErrorForms parses the errors of OpenAI-compatible servers.
 func TestErrorForms(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -54,8 +54,9 @@ func TestErrorForms(t *testing.T) {
 	}
 }
 
-// TestOddCalls reads tool calls as some servers send them: all with the same number, whole, and without IDs.
-func TestOddCalls(t *testing.T) {
+// TestNonconformingCalls parses tool calls as some servers send them: all with the same index, in one chunk, without
+// IDs.
+func TestNonconformingCalls(t *testing.T) {
 	t.Parallel()
 	for name, calls := range map[string]string{
 		"one number":    `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
@@ -67,10 +68,12 @@ func TestOddCalls(t *testing.T) {
 			w := newWorld(t, OpenAICompatible)
 			w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":`+calls+`},"finish_reason":"stop"}]}`+"\n\n")
+				_, _ = io.WriteString(rw,
+					`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":`+calls+`},"finish_reason":"stop"}]}`+"\n\n")
 			}), spec(t, OpenAICompatible))
 			response, _ := w.must(asks("hello", weatherTool))
-			if len(response.Calls) != 2 || response.Stop != StopTools || response.Calls[0].ID == response.Calls[1].ID || response.Calls[1].ID == "" ||
+			if len(response.Calls) != 2 || response.Stop != StopTools || response.Calls[0].ID == response.Calls[1].ID ||
+				response.Calls[1].ID == "" ||
 				string(response.Calls[1].Arguments) != `{"location":"大阪"}` || response.Model != "thinker" {
 				t.Errorf("%+v", response)
 			}
@@ -78,11 +81,13 @@ func TestOddCalls(t *testing.T) {
 	}
 }
 
-// TestEnvironmentPlaysNoPart sets what the SDKs would read.
-func TestEnvironmentPlaysNoPart(t *testing.T) {
+// TestEnvironmentIsIgnored sets the variables that the SDKs would read.
+func TestEnvironmentIsIgnored(t *testing.T) {
 	for name, value := range map[string]string{
-		"ANTHROPIC_API_KEY": "from the environment", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "ANTHROPIC_CUSTOM_HEADERS": "X-Odd: odd",
-		"OPENAI_API_KEY": "from the environment", "OPENAI_BASE_URL": "http://127.0.0.1:1", "OPENAI_CUSTOM_HEADERS": "X-Odd: odd", "OPENAI_ORG_ID": "odd",
+		"ANTHROPIC_API_KEY": "from the environment", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1",
+		"ANTHROPIC_CUSTOM_HEADERS": "X-Odd: odd",
+		"OPENAI_API_KEY":           "from the environment", "OPENAI_BASE_URL": "http://127.0.0.1:1",
+		"OPENAI_CUSTOM_HEADERS": "X-Odd: odd", "OPENAI_ORG_ID": "odd",
 		"HTTPS_PROXY": "http://127.0.0.1:1",
 	} {
 		t.Setenv(name, value)
@@ -91,7 +96,8 @@ func TestEnvironmentPlaysNoPart(t *testing.T) {
 		w := newWorld(t, provider)
 		w.must(asks("hello"))
 		header := w.requests.All()[0].Header
-		if header.Get("X-Odd") != "" || header.Get("Openai-Organization") != "" || header.Get("Authorization") != "Bearer "+testKey {
+		if header.Get("X-Odd") != "" || header.Get("Openai-Organization") != "" ||
+			header.Get("Authorization") != "Bearer "+testKey {
 			t.Errorf("%s: %v", provider, header)
 		}
 	}
@@ -110,7 +116,8 @@ func TestProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := newHTTPClient(proxy, time.Minute)
-	for address, want := range map[string]string{"http://model.example/v1": "http://model.example/v1", server.URL + "/direct": "/direct"} {
+	for address, want := range map[string]string{"http://model.example/v1": "http://model.example/v1",
+		server.URL + "/direct": "/direct"} {
 		response, err := client.Get(address)
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +131,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestLocalServerWithoutKey sends no key where none is configured.
+// TestLocalServerWithoutKey checks that no key is sent if none is configured.
 func TestLocalServerWithoutKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, OpenAICompatible)

@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// maxSchema bounds the schema of a tool, in bytes: it is sent with every request.
+	// maxSchema bounds a tool's schema, which is sent with every request, in bytes.
 	maxSchema = 128 << 10
-	// maxSchemaDepth bounds how deep schemas are nested.
+	// maxSchemaDepth bounds the nesting of schemas.
 	maxSchemaDepth = 64
 )
 
-// dialect says what an API accepts of tools.
+// dialect has an API's limits on tool definitions.
 type dialect struct {
-	tools       int  // how many; 0 is any number
-	name        int  // bytes of a name, which has letters, digits, "_" and "-"
-	description int  // characters; 0 is any number
-	keys        bool // the arguments' names are of at most 64 letters, digits, "_", "." and "-"
-	patterns    bool // "pattern" may be any regular expression, not only one that is anchored at both ends
+	tools       int  // number of tools; 0 means no limit
+	name        int  // bytes of a name of letters, digits, "_" and "-"
+	description int  // characters; 0 means no limit
+	keys        bool // argument names have at most 64 letters, digits, "_", "." and "-"
+	patterns    bool // "pattern" need not be anchored at both ends
 }
 
-// parameters is a tool's schema in a dialect.
+// parameters is a tool's schema adapted to a dialect.
 type parameters struct {
 	schema map[string]any
-	// keys are the original names of arguments that had to be renamed, by the new ones.
+	// keys maps the new names of renamed arguments to the original ones.
 	keys map[string]string
 }
 
-// adapt rewrites schema for d: what is refused goes, and the meaning becomes wider rather than narrower where it cannot be kept.
-// An error means that nothing useful would be left.
+// adapt rewrites schema for d. Keywords that the API refuses are removed, which may make the schema accept more than
+// the original but never less. It fails if nothing useful would remain.
 func adapt(schema json.RawMessage, d dialect) (*parameters, error) {
 	if len(schema) > maxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes: at most %d are sent", len(schema), maxSchema)
@@ -57,7 +57,7 @@ func adapt(schema json.RawMessage, d dialect) (*parameters, error) {
 	if d.keys {
 		p.renameKeys()
 	}
-	c.clean(root, 0) // of references to what is gone
+	c.clean(root, 0) // removes references that have become dangling
 	if sent, err := json.Marshal(root); err != nil || len(sent) > 2*maxSchema {
 		return nil, errors.New("its schema grows too long when its alternatives are put together")
 	}
@@ -69,7 +69,7 @@ func decodeSchema(schema json.RawMessage) (map[string]any, error) {
 		return map[string]any{}, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(schema))
-	decoder.UseNumber() // so that numbers stay as they are written
+	decoder.UseNumber() // preserves the digits of numbers
 	var root any
 	if err := decoder.Decode(&root); err != nil {
 		return nil, fmt.Errorf("its schema is not JSON: %w", err)
@@ -86,7 +86,7 @@ func decodeSchema(schema json.RawMessage) (map[string]any, error) {
 	return nil, errors.New("its schema is not an object")
 }
 
-// cleaner takes out of a schema what providers refuse at any depth.
+// cleaner removes from a schema what providers refuse at any depth.
 type cleaner struct {
 	root    map[string]any
 	dialect dialect
@@ -96,15 +96,17 @@ type cleaner struct {
 // Keywords that hold schemas.
 var (
 	schemaKeywords = []string{
-		"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+		"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+		"propertyNames", "then",
 		"unevaluatedItems", "unevaluatedProperties",
 	}
 	listKeywords = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
 	mapKeywords  = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
 )
 
-// identityKeywords say where a schema is from. Without them all references are into the schema itself.
-var identityKeywords = []string{"$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveAnchor", "$recursiveRef", "$schema", "$vocabulary"}
+// identityKeywords identify a schema and its parts. Without them all references point into the schema itself.
+var identityKeywords = []string{"$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveAnchor",
+	"$recursiveRef", "$schema", "$vocabulary"}
 
 func (c *cleaner) clean(schema map[string]any, depth int) {
 	if depth > maxSchemaDepth {
@@ -130,7 +132,7 @@ func (c *cleaner) clean(schema map[string]any, depth int) {
 	}
 }
 
-// cleanReference keeps references that lead somewhere within the schema.
+// cleanReference removes references that do not resolve within the schema.
 func (c *cleaner) cleanReference(schema map[string]any) {
 	value, ok := schema["$ref"]
 	if !ok {
@@ -145,7 +147,7 @@ func (c *cleaner) cleanReference(schema map[string]any) {
 	}
 }
 
-// modernize turns the forms of older drafts into those of JSON Schema 2020-12.
+// modernize converts keywords of older drafts to JSON Schema 2020-12.
 func modernize(schema map[string]any) {
 	if tuple, ok := schema["items"].([]any); ok {
 		schema["prefixItems"], schema["items"] = tuple, schema["additionalItems"]
@@ -156,7 +158,7 @@ func modernize(schema map[string]any) {
 	}
 	for _, bound := range []string{"Minimum", "Maximum"} {
 		exclusive, inclusive := "exclusive"+bound, strings.ToLower(bound)
-		if is, ok := schema[exclusive].(bool); ok { // of draft 4
+		if is, ok := schema[exclusive].(bool); ok { // draft 4
 			delete(schema, exclusive)
 			if limit, has := schema[inclusive]; is && has {
 				schema[exclusive] = limit
@@ -166,14 +168,14 @@ func modernize(schema map[string]any) {
 	}
 }
 
-// cleanValues checks keywords whose values providers check.
+// cleanValues removes keywords with values that providers refuse.
 func (c *cleaner) cleanValues(schema map[string]any) {
 	if kinds := toolschema.TypesOf(schema); len(kinds) == 0 {
 		delete(schema, "type")
 	} else if slices.Contains(kinds, "array") && schema["items"] == nil {
-		schema["items"] = map[string]any{} // OpenAI refuses an array without
+		schema["items"] = map[string]any{} // OpenAI refuses an array without items
 	}
-	keepStrings(schema, "required")
+	requireStrings(schema, "required")
 	if list, ok := schema["enum"].([]any); !ok || len(list) == 0 {
 		delete(schema, "enum")
 	}
@@ -183,8 +185,8 @@ func (c *cleaner) cleanValues(schema map[string]any) {
 	}
 }
 
-// keepStrings keeps a list of strings, and takes anything else out.
-func keepStrings(schema map[string]any, keyword string) {
+// requireStrings removes keyword unless it is a list of strings.
+func requireStrings(schema map[string]any, keyword string) {
 	list, ok := schema[keyword].([]any)
 	if ok && !slices.ContainsFunc(list, func(v any) bool { _, is := v.(string); return !is }) {
 		return
@@ -198,7 +200,7 @@ func (c *cleaner) cleanMember(schema map[string]any, keyword string, depth int) 
 		c.clean(member, depth+1)
 	case bool:
 		if member && keyword != "additionalProperties" {
-			schema[keyword] = map[string]any{} // means the same, and is understood by all
+			schema[keyword] = map[string]any{} // equivalent, and accepted by all providers
 		}
 	default:
 		delete(schema, keyword)
@@ -227,7 +229,7 @@ func (c *cleaner) cleanMap(schema map[string]any, keyword string, depth int) {
 	}
 }
 
-// cleanBranch returns a schema for whatever stands where one should be.
+// cleanBranch returns a schema object for any value in the place of a schema.
 func (c *cleaner) cleanBranch(member any, depth int) any {
 	switch member := member.(type) {
 	case map[string]any:

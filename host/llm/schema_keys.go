@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// renameKeys gives the properties names that are identifiers.
+// renameKeys renames properties to identifiers that the API accepts.
 func (p *parameters) renameKeys() {
 	properties := p.schema["properties"].(map[string]any)
 	safe := identifiers(slices.Sorted(maps.Keys(properties)), "_.-", 64)
@@ -19,7 +19,9 @@ func (p *parameters) renameKeys() {
 			p.keys = map[string]string{}
 		}
 		p.keys[safe[name]] = name
-		describe(schema, name)
+		if object, ok := schema.(map[string]any); ok && object["title"] == nil {
+			object["title"] = name // shows the model the original name
+		}
 	}
 	p.schema["properties"] = renamed
 	required, _ := p.schema["required"].([]any)
@@ -27,12 +29,5 @@ func (p *parameters) renameKeys() {
 		if s, ok := safe[name.(string)]; ok {
 			required[i] = s
 		}
-	}
-}
-
-// describe tells the model the name that it does not see.
-func describe(schema any, name string) {
-	if object, ok := schema.(map[string]any); ok && object["title"] == nil {
-		object["title"] = name
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// dialects are those of the providers.
-var dialects = map[string]dialect{Anthropic: new(messagesAPI).dialect(), OpenAI: new(responsesAPI).dialect(), OpenAICompatible: new(chatAPI).dialect()}
+// dialects are the dialects of the providers.
+var dialects = map[string]dialect{Anthropic: new(messagesAPI).dialect(), OpenAI: new(responsesAPI).dialect(),
+	OpenAICompatible: new(chatAPI).dialect()}
 
 func TestAdapt(t *testing.T) {
 	t.Parallel()
@@ -28,28 +29,37 @@ func TestAdapt(t *testing.T) {
 			`{"properties":{},"type":"object"}`},
 		{"alternatives", `{"type":"object","oneOf":[{"properties":{"a":{"type":"string"},"k":{"const":1}},"required":["a","k"]},{"properties":{"b":{"type":"string"},"k":{"const":2}},"required":["b","k"]}]}`,
 			`{"properties":{"a":{"type":"string"},"b":{"type":"string"},"k":{"anyOf":[{"const":1},{"const":2}]}},"required":["k"],"type":"object"}`},
-		{"either is required", `{"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`,
+		{"either is required",
+			`{"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`,
 			`{"properties":{"a":{},"b":{}},"type":"object"}`},
 		{"all of them", `{"allOf":[{"$ref":"#/$defs/a"},{"properties":{"b":{"type":"null"}},"required":["b"]}],"$defs":{"a":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
 			`{"$defs":{"a":{"properties":{"a":{"type":"string"}},"required":["a"],"type":"object"}},"properties":{"a":{"type":"string"},"b":{"type":"null"}},"required":["a","b"],"type":"object"}`},
-		{"a reference at the top", `{"$ref":"#/definitions/x~1y","definitions":{"x/y":{"type":"object","properties":{"a":{"$ref":"#/definitions/x~1y"}}}}}`,
+		{"a reference at the top",
+			`{"$ref":"#/definitions/x~1y","definitions":{"x/y":{"type":"object","properties":{"a":{"$ref":"#/definitions/x~1y"}}}}}`,
 			`{"definitions":{"x/y":{"properties":{"a":{"$ref":"#/definitions/x~1y"}},"type":"object"}},"properties":{"a":{"$ref":"#/definitions/x~1y"}},"type":"object"}`},
 		{"alternatives within", `{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}}}`,
 			`{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}},"type":"object"}`},
-		{"an object or null", `{"type":["object","null"],"properties":{"a":{"type":["string","null"]}}}`, `{"properties":{"a":{"type":["string","null"]}},"type":"object"}`},
-		{"an array of anything", `{"properties":{"a":{"type":"array"}}}`, `{"properties":{"a":{"items":{},"type":"array"}},"type":"object"}`},
+		{"an object or null", `{"type":["object","null"],"properties":{"a":{"type":["string","null"]}}}`,
+			`{"properties":{"a":{"type":["string","null"]}},"type":"object"}`},
+		{"an array of anything", `{"properties":{"a":{"type":"array"}}}`,
+			`{"properties":{"a":{"items":{},"type":"array"}},"type":"object"}`},
 		{"a tuple", `{"properties":{"a":{"type":"array","items":[{"type":"string"}],"additionalItems":false}}}`,
 			`{"properties":{"a":{"items":false,"prefixItems":[{"type":"string"}],"type":"array"}},"type":"object"}`},
-		{"bounds of draft 4", `{"properties":{"a":{"minimum":1,"exclusiveMinimum":true,"maximum":3,"exclusiveMaximum":false}}}`,
+		{"bounds of draft 4",
+			`{"properties":{"a":{"minimum":1,"exclusiveMinimum":true,"maximum":3,"exclusiveMaximum":false}}}`,
 			`{"properties":{"a":{"exclusiveMinimum":1,"maximum":3}},"type":"object"}`},
-		{"what leads nowhere", `{"properties":{"a":{"$ref":"#/$defs/missing"},"b":{"$ref":"#anchor"},"c":{"$ref":"#/properties/a/0"}}}`,
+		{"what leads nowhere",
+			`{"properties":{"a":{"$ref":"#/$defs/missing"},"b":{"$ref":"#anchor"},"c":{"$ref":"#/properties/a/0"}}}`,
 			`{"properties":{"a":{},"b":{},"c":{}},"type":"object"}`},
-		{"of the wrong kind", `{"properties":{"a":{"type":"file","enum":[],"required":true,"properties":[],"anyOf":[],"items":"x"},"b":7},"required":"a"}`,
+		{"of the wrong kind",
+			`{"properties":{"a":{"type":"file","enum":[],"required":true,"properties":[],"anyOf":[],"items":"x"},"b":7},"required":"a"}`,
 			`{"properties":{"a":{},"b":{}},"type":"object"}`},
-		{"a reference to what goes", `{"type":"object","allOf":[{"properties":{"a":{"$ref":"#/allOf/0/properties/b"},"b":{"type":"string"}}}]}`,
+		{"a reference to what goes",
+			`{"type":"object","allOf":[{"properties":{"a":{"$ref":"#/allOf/0/properties/b"},"b":{"type":"string"}}}]}`,
 			`{"properties":{"a":{},"b":{"type":"string"}},"type":"object"}`},
 		{"a circle at the top", `{"$ref":"#"}`, `{"properties":{},"type":"object"}`},
-		{"conditions at the top", `{"properties":{"a":{}},"if":{"required":["a"]},"then":{"required":["b"]},"not":{"required":["c"]},"enum":[{}]}`,
+		{"conditions at the top",
+			`{"properties":{"a":{}},"if":{"required":["a"]},"then":{"required":["b"]},"not":{"required":["c"]},"enum":[{}]}`,
 			`{"properties":{"a":{}},"type":"object"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,12 +120,15 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestManyAlternatives holds that a schema cannot be made to cost more than its length lets expect.
+// TestManyAlternatives checks that flattening alternatives cannot make a schema grow out of proportion.
 func TestManyAlternatives(t *testing.T) {
 	t.Parallel()
 	var defs []string
 	for i := range 40 {
-		defs = append(defs, fmt.Sprintf(`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"},{"properties":{"p":{"const":%d}}}]}`, i, i+1, i+2, i))
+		defs = append(
+			defs, fmt.Sprintf(
+				`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"},{"properties":{"p":{"const":%d}}}]}`, i, i+1, i+2,
+				i))
 	}
 	schema := `{"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `,"d40":{},"d41":{}}}`
 	p, err := adapt(json.RawMessage(schema), dialects[Anthropic])
@@ -129,7 +142,8 @@ func TestManyAlternatives(t *testing.T) {
 
 func TestIdentifiers(t *testing.T) {
 	t.Parallel()
-	names := []string{"plain", "with.dot", "with_dot", "with dot", "天気", "天候", "", strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("x", 64)}
+	names := []string{"plain", "with.dot", "with_dot", "with dot", "天気", "天候", "", strings.Repeat("x", 200),
+		strings.Repeat("x", 201), strings.Repeat("x", 64)}
 	safe := identifiers(names, "_-", 64)
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -152,7 +166,8 @@ func TestIdentifiers(t *testing.T) {
 }
 
 func functionName(s string) bool {
-	return len(s) > 0 && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+	return len(s) > 0 && len(s) <= 64 &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
 func FuzzAdapt(f *testing.F) {
@@ -175,12 +190,13 @@ func FuzzAdapt(f *testing.F) {
 	})
 }
 
-// checkAdapted holds what providers hold of a schema.
+// checkAdapted checks the rules that providers have for schemas.
 func checkAdapted(t *testing.T, provider string, p *parameters) {
 	t.Helper()
 	out := text(t, p.schema)
 	var schema map[string]any
-	if err := json.Unmarshal([]byte(out), &schema); err != nil && !strings.Contains(err.Error(), "cannot unmarshal number") {
+	if err := json.Unmarshal([]byte(out), &schema); err != nil &&
+		!strings.Contains(err.Error(), "cannot unmarshal number") {
 		t.Fatal(err)
 	}
 	if schema["type"] != "object" {

@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
-// recordStream is what a stand-in streams.
+// recordStream returns the stream of a fake provider.
 func recordStream(f testing.TB, provider string, step script.Step) []byte {
 	f.Helper()
 	w := &world{t: &testing.T{}, side: providers[provider](&script.Script{Steps: []script.Step{step}}), log: &logged{}}
@@ -31,9 +31,11 @@ func recordStream(f testing.TB, provider string, step script.Step) []byte {
 		w.ServeHTTP(recorder, r)
 	})
 	base := map[string]string{Anthropic: "https://model.example/"}[provider]
-	v := newVendor(&Spec{Provider: provider, BaseURL: cmp.Or(base, "https://model.example/v1")}, &http.Client{Transport: inMemory{record}})
+	v := newVendor(&Spec{Provider: provider, BaseURL: cmp.Or(base, "https://model.example/v1")},
+		&http.Client{Transport: inMemory{record}})
 	m := newModel(Spec{Name: "m", Provider: provider, Model: "thinker", MaxTokens: 100}, v, fuzzOptions())
-	x := &exchange{Request: asks("hello", weatherTool), tools: m.tools.fit([]Tool{weatherTool}), spec: &m.spec, emit: func(Delta) {}, key: testKey}
+	x := &exchange{Request: asks("hello", weatherTool), tools: m.tools.adaptAll([]Tool{weatherTool}), spec: &m.spec,
+		emit: func(Delta) {}, key: testKey}
 	x.messages = x.Messages
 	_, _ = v.send(f.Context(), x) // some are cut on purpose
 	if len(stream) == 0 {
@@ -43,20 +45,22 @@ func recordStream(f testing.TB, provider string, step script.Step) []byte {
 }
 
 func fuzzOptions() *Options {
-	chain, err := New(Options{Specs: []Spec{{Provider: OpenAICompatible, Model: "m", BaseURL: "https://model.example/v1"}}})
+	chain, err := New(Options{Specs: []Spec{{Provider: OpenAICompatible, Model: "m",
+		BaseURL: "https://model.example/v1"}}})
 	if err != nil {
 		panic(err)
 	}
 	return &Options{Observe: chain.models[0].observe, Logger: chain.logger}
 }
 
-// FuzzStream reads streams of any bytes as each provider's.
+// FuzzStream parses arbitrary bytes as each provider's stream.
 func FuzzStream(f *testing.F) {
 	all := []string{Anthropic, OpenAI, OpenAICompatible}
 	for _, provider := range all {
 		for _, step := range []script.Step{
 			{Say: "こんにちは"}, {Think: "hm", Say: "x", Call: []script.Call{{Tool: "get_weather", Arguments: `{"location":"東京"}`}}},
-			{Say: "I will not.", Stop: script.Refusal}, {Say: "cut", Cut: true}, {Fail: &script.Failure{Kind: "overloaded", Streamed: true}},
+			{Say: "I will not.", Stop: script.Refusal}, {Say: "cut",
+				Cut: true}, {Fail: &script.Failure{Kind: "overloaded", Streamed: true}},
 		} {
 			f.Add(recordStream(f, provider, step))
 		}

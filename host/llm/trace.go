@@ -2,8 +2,7 @@ package llm
 
 import "github.com/hako-run/hako/host/trace"
 
-// describeSpan says of a completion's span what is known when it has ended, as the semantic conventions for GenAI have it. response is nil if
-// there is none.
+// describeSpan sets the attributes of a completion's span by the semantic conventions for GenAI. response may be nil.
 func describeSpan(span *trace.Span, provider string, response *Response, c *Completion) {
 	if span == nil {
 		return

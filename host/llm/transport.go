@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// maxAnswer bounds what is read of one answer, in bytes.
+	// maxAnswer bounds a response, in bytes.
 	maxAnswer = 64 << 20
-	// maxFailure bounds what is read of an error, in bytes.
+	// maxFailure bounds an error response, in bytes.
 	maxFailure = 64 << 10
-	// dialTime bounds connecting to a provider.
+	// dialTime bounds connecting, and the TLS handshake.
 	dialTime = 15 * time.Second
 )
 
-// What a transport finds wrong with an answer.
+// Errors of the transport.
 var (
-	errSilent   = errors.New("it was silent for too long")
+	errIdle     = errors.New("it sent nothing for too long")
 	errTooLong  = fmt.Errorf("its answer is longer than %d MiB", maxAnswer>>20)
-	errRedirect = errors.New("it redirects to another address, which the key is not sent to: set baseUrl to that address")
-	errNoStream = errors.New("its answer is no event stream: check that baseUrl is where the API is")
+	errRedirect = errors.New("it redirects to another address, to which the key is not sent: set baseUrl to that address")
+	errNoStream = errors.New("its answer is not an event stream: check that baseUrl is the address of the API")
 )
 
-// NewTransport returns what reaches a provider's API, through proxy if it is not nil, but for this machine's own addresses. The
-// environment's proxy plays no part.
+// NewTransport returns a transport for a provider's API. It uses proxy, unless nil, except for loopback addresses.
+// Proxies of the environment are ignored.
 func NewTransport(proxy *url.URL) *http.Transport {
 	t := outbound.NewTransport(proxy)
 	t.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
@@ -42,44 +42,47 @@ func NewTransport(proxy *url.URL) *http.Transport {
 	return t
 }
 
-// newHTTPClient returns the client for one provider. It follows no redirects: they would take what is asked, and a key in a header of the
-// provider's own, to somebody else.
-func newHTTPClient(proxy *url.URL, silence time.Duration) *http.Client {
+// newHTTPClient returns the client for one provider. It follows no redirects: they would send the conversation, and a
+// key in a vendor-specific header, to another host.
+func newHTTPClient(proxy *url.URL, idleTimeout time.Duration) *http.Client {
 	return &http.Client{
-		Transport:     &transport{NewTransport(proxy), silence},
+		Transport:     &transport{NewTransport(proxy), idleTimeout},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// transport gives an answer up that does not come, does not end or is no stream.
+// transport fails requests whose response stalls, is too long or is not an event stream.
 type transport struct {
-	next    http.RoundTripper
-	silence time.Duration
+	next        http.RoundTripper
+	idleTimeout time.Duration
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	watch := time.AfterFunc(t.silence, func() { cancel(errSilent) })
+	watch := time.AfterFunc(t.idleTimeout, func() { cancel(errIdle) })
 	response, err := t.next.RoundTrip(r.WithContext(ctx))
 	if err == nil {
-		response.Body = &body{ReadCloser: response.Body, ctx: ctx, cancel: cancel, watch: watch, silence: t.silence, left: maxAnswer}
+		response.Body = &body{
+			ReadCloser: response.Body, ctx: ctx, cancel: cancel, watch: watch, idleTimeout: t.idleTimeout, left: maxAnswer,
+		}
 		if err = checkStream(response); err == nil {
 			return response, nil
 		}
 		_ = response.Body.Close()
 	}
 	watch.Stop()
-	err = silent(ctx, err)
+	err = idleError(ctx, err)
 	cancel(nil)
 	return nil, err
 }
 
-// checkStream refuses answers that are no stream: the SDKs would read some as an empty one, and errors only in their vendor's form.
+// checkStream rejects responses that are not event streams. The SDKs would read some of them as empty streams, and they
+// parse only their own vendor's errors.
 func checkStream(r *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case r.StatusCode >= 400:
-		text, _ := io.ReadAll(io.LimitReader(r.Body, maxFailure)) // as far as it comes
+		text, _ := io.ReadAll(io.LimitReader(r.Body, maxFailure)) // a partial body may do
 		return &statusError{r.StatusCode, r.Header, text}
 	case r.StatusCode >= 300:
 		return errRedirect
@@ -89,7 +92,7 @@ func checkStream(r *http.Response) error {
 	return nil
 }
 
-// statusError is an answer with the status of an error.
+// statusError is an error response.
 type statusError struct {
 	status int
 	header http.Header
@@ -98,23 +101,23 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("HTTP status %d", e.status) }
 
-// silent is err, or errSilent if that is its cause.
-func silent(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errSilent) {
-		return errSilent
+// idleError returns errIdle if that is why ctx ended, else err.
+func idleError(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errIdle) {
+		return errIdle
 	}
 	return err
 }
 
-// body is an answer's.
+// body bounds a response's size and the time between reads.
 type body struct {
 	io.ReadCloser
-	ctx     context.Context // of this request
-	cancel  context.CancelCauseFunc
-	watch   *time.Timer
-	silence time.Duration
-	left    int64
-	once    sync.Once
+	ctx         context.Context // the request's
+	cancel      context.CancelCauseFunc
+	watch       *time.Timer
+	idleTimeout time.Duration
+	left        int64
+	once        sync.Once
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -123,9 +126,9 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
-	b.watch.Reset(b.silence)
+	b.watch.Reset(b.idleTimeout)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = silent(b.ctx, err)
+		err = idleError(b.ctx, err)
 	}
 	return n, err
 }

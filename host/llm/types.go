@@ -5,116 +5,117 @@ import (
 	"encoding/json"
 )
 
-// Role says who speaks.
+// Role is the author of a message.
 type Role string
 
-// The roles. What the operator says is Request.System.
+// Roles. The operator's instructions are in Request.System.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 )
 
-// Message is one turn of a conversation. The model's has Text, Calls or both; a user's has Text, Images, or the Results of all calls
-// of the message before it. Messages of one role may follow one another.
+// Message is one message of a conversation. An assistant message has Text, Calls or both. A user message has Text,
+// Images, or the Results of all calls of the message before it. Messages of one role may follow one another.
 type Message struct {
 	Role    Role
 	Text    string
 	Calls   []Call
 	Results []Result
-	// Images of a user's message go to the model where it takes images; elsewhere a line of text says that they were left out.
+	// Images of a user message are sent to models that accept images. For others a line of text says that they were
+	// omitted.
 	Images []Image
 	// State is Response.State of the model's message, or nil.
 	State *State
 }
 
-// Call is a tool call that the model asks for.
+// Call is a tool call requested by the model.
 type Call struct {
-	// ID tells the calls of a conversation apart. It is never empty.
+	// ID identifies the call in its conversation. It is never empty.
 	ID string
-	// Name is that of a Request's Tool, or what the model invented.
+	// Name is the name of a Tool of the Request, or one that the model made up.
 	Name string
 	// Arguments is a JSON object. If Invalid is set it is "{}".
 	Arguments json.RawMessage
-	// Invalid is why what the model wrote is no JSON object, in words to answer it with as a Result with IsError. Such a call must
-	// not run.
+	// Invalid, if set, says why the model's arguments are not a JSON object. Such a call must not run: answer it with a
+	// Result that has this text and IsError.
 	Invalid string
 }
 
-// Result is what came of a Call.
+// Result is the outcome of a Call.
 type Result struct {
 	CallID  string
 	Text    string
 	IsError bool
-	// Images go to the model only where its provider takes images in results; elsewhere a line of text says that they were left out.
+	// Images are sent to providers that accept images in results. For others a line of text says that they were omitted.
 	Images []Image
 }
 
-// Image is a picture for the model.
+// Image is an image for the model.
 type Image struct {
-	// MIMEType is image/png, image/jpeg, image/gif or image/webp. Others are left out.
+	// MIMEType is image/png, image/jpeg, image/gif or image/webp. Images of other types are omitted.
 	MIMEType string
 	Data     []byte
 }
 
-// Tool is what the model may call.
+// Tool is a tool that the model may call.
 type Tool struct {
-	// Name is of any form: what a provider does not accept is mapped on the way there and back.
+	// Name may be any string: names that a provider does not accept are mapped in requests and mapped back in calls.
 	Name        string
 	Description string
-	// Schema is the JSON Schema of the arguments, an object. What a provider does not accept in it is rewritten or left out, so
-	// arguments have to be checked against the original.
+	// Schema is the JSON Schema of the arguments, an object. Keywords that a provider does not accept are rewritten or
+	// removed, so callers have to validate arguments against the original.
 	Schema json.RawMessage
 }
 
-// Request is what a model is to answer.
+// Request is a conversation for a model to complete.
 type Request struct {
-	// System is the operator's instruction, or empty.
+	// System has the operator's instructions, or is empty.
 	System string
-	// Messages begin and end with one of the user's. What an interruption left is mended on the way: blank messages are left out, and
-	// a call without a result gets one that says so.
+	// Messages begin and end with a user message. Interrupted conversations are repaired before sending: blank messages
+	// are removed, and a call without a result gets one that says so.
 	Messages []Message
 	Tools    []Tool
-	// NoTools forces a text answer. Tools are sent all the same, since the messages may show their use.
+	// NoTools forces a text response. Tools are still sent, because the messages may contain calls of them.
 	NoTools bool
-	// MaxTokens bounds the answer. Zero means Spec.MaxTokens.
+	// MaxTokens bounds the response. Zero means Spec.MaxTokens.
 	MaxTokens int
-	// Temperature is left to the model if nil. It is not sent to models that take none.
+	// Temperature is the provider's default if nil. It is not sent to models that reject it.
 	Temperature *float64
-	// Cache says that the next request will begin as this one does, so that the provider should keep what it has read.
+	// Cache says that the next request will have this one as its prefix, so that the provider should cache the prompt.
 	Cache bool
 }
 
-// Delta is a part of an answer as it comes: one of the fields is set.
+// Delta is a part of a streamed response. Exactly one field is set.
 type Delta struct {
-	// Text continues the answer's text.
+	// Text is appended to the response's text.
 	Text string
-	// Call is one that the model has begun to ask for, with ID and Name only. Response.Calls has it whole.
+	// Call is a call that the model has begun, with ID and Name only. Response.Calls has the complete call.
 	Call *Call
 }
 
-// Stop is why an answer ends.
+// Stop is why a response ends.
 type Stop string
 
 // Reasons to stop.
 const (
-	StopEnd      Stop = "end"      // the answer is whole
+	StopEnd      Stop = "end"      // the response is complete
 	StopTools    Stop = "tools"    // the model waits for the results of Response.Calls
-	StopLength   Stop = "length"   // the answer reached MaxTokens or the model's window; the last of Calls is Invalid
-	StopRefusal  Stop = "refusal"  // the model refuses; Text may say why
-	StopFiltered Stop = "filtered" // the provider's content filter cut the answer off
+	StopLength   Stop = "length"   // the response reached MaxTokens or the context window; the last of Calls is Invalid
+	StopRefusal  Stop = "refusal"  // the model refused; Text may say why
+	StopFiltered Stop = "filtered" // the provider's content filter cut the response off
 )
 
-// Usage counts tokens. Where the provider does not say, it is zero.
+// Usage counts tokens. Counts that the provider does not report are zero.
 type Usage struct {
-	// Input are those read in full, without CacheRead and CacheWrite.
+	// Input counts prompt tokens, without CacheRead and CacheWrite.
 	Input int
-	// Output are those written, with what the model thought.
+	// Output counts generated tokens, thinking included.
 	Output int
-	// CacheRead were kept from an earlier request, CacheWrite are kept for a later one.
+	// CacheRead counts prompt tokens read from the provider's cache, CacheWrite those written to it.
 	CacheRead, CacheWrite int
 }
 
-// Total is all tokens, read and written.
+// Total is the sum of all tokens.
 func (u Usage) Total() int { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
 // Add returns the sum.
@@ -122,27 +123,27 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
 }
 
-// Response is a model's answer.
+// Response is a model's response.
 type Response struct {
 	Text  string
 	Calls []Call
 	Stop  Stop
-	// Provider is Spec.Name of the one that answered, Model what it says to have used.
+	// Provider is the Spec.Name of the model that answered. Model is the model name reported by its provider.
 	Provider, Model string
 	Usage           Usage
-	// Cost is that of Usage by Spec.Prices, in their currency.
+	// Cost is the price of Usage by Spec.Prices, in their currency.
 	Cost float64
-	// State is to go into the Message made of the answer, or nil.
+	// State belongs into the Message made from the response. It may be nil.
 	State *State
 }
 
-// Message is the answer as a part of the conversation.
+// Message returns the response as a message of the conversation.
 func (r *Response) Message() Message {
 	return Message{Role: RoleAssistant, Text: r.Text, Calls: r.Calls, State: r.State}
 }
 
-// State is what a provider wants to see again with its message while its calls are answered: what the model thought, signed or
-// encrypted. It is opaque, need not outlive a turn, and is ignored by other providers and models.
+// State is a response in the provider's own form, with signed or encrypted thinking. Providers require it back together
+// with the results of the response's calls. It is opaque, need not outlive a turn, and is ignored by other models.
 type State struct {
 	provider, model string
 	parts           []json.RawMessage
@@ -150,12 +151,12 @@ type State struct {
 
 // Provider completes conversations. It is safe for concurrent use.
 type Provider interface {
-	// Name is what logs and metrics call it.
+	// Name identifies the provider in logs and metrics.
 	Name() string
-	// Complete asks the model. stream, if not nil, is told of the answer as it comes, in order, before Complete returns; all that
-	// it was told is in the Response as well. The Request is not changed and not kept.
+	// Complete sends the conversation to the model. stream, if not nil, is called with the parts of the response in
+	// order, before Complete returns; the Response has all of them as well. The Request is neither changed nor retained.
 	//
-	// The error is ctx's, or an *Error whose Kind errors.Is finds. If stream was told some text before the error, that text is all
-	// there will be: a request is never repeated once a part of its answer has been shown.
+	// The error is ctx's, or an *Error that matches its Kind with errors.Is. A request is never retried after stream
+	// received a part of the response.
 	Complete(ctx context.Context, r *Request, stream func(Delta)) (*Response, error)
 }

@@ -22,11 +22,11 @@ func TestThoughts(t *testing.T) {
 		"say <think>":        "say <think>",
 	} {
 		for size := 1; size <= len(text)+1; size++ {
-			var f thoughts
+			var f thinkFilter
 			var got strings.Builder
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
-				got.WriteString(f.pass(rest[:n]))
+				got.WriteString(f.filter(rest[:n]))
 				rest = rest[n:]
 			}
 			got.WriteString(f.end())

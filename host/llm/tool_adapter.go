@@ -10,18 +10,18 @@ import (
 	"github.com/hako-run/hako/host/internal/identity"
 )
 
-// maxAdapted bounds how many schemas are kept, adapted or refused, and how many warnings are remembered.
+// maxAdapted bounds the cache of adapted schemas, the excluded tools and the warnings logged.
 const maxAdapted = 4096
 
-// workshop adapts tools to a dialect. It is safe for concurrent use.
-type workshop struct {
+// toolAdapter adapts tools to a dialect. It is safe for concurrent use.
+type toolAdapter struct {
 	dialect dialect
 	logger  *slog.Logger
 
-	mu      sync.Mutex             // guards what follows
-	adapted map[string]*adaptation // by schema
-	refused map[string]bool        // tools that the provider refused, by name and schema
-	warned  map[string]bool        // what was logged already
+	mu       sync.Mutex             // guards what follows
+	adapted  map[string]*adaptation // by schema
+	excluded map[string]bool        // tools that the provider refused, by name and schema
+	warned   map[string]bool        // warnings already logged
 }
 
 type adaptation struct {
@@ -29,27 +29,28 @@ type adaptation struct {
 	err        error
 }
 
-func newWorkshop(d dialect, logger *slog.Logger) *workshop {
-	return &workshop{dialect: d, logger: logger, adapted: map[string]*adaptation{}, refused: map[string]bool{}, warned: map[string]bool{}}
+func newToolAdapter(d dialect, logger *slog.Logger) *toolAdapter {
+	return &toolAdapter{dialect: d, logger: logger, adapted: map[string]*adaptation{}, excluded: map[string]bool{},
+		warned: map[string]bool{}}
 }
 
-// toolbox is the tools of a request as they are sent.
-type toolbox struct {
-	tools   []sentTool
-	dialect dialect
-	sent    map[string]*sentTool // by the name that is sent
-	own     map[string]*sentTool // by Tool.Name
+// toolset is the adapted tools of one request.
+type toolset struct {
+	tools    []sentTool
+	dialect  dialect
+	sent     map[string]*sentTool // by the name sent
+	original map[string]*sentTool // by Tool.Name
 }
 
-// sentTool is a Tool in a dialect.
+// sentTool is a Tool adapted to a dialect.
 type sentTool struct {
 	Tool
 	name       string
 	parameters *parameters
 }
 
-// fit returns tools as they are to be sent. Those that cannot be are left out, with a warning the first time.
-func (w *workshop) fit(tools []Tool) *toolbox {
+// adaptAll returns the adapted tools. Tools that cannot be adapted are omitted, with a warning the first time.
+func (w *toolAdapter) adaptAll(tools []Tool) *toolset {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	names := make([]string, len(tools))
@@ -57,19 +58,20 @@ func (w *workshop) fit(tools []Tool) *toolbox {
 		names[i] = tool.Name
 	}
 	safe := identifiers(names, "_-", w.dialect.name)
-	b := &toolbox{tools: make([]sentTool, 0, len(tools)), dialect: w.dialect, sent: map[string]*sentTool{}, own: map[string]*sentTool{}}
+	b := &toolset{tools: make([]sentTool, 0, len(tools)), dialect: w.dialect, sent: map[string]*sentTool{},
+		original: map[string]*sentTool{}}
 	for _, tool := range tools {
 		a := w.adapt(tool.Schema)
 		switch {
-		case b.own[tool.Name] != nil:
-			continue // a second one of that name could not be called
+		case b.original[tool.Name] != nil:
+			continue // a second tool of that name could not be called
 		case a.err != nil:
 			w.warn(tool.Name, a.err.Error())
 			continue
-		case len(w.refused) > 0 && w.refused[tool.key()]:
+		case len(w.excluded) > 0 && w.excluded[tool.key()]:
 			continue
 		case b.sent[safe[tool.Name]] != nil:
-			w.warn(tool.Name, "its name cannot be told from that of "+b.sent[safe[tool.Name]].Name)
+			w.warn(tool.Name, "for the provider its name is the same as that of "+b.sent[safe[tool.Name]].Name)
 			continue
 		case w.dialect.tools > 0 && len(b.tools) == w.dialect.tools:
 			w.warn(tool.Name, fmt.Sprintf("the provider takes at most %d tools, and there are %d", w.dialect.tools, len(tools)))
@@ -81,14 +83,14 @@ func (w *workshop) fit(tools []Tool) *toolbox {
 	return b
 }
 
-// add adds a tool. There is room for it, so that pointers to those before it stay.
-func (b *toolbox) add(tool sentTool) {
+// add appends a tool within the capacity of tools, so that pointers to earlier ones stay valid.
+func (b *toolset) add(tool sentTool) {
 	b.tools = append(b.tools, tool)
 	last := &b.tools[len(b.tools)-1]
-	b.sent[tool.name], b.own[tool.Name] = last, last
+	b.sent[tool.name], b.original[tool.Name] = last, last
 }
 
-func (w *workshop) adapt(schema json.RawMessage) *adaptation {
+func (w *toolAdapter) adapt(schema json.RawMessage) *adaptation {
 	if a := w.adapted[string(schema)]; a != nil {
 		return a
 	}
@@ -101,30 +103,30 @@ func (w *workshop) adapt(schema json.RawMessage) *adaptation {
 	return a
 }
 
-// refuse leaves a tool out from now on, since the provider refused its definition.
-func (w *workshop) refuse(tool *sentTool) {
+// exclude omits a tool from later requests, because the provider refused its definition.
+func (w *toolAdapter) exclude(tool *sentTool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.refused) >= maxAdapted {
-		clear(w.refused)
+	if len(w.excluded) >= maxAdapted {
+		clear(w.excluded)
 	}
-	w.refused[tool.key()] = true
+	w.excluded[tool.key()] = true
 	w.warn(tool.Name, "the provider refused its definition")
 }
 
-// warn logs once why a tool is left out. mu is held.
-func (w *workshop) warn(tool, reason string) {
+// warn logs once why a tool is omitted. Callers hold mu.
+func (w *toolAdapter) warn(tool, reason string) {
 	if len(w.warned) >= maxAdapted || w.warned[tool+reason] {
 		return
 	}
 	w.warned[tool+reason] = true
-	w.logger.Warn("the model does not get a tool", "tool", tool, "reason", reason)
+	w.logger.Warn("a tool is not offered to the model", "tool", tool, "reason", reason)
 }
 
-// key tells definitions apart.
+// key identifies a definition.
 func (t *Tool) key() string { return identity.Key(t.Name, string(t.Schema)) }
 
-// cut shortens text to n characters.
+// cut truncates text to n characters; 0 means no limit.
 func cut(text string, n int) string {
 	runes := []rune(text)
 	if n == 0 || len(runes) <= n {
@@ -133,14 +135,14 @@ func cut(text string, n int) string {
 	return strings.TrimSpace(string(runes[:n-1])) + "…"
 }
 
-// outgoing is a call of the conversation with the names that are sent.
-func (b *toolbox) outgoing(call *Call) (name string, arguments json.RawMessage) {
+// outgoing returns the name and arguments of a call with the names that are sent.
+func (b *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) {
 	arguments = call.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	tool := b.own[call.Name]
-	if tool == nil { // it is gone since
+	tool := b.original[call.Name]
+	if tool == nil { // no longer offered
 		return identifier(call.Name, "_-", b.dialect.name), arguments
 	}
 	back := make(map[string]string, len(tool.parameters.keys))
@@ -150,8 +152,8 @@ func (b *toolbox) outgoing(call *Call) (name string, arguments json.RawMessage) 
 	return tool.name, renameMembers(arguments, back)
 }
 
-// incoming is a call that the model asks for, with its own names.
-func (b *toolbox) incoming(id, name, arguments string) Call {
+// incoming returns a model's call with the tool's original names.
+func (b *toolset) incoming(id, name, arguments string) Call {
 	call := newCall(id, name, arguments)
 	if tool := b.sent[name]; tool != nil {
 		call.Name = tool.Name
@@ -160,15 +162,15 @@ func (b *toolbox) incoming(id, name, arguments string) Call {
 	return call
 }
 
-// begun is what a Delta says of a call.
-func (b *toolbox) begun(id, name string) Delta {
+// begun returns the Delta for the start of a call.
+func (b *toolset) begun(id, name string) Delta {
 	if tool := b.sent[name]; tool != nil {
 		name = tool.Name
 	}
 	return Delta{Call: &Call{ID: id, Name: name}}
 }
 
-// renameMembers gives members of an object the names that names has for them.
+// renameMembers renames the members of an object. names maps old names to new ones.
 func renameMembers(object json.RawMessage, names map[string]string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if len(names) == 0 || json.Unmarshal(object, &members) != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// inMemory answers requests with a handler, without a network: so the clock can be a test's.
+// inMemory serves requests with a handler and without a network, so that tests can run under synctest.
 type inMemory struct{ handler http.Handler }
 
 func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {

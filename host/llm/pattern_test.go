@@ -1,5 +1,0 @@
-package llm
-
-import "regexp"
-
-func pattern(text string) *regexp.Regexp { return regexp.MustCompile(text) }
