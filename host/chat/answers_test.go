@@ -28,14 +28,16 @@ func TestProviderErrors(t *testing.T) {
 		for i, locale := range []string{"en-US", "ja"} {
 			t.Run(string(kind)+" "+locale, func(t *testing.T) {
 				t.Parallel()
-				cause := &llm.Error{Kind: kind, Provider: "p", Text: "details", Err: fmt.Errorf("sent: %w", context.DeadlineExceeded)}
+				cause := &llm.Error{Kind: kind, Provider: "p", Text: "details",
+					Err: fmt.Errorf("sent: %w", context.DeadlineExceeded)}
 				var records []chat.Record
 				b := setup(t, &model{steps: []step{fails(cause)}}, nil, nil, func(o *chat.Options) {
 					o.Locale, o.Observe = locale, func(r chat.Record) { records = append(records, r) }
 				})
 				_, _, err := b.say(t, "c", "hi")
 				var told *chat.Error
-				if !errors.As(err, &told) || told.Reason != string(kind) || !errors.Is(err, kind) || !strings.Contains(told.Text, want[i]) || strings.Contains(told.Text, "sent") {
+				if !errors.As(err, &told) || told.Reason != string(kind) || !errors.Is(err, kind) ||
+					!strings.Contains(told.Text, want[i]) || strings.Contains(told.Text, "sent") {
 					t.Fatalf("%v: %+v", err, told)
 				}
 				c, err := b.Conversation(t.Context(), aki, "c")
@@ -67,8 +69,8 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// TestOddAnswers: answers that are cut off, refused or empty are said to be.
-func TestOddAnswers(t *testing.T) {
+// TestIncompleteAnswers: truncated, refused and empty answers are reported as such.
+func TestIncompleteAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		response llm.Response
@@ -76,8 +78,9 @@ func TestOddAnswers(t *testing.T) {
 		notice   chat.Notice
 		outcome  chat.Outcome
 	}{
-		"cut off":  {llm.Response{Text: "It is", Stop: llm.StopLength}, "It is", chat.NoticeLength, chat.OutcomeLength},
-		"refused":  {llm.Response{Stop: llm.StopRefusal}, "The model does not want to answer this.", chat.NoticeRefused, chat.OutcomeRefused},
+		"cut off": {llm.Response{Text: "It is", Stop: llm.StopLength}, "It is", chat.NoticeLength, chat.OutcomeLength},
+		"refused": {llm.Response{Stop: llm.StopRefusal}, "The model does not want to answer this.", chat.NoticeRefused,
+			chat.OutcomeRefused},
 		"filtered": {llm.Response{Text: "half", Stop: llm.StopFiltered}, "half", chat.NoticeRefused, chat.OutcomeRefused},
 		"empty":    {llm.Response{Stop: llm.StopEnd}, "(The model gave no answer.)", "", chat.OutcomeOK},
 	} {
@@ -90,7 +93,8 @@ func TestOddAnswers(t *testing.T) {
 			}}}
 			b := setup(t, m, nil, nil, func(o *chat.Options) { o.Observe = func(r chat.Record) { record = r } })
 			answer, s, err := b.say(t, "c", "hi")
-			if err != nil || answer.Text != test.text || record.Outcome != test.outcome || test.notice != "" && !slices.Equal(s.notices, []chat.Notice{test.notice}) {
+			if err != nil || answer.Text != test.text || record.Outcome != test.outcome || test.notice != "" &&
+				!slices.Equal(s.notices, []chat.Notice{test.notice}) {
 				t.Errorf("%+v, %v, shown %q, observed %+v", answer, err, s.events, record)
 			}
 		})
@@ -132,7 +136,7 @@ func TestBadTurns(t *testing.T) {
 	}
 }
 
-// window is a model that reads only so many bytes of messages, and summarises.
+// window is a model with a small context window that summarises.
 func window(most int) step {
 	return func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
 		n := 0
@@ -152,7 +156,8 @@ func window(most int) step {
 	}
 }
 
-// TestSummaryBeforeTheWindow: older messages are summarised before the model's window is full, and stay readable for people.
+// TestSummaryBeforeTheWindow: older messages are summarised before the model's window is full, and stay readable for
+// people.
 func TestSummaryBeforeTheWindow(t *testing.T) {
 	t.Parallel()
 	m := &model{steps: []step{window(1 << 20)}}

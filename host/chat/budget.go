@@ -11,33 +11,33 @@ import (
 	"github.com/hako-run/hako/host/llm"
 )
 
-// Budget bounds what models may use. A turn that begins below it may pass it by its last request.
+// Budget bounds the use of models. It is checked before each request, so the last request may exceed it.
 type Budget struct {
-	// Tokens are those read and written, llm.Usage.Total. Zero means no limit.
+	// Tokens bounds llm.Usage.Total. Zero means no limit.
 	Tokens int
-	// Cost is in the currency of the prices. Zero means no limit.
+	// Cost bounds the cost in the currency of the prices. Zero means no limit.
 	Cost float64
 }
 
-// Budgets bound what is used: by a conversation, by a person of a tenant in a day, and by everybody in a day.
+// Budgets bound the use per conversation, per person of a tenant and day, and by everybody per day.
 type Budgets struct {
 	Conversation, User, Day Budget
 }
 
 func (b Budgets) any() bool { return b != Budgets{} }
 
-// Use is what models have used.
+// Use counts tokens and cost.
 type Use struct {
 	Tokens int64
 	Cost   float64
 }
 
-// spent is what counts against Budgets, in their order.
+// spent is the use that counts against Budgets, in their order.
 type spent [3]Use
 
-// spend adds what a request of the turn has used. Where there are budgets, all processes know of it when it returns; otherwise it is written
+// recordUse adds the use of a request. With budgets it is saved at once, for other processes to see; otherwise together
 // with the answer.
-func (r *run) spend(response *llm.Response) error {
+func (r *run) recordUse(response *llm.Response) error {
 	r.answer.Usage = r.answer.Usage.Add(response.Usage)
 	r.answer.Cost += response.Cost
 	r.unwritten.Tokens += int64(response.Usage.Total())
@@ -56,7 +56,8 @@ func add(ctx context.Context, tx *sql.Tx, p place, day, person string, used Use)
 	if used == (Use{}) {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET tokens = tokens + $1, cost = cost + $2 WHERE tenant = $3 AND id = $4`,
+	if _, err := tx.ExecContext(ctx,
+		`UPDATE chat_conversation SET tokens = tokens + $1, cost = cost + $2 WHERE tenant = $3 AND id = $4`,
 		used.Tokens, used.Cost, p.tenant, p.id); err != nil {
 		return err
 	}
@@ -66,8 +67,8 @@ func add(ctx context.Context, tx *sql.Tx, p place, day, person string, used Use)
 	return err
 }
 
-// spent reads what counts against the budgets.
-func (b *book) spent(ctx context.Context, p place, person, day string) (s spent, err error) {
+// spent reads the use that counts against the budgets.
+func (b *conversationStore) spent(ctx context.Context, p place, person, day string) (s spent, err error) {
 	queries := [3]struct {
 		text string
 		args []any
@@ -88,8 +89,8 @@ func (b *book) spent(ctx context.Context, p place, person, day string) (s spent,
 	return s, err
 }
 
-// afford fails with an *Error if a budget is used up.
-func (r *run) afford(ctx context.Context) error {
+// checkBudgets fails with an *Error if a budget is used up.
+func (r *run) checkBudgets(ctx context.Context) error {
 	budgets := r.engine.options.Budgets
 	if !budgets.any() {
 		return nil
@@ -118,14 +119,14 @@ func (r *run) afford(ctx context.Context) error {
 	return nil
 }
 
-// errBudgets name the budget that is used up, in the order of Budgets.
+// errBudgets has the causes in the order of Budgets.
 var errBudgets = [3]error{
 	errors.New("the budget of the conversation is used up"),
 	errors.New("the user's budget of the day is used up"),
 	errors.New("the budget of the day is used up"),
 }
 
-// tomorrow is when the day after t's begins.
+// tomorrow returns the start of the day after t.
 func tomorrow(t time.Time) time.Time {
 	year, month, day := t.Date()
 	return time.Date(year, month, day+1, 0, 0, 0, 0, t.Location())

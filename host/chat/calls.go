@@ -20,43 +20,43 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// maxRepeats is the number of the same call that ends the loop. Those before it are answered from the first.
+// maxRepeats is the number of identical calls that ends the loop. Repeats below it get the result of the first.
 const maxRepeats = 3
 
-// made is a call that was made in this turn.
-type made struct {
+// pastCall is an earlier call of this turn.
+type pastCall struct {
 	times  int
 	result llm.Result
-	// again says that the call never got to its tool, and so may be repeated.
+	// again says that the call never reached its tool and may be repeated.
 	again bool
-	// reads says that its tool changes nothing.
+	// reads says that the tool is read-only.
 	reads bool
 }
 
-// ended is a call of a round that was made.
-type ended struct {
+// roundCall is a call of the current round.
+type roundCall struct {
 	result  llm.Result
 	outcome pipeline.Outcome
-	reads   bool // its tool changes nothing
+	reads   bool // the tool is read-only
 }
 
-// changed reports whether the call has changed what others read, and mayHave whether that is possible: one that failed in the middle, or that was
-// given up, may have done what it was to do.
-func (e *ended) changed() bool { return !e.reads && e.outcome == pipeline.OK }
+// changed reports whether the call changed something that other calls may read.
+func (e *roundCall) changed() bool { return !e.reads && e.outcome == pipeline.OK }
 
-func (e *ended) mayHave() bool {
+// mayHaveChanged is like changed, but true as well for a call that failed in its tool or was abandoned.
+func (e *roundCall) mayHaveChanged() bool {
 	switch e.outcome {
 	case pipeline.NotFound, pipeline.NotAllowed, pipeline.InvalidArguments, pipeline.Asked, pipeline.Busy:
-		return false // it did not get to its tool
+		return false // it did not reach its tool
 	}
 	return !e.reads
 }
 
-// runCalls makes the calls of a round, several at once, and returns their results in the same order. stuck says that the model repeats
-// itself. It returns when all calls have ended.
+// runCalls runs the calls of a round in parallel and returns their results in order when all have ended. stuck says
+// that the model repeats itself.
 func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Result, stuck bool) {
 	results = make([]llm.Result, len(calls))
-	round, first := make([]*ended, len(calls)), map[string]*ended{}
+	round, first := make([]*roundCall, len(calls)), map[string]*roundCall{}
 	var group errgroup.Group
 	group.SetLimit(r.engine.options.Limits.Parallel)
 	for i, call := range calls {
@@ -64,7 +64,9 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 		before := r.made[key]
 		switch {
 		case i >= r.engine.options.Limits.Calls:
-			results[i] = failed(call, fmt.Sprintf("not called: at most %d calls can be made at once. Make the others in the next round", r.engine.options.Limits.Calls))
+			results[i] = failed(call,
+				fmt.Sprintf("not called: at most %d calls can be made at once. Make the others in the next round",
+					r.engine.options.Limits.Calls))
 		case call.Invalid != "":
 			results[i] = failed(call, "not called: the arguments are not valid: "+call.Invalid)
 		case first[key] != nil:
@@ -74,7 +76,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 			stuck = stuck || before.times >= maxRepeats
 			results[i] = repeated(call, before.result)
 		default:
-			round[i] = new(ended)
+			round[i] = new(roundCall)
 			first[key] = round[i]
 			group.Go(func() error {
 				r.runCall(ctx, call, round[i])
@@ -82,7 +84,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 			})
 		}
 	}
-	_ = group.Wait() // no call fails the others
+	_ = group.Wait() // the goroutines return no errors
 	for i, call := range calls {
 		switch e := round[i]; {
 		case e == nil:
@@ -96,9 +98,9 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 	return results, stuck
 }
 
-// remember keeps what the calls of a round gave. Where one of them may have changed something, also where it failed, what was read before does not
-// count any more.
-func (r *run) remember(round map[string]*ended) {
+// remember stores the results of a round for repeated calls. After a call that may have changed something, earlier
+// results of read-only tools are dropped.
+func (r *run) remember(round map[string]*roundCall) {
 	times := map[string]int{}
 	for key := range round {
 		if before := r.made[key]; before != nil {
@@ -107,59 +109,60 @@ func (r *run) remember(round map[string]*ended) {
 	}
 	changed, mayHave := false, false
 	for _, e := range round {
-		changed, mayHave = changed || e.changed(), mayHave || e.mayHave()
+		changed, mayHave = changed || e.changed(), mayHave || e.mayHaveChanged()
 	}
 	switch {
 	case changed:
 		clear(r.made)
-	case mayHave: // whoever looks has to see what is there now
-		maps.DeleteFunc(r.made, func(_ string, m *made) bool { return m.reads })
+	case mayHave: // later reads must see the current state
+		maps.DeleteFunc(r.made, func(_ string, m *pastCall) bool { return m.reads })
 	}
 	for key, e := range round {
 		if changed && !e.changed() || mayHave && e.reads {
-			continue // it may have read before the change
+			continue // it may have run before the change
 		}
-		r.made[key] = &made{times[key] + 1, e.result, e.outcome == pipeline.Busy, e.reads}
+		r.made[key] = &pastCall{times[key] + 1, e.result, e.outcome == pipeline.Busy, e.reads}
 	}
 	r.answer.Calls += len(round)
 }
 
-// repeated is the result of a call that was made before.
+// repeated returns the result of an identical earlier call.
 func repeated(call llm.Call, result llm.Result) llm.Result {
 	result.CallID = call.ID
 	result.Text = "(You have made this very call before. It was not made again; this is what it gave.)\n" + result.Text
 	return result
 }
 
-// runCall makes one call.
-func (r *run) runCall(ctx context.Context, call llm.Call, e *ended) {
+// runCall runs one call.
+func (r *run) runCall(ctx context.Context, call llm.Call, e *roundCall) {
 	name := call.Name
 	tool := r.byName[name]
 	if tool != nil && tool.Spec.Title.In(r.turn.Locale) != "" {
 		name = tool.Spec.Title.In(r.turn.Locale)
 	}
 	shown := ToolCall{ID: call.ID, Name: call.Name, Title: clipped(name), Arguments: call.Arguments}
-	r.screen.do(func(s Surface) { s.ToolStarted(shown.ID, shown.Name, shown.Title) })
-	outcome, line := r.throughPipeline(ctx, shown, call, &e.result)
+	r.display.do(func(s Surface) { s.ToolStarted(shown.ID, shown.Name, shown.Title) })
+	outcome, line := r.callPipeline(ctx, shown, call, &e.result)
 	if line == "" {
 		line = r.words.outcomes[outcome]
 	}
-	r.screen.do(func(s Surface) { s.ToolEnded(shown.ID, outcome, line) })
+	r.display.do(func(s Surface) { s.ToolEnded(shown.ID, outcome, line) })
 	e.outcome = outcome
 	e.reads = tool != nil && tool.Hints().ReadOnlyHint != nil && *tool.Hints().ReadOnlyHint
 }
 
-// throughPipeline makes one call, and returns how it ended and a line for people.
-func (r *run) throughPipeline(ctx context.Context, shown ToolCall, call llm.Call, result *llm.Result) (outcome pipeline.Outcome, line string) {
-	bounded, cancel := context.WithTimeout(ctx, r.patience(call.Name))
+// callPipeline runs one call through the pipeline. It returns the outcome and a line for people.
+func (r *run) callPipeline(ctx context.Context, shown ToolCall, call llm.Call,
+	result *llm.Result) (outcome pipeline.Outcome, line string) {
+	bounded, cancel := context.WithTimeout(ctx, r.callTimeout(call.Name))
 	defer cancel()
 	limited, clock, stop := callclock.Start(bounded, r.engine.options.Limits.ToolTimeout, context.DeadlineExceeded)
 	defer stop()
-	permitted := clock.Pause() // while the policy asks
+	permitted := clock.Pause() // until the policy permits the call
 	answer, err := r.engine.options.Call(limited, &pipeline.Call{
 		Caller:  r.caller,
 		Request: abi.Request{Method: abi.CallTool, Name: call.Name, Arguments: call.Arguments},
-		Way:     paused(r.screen.way(shown), clock),
+		Way:     paused(r.display.way(shown), clock),
 		Permitted: func(context.Context) error {
 			permitted()
 			return nil
@@ -174,7 +177,7 @@ func (r *run) throughPipeline(ctx context.Context, shown ToolCall, call llm.Call
 	return outcome, ""
 }
 
-// paused is the way with a clock that stands still while the person is asked.
+// paused wraps way so that clock is stopped while a person is asked.
 func paused(way approval.Way, clock *callclock.Clock) approval.Way {
 	if ask := way.Ask; ask != nil {
 		way.Ask = func(ctx context.Context, q *approval.Question) (bool, error) {
@@ -191,8 +194,8 @@ func paused(way approval.Way, clock *callclock.Clock) approval.Way {
 	return way
 }
 
-// patience is how long a call may take, with the time in which people are asked.
-func (r *run) patience(name string) time.Duration {
+// callTimeout bounds a call, including the time for asking people.
+func (r *run) callTimeout(name string) time.Duration {
 	o := &r.engine.options
 	if tool := r.byName[name]; tool != nil && o.MayAsk != nil && o.MayAsk(r.caller, tool) {
 		return o.Limits.ToolTimeout + o.Limits.AskTimeout
@@ -200,7 +203,7 @@ func (r *run) patience(name string) time.Duration {
 	return o.Limits.ToolTimeout
 }
 
-// failure is what the model is told of a call that has no result.
+// failure returns the outcome and the text for the model of a call without a result.
 func (r *run) failure(ctx, limited context.Context, name string, err error) (pipeline.Outcome, string) {
 	var missing *pipeline.NotFoundError
 	var denied *pipeline.NotAllowedError
@@ -209,10 +212,13 @@ func (r *run) failure(ctx, limited context.Context, name string, err error) (pip
 	case ctx.Err() != nil:
 		return pipeline.Canceled, "the user stopped it"
 	case limited.Err() != nil:
-		return pipeline.Timeout, fmt.Sprintf("%s did not answer within %s. Try something smaller, or tell the user", name, r.engine.options.Limits.ToolTimeout)
+		return pipeline.Timeout,
+			fmt.Sprintf("%s did not answer within %s. Try something smaller, or tell the user", name,
+				r.engine.options.Limits.ToolTimeout)
 	case errors.As(err, &missing):
 		if len(missing.Near) > 0 {
-			return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Did you mean %s?", label(name), strings.Join(missing.Near, " or "))
+			return pipeline.NotFound,
+				fmt.Sprintf("there is no tool %q. Did you mean %s?", label(name), strings.Join(missing.Near, " or "))
 		}
 		return pipeline.NotFound, fmt.Sprintf("there is no tool %q. Use only the tools that you were given", label(name))
 	case errors.As(err, &denied):
@@ -224,16 +230,16 @@ func (r *run) failure(ctx, limited context.Context, name string, err error) (pip
 	return pipeline.Internal, "it failed inside hako"
 }
 
-// failed is the result of a call in the host's own words.
+// failed returns an error result written by the host.
 func failed(call llm.Call, text string) llm.Result {
 	return llm.Result{CallID: call.ID, Text: text, IsError: true}
 }
 
-// key is the same for the same call, whatever the order and the spaces of its arguments. Numbers are compared as they were written: as
-// floats, some would be equal that are not.
+// key identifies a call regardless of the order and whitespace of its arguments. Numbers are compared as written: as
+// floats, different ones may be equal.
 func key(call llm.Call) string {
 	arguments := jsontext.Value(call.Arguments).Clone()
-	// What has no such form, because a key is there twice for example, is compared as it is.
+	// Arguments without a canonical form, such as those with duplicate keys, are compared verbatim.
 	_ = arguments.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	return identity.Key(call.Name, string(arguments))
 }

@@ -23,18 +23,21 @@ func TestAC12AnswersWithData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer.Text != "東京は晴れです。" || s.text.String() != answer.Text || answer.Rounds != 2 || answer.Calls != 1 || answer.Usage.Total() != 30 {
+	if answer.Text != "東京は晴れです。" || s.text.String() != answer.Text || answer.Rounds != 2 || answer.Calls != 1 ||
+		answer.Usage.Total() != 30 {
 		t.Errorf("%+v, shown %q", answer, s.text.String())
 	}
 	if want := []string{"started get_weather 天気予報", "ended ok 晴れ 15°C"}; !slices.Equal(s.events, want) {
 		t.Errorf("shown %q, want %q", s.events, want)
 	}
 	first := m.asked(t, 0)
-	if len(first.Tools) != 2 || !strings.Contains(first.Tools[1].Description, "場所の天気") || !strings.Contains(first.System, "Japanese") {
+	if len(first.Tools) != 2 || !strings.Contains(first.Tools[1].Description, "場所の天気") ||
+		!strings.Contains(first.System, "Japanese") {
 		t.Errorf("asked with %+v", first)
 	}
 	given := results(m.asked(t, 1))
-	if len(given) != 1 || given[0].IsError || !strings.Contains(given[0].Text, "result of the tool get_weather") || !strings.Contains(given[0].Text, "晴れ 15°C\n詳細") {
+	if len(given) != 1 || given[0].IsError || !strings.Contains(given[0].Text, "result of the tool get_weather") ||
+		!strings.Contains(given[0].Text, "晴れ 15°C\n詳細") {
 		t.Errorf("the model was given %+v", given)
 	}
 }
@@ -72,9 +75,10 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 		want            string
 		outcome         pipeline.Outcome
 	}{
-		"the tool says that it failed": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response, error) {
-			return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "no such place"}}}, nil
-		}, "no such place", pipeline.ToolError},
+		"the tool says that it failed": {"get_weather", `{"location":"x"}`,
+			func(context.Context, *abi.Request) (*abi.Response, error) {
+				return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "no such place"}}}, nil
+			}, "no such place", pipeline.ToolError},
 		"the host fails": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response, error) {
 			return nil, errors.New("secret detail")
 		}, "failed inside", pipeline.Internal},
@@ -84,7 +88,8 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 		"wrong arguments":           {"get_weather", `{"place":"x"}`, nil, "location", pipeline.InvalidArguments},
 		"an unknown tool":           {"get_wether]]\nx", `{}`, nil, "Use only the tools", pipeline.NotFound},
 		"an unknown tool like none": {"book_flight", `{}`, nil, "Use only the tools", pipeline.NotFound},
-		"a misspelt tool":           {"get_wether", `{}`, nil, `there is no tool "get_wether". Did you mean get_weather?`, pipeline.NotFound},
+		"a misspelt tool": {"get_wether", `{}`, nil, `there is no tool "get_wether". Did you mean get_weather?`,
+			pipeline.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +100,8 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 				t.Fatalf("%+v, %v", answer, err)
 			}
 			given := results(m.asked(t, 1))
-			if len(given) != 1 || !given[0].IsError || !strings.Contains(given[0].Text, test.want) || strings.Contains(given[0].Text, "secret") {
+			if len(given) != 1 || !given[0].IsError || !strings.Contains(given[0].Text, test.want) ||
+				strings.Contains(given[0].Text, "secret") {
 				t.Errorf("the model was given %+v, want %q", given, test.want)
 			}
 			if last := s.events[len(s.events)-1]; !strings.HasPrefix(last, "ended "+string(test.outcome)+" ") {
@@ -137,7 +143,8 @@ func TestAC18EndsAfterTenRounds(t *testing.T) {
 		t.Fatalf("%+v, %v", answer, err)
 	}
 	last := m.asked(t, 10).Messages
-	if note := last[len(last)-1]; note.Role != llm.RoleUser || !strings.Contains(note.Text, "The limit of tool calls is reached") {
+	if note := last[len(last)-1]; note.Role != llm.RoleUser ||
+		!strings.Contains(note.Text, "The limit of tool calls is reached") {
 		t.Errorf("the model was told %+v", note)
 	}
 	if !slices.Contains(s.notices, chat.NoticeLimit) {

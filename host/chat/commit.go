@@ -10,8 +10,8 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// committer writes for many turns at once: those that want to write while the disk is busy share the next transaction. A hundred
-// conversations then wait for a few writes and not for a hundred.
+// committer batches the writes of concurrent turns: changes that arrive during a transaction share the next one. A
+// hundred conversations then wait for a few commits instead of a hundred.
 type committer struct {
 	store  *store.Store
 	logger *slog.Logger
@@ -19,48 +19,48 @@ type committer struct {
 	done   chan struct{}
 }
 
-// change is what one turn wants to write.
+// change is a queued write of one turn.
 type change struct {
 	write func(context.Context, *sql.Tx) error
 	err   error
-	done  chan struct{} // closed once err is known
+	done  chan struct{} // closed when err is set
 }
 
-// maxShared is how many changes share a transaction.
-const maxShared = 256
+// maxBatch bounds the changes of one transaction.
+const maxBatch = 256
 
 func newCommitter(s *store.Store, logger *slog.Logger) *committer {
-	c := &committer{s, logger, make(chan *change, maxShared), make(chan struct{})}
+	c := &committer{s, logger, make(chan *change, maxBatch), make(chan struct{})}
 	go c.run()
 	return c
 }
 
-// write makes the change in a transaction with others, and waits until it is on the disk. A refusal leaves the others alone; an error of the
-// store is all of theirs. The change may be made more than once.
+// write applies a change in a transaction shared with others and waits for the commit. A refused change does not affect
+// the others; an error of the store fails all of them. write may be called more than once.
 func (c *committer) write(write func(context.Context, *sql.Tx) error) error {
-	wanted := c.later(write)
+	wanted := c.enqueue(write)
 	<-wanted.done
 	return wanted.err
 }
 
-// later makes the change before all that are wanted after it. Its error is logged.
-func (c *committer) later(write func(context.Context, *sql.Tx) error) *change {
+// enqueue queues a change without waiting. Changes are applied in order. Errors are logged.
+func (c *committer) enqueue(write func(context.Context, *sql.Tx) error) *change {
 	wanted := &change{write: write, done: make(chan struct{})}
 	c.wanted <- wanted
 	return wanted
 }
 
-// run commits until close, and what was wanted before then.
+// run commits queued changes until close.
 func (c *committer) run() {
 	defer close(c.done)
 	for first := range c.wanted {
-		c.commit(c.shared([]*change{first}))
+		c.commit(c.drain([]*change{first}))
 	}
 }
 
-// shared adds what else is wanted by now.
-func (c *committer) shared(changes []*change) []*change {
-	for len(changes) < maxShared {
+// drain appends the changes that are queued now.
+func (c *committer) drain(changes []*change) []*change {
+	for len(changes) < maxBatch {
 		select {
 		case next, ok := <-c.wanted:
 			if !ok {
@@ -75,12 +75,12 @@ func (c *committer) shared(changes []*change) []*change {
 }
 
 func (c *committer) commit(changes []*change) {
-	// A turn that was cancelled is written down too, so this has a context of its own.
+	// Cancelled turns are saved too, so their contexts do not apply.
 	ctx := context.Background()
 	err := c.store.Update(ctx, func(tx *sql.Tx) error {
 		for _, wanted := range changes {
-			if wanted.err = within(ctx, tx, wanted.write); wanted.err != nil && !isRefusal(wanted.err) {
-				return wanted.err // the store's, which may run all of this again
+			if wanted.err = inSavepoint(ctx, tx, wanted.write); wanted.err != nil && !isRefusal(wanted.err) {
+				return wanted.err // from the store, which may retry the transaction
 			}
 		}
 		return nil
@@ -94,14 +94,14 @@ func (c *committer) commit(changes []*change) {
 	}
 }
 
-// isRefusal reports an error that is a change's own, and no failure of the store.
+// isRefusal reports whether err was returned by a change and is not a failure of the store.
 func isRefusal(err error) bool {
 	var running *runningError
 	return errors.Is(err, ErrNotYours) || errors.Is(err, ErrUnknown) || errors.As(err, &running)
 }
 
-// within makes one change, or none of it.
-func within(ctx context.Context, tx *sql.Tx, write func(context.Context, *sql.Tx) error) error {
+// inSavepoint applies one change, or nothing of it if it is refused.
+func inSavepoint(ctx context.Context, tx *sql.Tx, write func(context.Context, *sql.Tx) error) error {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT change"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
@@ -109,7 +109,7 @@ func within(ctx context.Context, tx *sql.Tx, write func(context.Context, *sql.Tx
 	cause := write(ctx, tx)
 	switch {
 	case cause != nil && !isRefusal(cause):
-		return cause // the transaction ends
+		return cause // rolls back the transaction
 	case cause != nil:
 		end = "ROLLBACK TO SAVEPOINT change"
 	}
@@ -119,7 +119,7 @@ func within(ctx context.Context, tx *sql.Tx, write func(context.Context, *sql.Tx
 	return cause
 }
 
-// close waits until all is written.
+// close waits until all queued changes are committed.
 func (c *committer) close() {
 	close(c.wanted)
 	<-c.done

@@ -12,8 +12,8 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// migrations are the steps of the tables. Those that were released never change. A message's ending is empty for a whole answer, else one
-// of the endings. running names the process that a turn is under way in.
+// migrations creates the tables. Released steps never change. A message's ending is empty for a complete answer, else
+// one of the endings. running is the name of the process that is running a turn.
 var migrations = []string{`CREATE TABLE chat_conversation (
 	tenant TEXT NOT NULL,
 	id TEXT NOT NULL,
@@ -60,18 +60,18 @@ const (
 	endingCut     = "cut"     // the process died
 )
 
-// book keeps conversations in the host's store.
-type book struct {
+// conversationStore keeps conversations in the host's store.
+type conversationStore struct {
 	store   *store.Store
 	changes *committer
 	process *process
 }
 
-func openBook(ctx context.Context, s *store.Store, logger *slog.Logger) (*book, error) {
+func openConversations(ctx context.Context, s *store.Store, logger *slog.Logger) (*conversationStore, error) {
 	if err := s.Migrate(ctx, "chat", migrations...); err != nil {
 		return nil, err
 	}
-	b := &book{store: s}
+	b := &conversationStore{store: s}
 	var err error
 	if b.process, err = join(ctx, s); err != nil {
 		return nil, err
@@ -80,16 +80,16 @@ func openBook(ctx context.Context, s *store.Store, logger *slog.Logger) (*book, 
 	return b, nil
 }
 
-func (b *book) close() {
+func (b *conversationStore) close() {
 	b.changes.close()
-	b.process.leave()
+	b.process.close()
 }
 
-// state is a conversation as a turn finds it.
+// state is a conversation at the start of a turn.
 type state struct {
 	owner, running string
 	summary        string
-	// summarised is the number of the last message in summary, last that of the last one.
+	// summarised is the number of the last message covered by summary, last the number of the last message.
 	summarised, last int64
 	messages         []message
 }
@@ -97,36 +97,38 @@ type state struct {
 type message struct {
 	number       int64
 	role         llm.Role
-	person       string // who said it; empty for the model
+	person       string // empty for the model
 	text, ending string
 }
 
-// runningError says that another process has a turn under way.
+// runningError says that another process is running a turn of the conversation.
 type runningError struct{ process string }
 
 func (e *runningError) Error() string {
 	return "process " + e.process + " answers in this conversation"
 }
 
-// begin writes the person's message down and returns what was said before.
-func (b *book) begin(p place, person, text, locale string, shared bool, now time.Time) (*state, error) {
+// begin saves the person's message and returns the conversation before it.
+func (b *conversationStore) begin(p place, person, text, locale string, shared bool, now time.Time) (*state, error) {
 	var s *state
 	err := b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		var err error
-		if s, err = opened(ctx, tx, p, person, storable(title(text)), locale, now); err != nil {
+		if s, err = getOrCreate(ctx, tx, p, person, storable(title(text)), locale, now); err != nil {
 			return err
 		}
 		switch {
 		case s.owner != person && !shared:
 			return ErrNotYours
-		case s.running != "" && s.running != b.process.name(): // this one's own turns are over: their end could not be written
+			// If running is this process, the end of an earlier turn could not be saved.
+		case s.running != "" && s.running != b.process.name():
 			return &runningError{s.running}
 		}
-		if s.messages, err = said(ctx, tx, p, s.summarised); err != nil {
+		if s.messages, err = messagesAfter(ctx, tx, p, s.summarised); err != nil {
 			return err
 		}
 		s.last++
-		if _, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET running = $1, last = $2, locale = $3 WHERE tenant = $4 AND id = $5`,
+		if _, err := tx.ExecContext(ctx,
+			`UPDATE chat_conversation SET running = $1, last = $2, locale = $3 WHERE tenant = $4 AND id = $5`,
 			b.process.name(), s.last, locale, p.tenant, p.id); err != nil {
 			return err
 		}
@@ -135,8 +137,8 @@ func (b *book) begin(p place, person, text, locale string, shared bool, now time
 	return s, err
 }
 
-// opened returns the conversation, which begins now if it is new.
-func opened(ctx context.Context, tx *sql.Tx, p place, owner, title, locale string, now time.Time) (*state, error) {
+// getOrCreate returns the conversation, creating it if it is new.
+func getOrCreate(ctx context.Context, tx *sql.Tx, p place, owner, title, locale string, now time.Time) (*state, error) {
 	const query = `INSERT INTO chat_conversation (tenant, id, owner, title, locale, began, used, last, summary, summarised, tokens, cost, running)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, 0, '', 0, 0, 0, '')
 		ON CONFLICT (tenant, id) DO UPDATE SET used = excluded.used
@@ -147,8 +149,8 @@ func opened(ctx context.Context, tx *sql.Tx, p place, owner, title, locale strin
 	return s, err
 }
 
-// said are the messages after the one of that number.
-func said(ctx context.Context, tx *sql.Tx, p place, after int64) ([]message, error) {
+// messagesAfter returns the messages with higher numbers than after.
+func messagesAfter(ctx context.Context, tx *sql.Tx, p place, after int64) ([]message, error) {
 	return store.Select(ctx, tx, func(rows *sql.Rows) (m message, err error) {
 		err = rows.Scan(&m.number, &m.role, &m.person, &m.text, &m.ending)
 		return m, err
@@ -162,14 +164,15 @@ func say(ctx context.Context, tx *sql.Tx, p place, m message, now time.Time) err
 	return err
 }
 
-// storable is text as every database takes it: PostgreSQL has neither zero bytes nor what is not UTF-8, and people and models may say both.
+// storable replaces what PostgreSQL cannot store, zero bytes and invalid UTF-8, which people and models may send.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// end writes the answer down, and returns its number. A conversation that was deleted meanwhile stays so.
+// end saves the answer and returns its number. A conversation deleted in the meantime stays deleted.
 func end(ctx context.Context, tx *sql.Tx, p place, text, ending string, now time.Time) (last int64, err error) {
-	err = tx.QueryRowContext(ctx, `UPDATE chat_conversation SET running = '', last = last + 1, used = $1 WHERE tenant = $2 AND id = $3 RETURNING last`,
+	err = tx.QueryRowContext(ctx,
+		`UPDATE chat_conversation SET running = '', last = last + 1, used = $1 WHERE tenant = $2 AND id = $3 RETURNING last`,
 		now.UnixMilli(), p.tenant, p.id).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
@@ -180,17 +183,19 @@ func end(ctx context.Context, tx *sql.Tx, p place, text, ending string, now time
 	return last, say(ctx, tx, p, message{number: last, role: llm.RoleAssistant, text: text, ending: ending}, now)
 }
 
-// shorten puts a summary in the place of the messages up to the one of that number.
-func (b *book) shorten(p place, summary string, upTo int64) error {
+// saveSummary replaces the messages up to the number upTo by a summary.
+func (b *conversationStore) saveSummary(p place, summary string, upTo int64) error {
 	return b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE chat_conversation SET summary = $1, summarised = $2 WHERE tenant = $3 AND id = $4`,
+		_, err := tx.ExecContext(ctx,
+			`UPDATE chat_conversation SET summary = $1, summarised = $2 WHERE tenant = $3 AND id = $4`,
 			storable(summary), upTo, p.tenant, p.id)
 		return err
 	})
 }
 
-// interrupted ends what the process of that name left running, and lists it.
-func (b *book) interrupted(name string, note func(locale string) string, now time.Time) (list []interruption, err error) {
+// endInterrupted ends the turns that a dead process left running, and lists them.
+func (b *conversationStore) endInterrupted(name string, note func(locale string) string,
+	now time.Time) (list []interruption, err error) {
 	err = b.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		if list, err = running(ctx, tx, name); err != nil {
 			return err
@@ -212,7 +217,8 @@ func running(ctx context.Context, tx *sql.Tx, name string) ([]interruption, erro
 	}, `SELECT tenant, id, locale FROM chat_conversation WHERE running = $1 ORDER BY tenant, id`, name)
 }
 
-// processes are those that have turns under way, or had when they died.
-func (b *book) processes(ctx context.Context) ([]string, error) {
-	return store.List(ctx, b.store, store.Column[string], `SELECT DISTINCT running FROM chat_conversation WHERE running <> ''`)
+// processes lists the names of processes with running turns, including those that died during one.
+func (b *conversationStore) processes(ctx context.Context) ([]string, error) {
+	return store.List(ctx, b.store, store.Column[string],
+		`SELECT DISTINCT running FROM chat_conversation WHERE running <> ''`)
 }

@@ -12,7 +12,7 @@ import (
 var (
 	// ErrUnknown means that there is no such conversation.
 	ErrUnknown = errors.New("there is no such conversation")
-	// ErrNotYours means that somebody else began the conversation.
+	// ErrNotYours means that another person began the conversation.
 	ErrNotYours = errors.New("the conversation is somebody else's")
 
 	errLine  = errors.New("too many turns of the conversation wait")
@@ -29,11 +29,11 @@ const (
 	ReasonHost    = "internal"
 )
 
-// Error is why a turn has no answer.
+// Error says why a turn has no answer.
 type Error struct {
-	// Reason is one of the above, or an llm.Kind.
+	// Reason is one of the Reason constants or an llm.Kind.
 	Reason string
-	// Text tells the person, in their language, what happened and what helps.
+	// Text tells the person, in their language, what happened and what to do.
 	Text string
 	// Err is the cause, for logs and errors.Is.
 	Err error
@@ -44,14 +44,14 @@ func (e *Error) Error() string { return fmt.Sprintf("chat: %v", e.Err) }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// explain makes what a person is told of err. A cancelled turn's error stays as it is.
+// explain converts err to an *Error. The context error of a cancelled turn is returned unchanged.
 func explain(err error, w *words) error {
 	var told *Error
 	var model *llm.Error
 	switch {
 	case err == nil, errors.As(err, &told):
 		return err
-	case errors.As(err, &model): // its cause may be a time limit of the provider's
+	case errors.As(err, &model): // checked first: its cause may be a timeout of the provider
 		return &Error{string(model.Kind), w.model(model), err}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

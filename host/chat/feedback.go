@@ -28,19 +28,20 @@ type Feedback struct {
 	Tenant, Conversation string
 	// Answer is the Answer.Number.
 	Answer int64
-	// Person is who thinks so, Door where they said it.
+	// Person is the author, Door the frontend that they used.
 	Person, Door string
 	Good         bool
 	Written      time.Time
-	// Question and Text are what was asked and answered, whole. Feedbacks alone fills them in.
+	// Question and Text are the complete question and answer. Only Feedbacks fills them in.
 	Question, Text string
 }
 
-// Rate keeps what the caller thinks of an answer, in the place of what they thought before. It goes with the conversation when that is
-// deleted. The door decides who takes part: any caller of the tenant may. It fails with ErrUnknown if there is no such answer, or with the
-// store's error.
+// Rate saves the caller's rating of an answer, replacing an earlier one. It is deleted with the conversation. Any
+// caller of the tenant may rate: frontends decide who takes part. It fails with ErrUnknown if there is no such answer,
+// or with the store's error.
 func (e *Engine) Rate(_ context.Context, who pipeline.Caller, conversation string, answer int64, good bool) error {
-	f := Feedback{Tenant: who.Tenant, Conversation: conversation, Answer: answer, Person: who.User, Door: who.Door, Good: good, Written: e.options.Now()}
+	f := Feedback{Tenant: who.Tenant, Conversation: conversation, Answer: answer, Person: who.User, Door: who.Door,
+		Good: good, Written: e.options.Now()}
 	changed := false
 	err := e.book.changes.write(func(ctx context.Context, tx *sql.Tx) (err error) {
 		changed, err = rate(ctx, tx, f)
@@ -52,7 +53,7 @@ func (e *Engine) Rate(_ context.Context, who pipeline.Caller, conversation strin
 	return err
 }
 
-// rate reports whether f is news.
+// rate reports whether f differs from the saved rating.
 func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error) {
 	var role string
 	err = tx.QueryRowContext(ctx, `SELECT role FROM chat_message WHERE tenant = $1 AND conversation = $2 AND number = $3`,
@@ -80,8 +81,8 @@ func rate(ctx context.Context, tx *sql.Tx, f Feedback) (changed bool, err error)
 // maxFeedback is how much feedback is listed.
 const maxFeedback = 1000
 
-// Feedbacks lists what people thought of answers, the newest first, at most 1,000. It is for operators: it tells what others said. Errors are
-// the store's.
+// Feedbacks lists what people thought of answers, the newest first, at most 1,000. It is for operators: it tells what
+// others said. Errors are the store's.
 func Feedbacks(ctx context.Context, s *store.Store) ([]Feedback, error) {
 	if err := s.Migrate(ctx, "chat", migrations...); err != nil {
 		return nil, err

@@ -52,10 +52,12 @@ func TestFeedback(t *testing.T) {
 		}
 	}
 	list, err := chat.Feedbacks(t.Context(), b.store)
-	if err != nil || len(list) != 2 || list[0].Person != "ken" || list[0].Good || list[0].Door != pipeline.DoorSlack || list[1].Person != "aki" || !list[1].Good {
+	if err != nil || len(list) != 2 || list[0].Person != "ken" || list[0].Good || list[0].Door != pipeline.DoorSlack ||
+		list[1].Person != "aki" || !list[1].Good {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if f := list[0]; f.Question != "second question" || f.Text != "second answer" || f.Answer != second.Number || !f.Written.Equal(now) {
+	if f := list[0]; f.Question != "second question" || f.Text != "second answer" || f.Answer != second.Number ||
+		!f.Written.Equal(now) {
 		t.Errorf("%+v", f)
 	}
 	if len(told) != 3 {

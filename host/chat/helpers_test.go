@@ -23,7 +23,7 @@ import (
 // step is what a scripted model does when it is asked: it looks at the request and answers.
 type step func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error)
 
-// model is a scripted llm.Provider. It keeps what it was asked. After the last step it repeats that.
+// model is a scripted llm.Provider that records requests. It repeats the last step.
 type model struct {
 	mu       sync.Mutex
 	steps    []step
@@ -67,17 +67,20 @@ func says(text string) step {
 			stream(llm.Delta{Text: string([]rune(text)[:half])})
 			stream(llm.Delta{Text: string([]rune(text)[half:])})
 		}
-		return &llm.Response{Text: text, Stop: llm.StopEnd, Model: "scripted-1", Usage: llm.Usage{Input: 10, Output: 5}, Cost: 0.01}, nil
+		return &llm.Response{Text: text, Stop: llm.StopEnd, Model: "scripted-1",
+			Usage: llm.Usage{Input: 10, Output: 5}, Cost: 0.01}, nil
 	}
 }
 
 // calls asks for tools: pairs of a name and arguments.
 func calls(pairs ...string) step {
 	return func(_ context.Context, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
-		response := &llm.Response{Stop: llm.StopTools, Model: "scripted-1", Usage: llm.Usage{Input: 10, Output: 5}, Cost: 0.01}
+		response := &llm.Response{Stop: llm.StopTools, Model: "scripted-1",
+			Usage: llm.Usage{Input: 10, Output: 5}, Cost: 0.01}
 		for i := 0; i < len(pairs); i += 2 {
 			response.Calls = append(response.Calls, llm.Call{
-				ID: "call_" + string(rune('a'+len(r.Messages))) + string(rune('0'+i/2)), Name: pairs[i], Arguments: json.RawMessage(pairs[i+1]),
+				ID: "call_" + string(rune('a'+len(r.Messages))) + string(rune('0'+i/2)), Name: pairs[i],
+				Arguments: json.RawMessage(pairs[i+1]),
 			})
 		}
 		return response, nil
@@ -89,7 +92,7 @@ func fails(err error) step {
 	return func(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) { return nil, err }
 }
 
-// tools are a catalog behind a real pipeline.
+// tools is a catalog behind a real pipeline.
 const toolsManifest = `
 name: test
 version: 1.0.0
@@ -123,7 +126,7 @@ func gives(text string) func(context.Context, *abi.Request) (*abi.Response, erro
 	}
 }
 
-// bench is an Engine with what is around it.
+// bench is an Engine with its dependencies.
 type bench struct {
 	*chat.Engine
 	model *model
@@ -141,7 +144,8 @@ func setup(t *testing.T, m *model, b backend, governance *pipeline.Governance, c
 	return setupOn(t, s, m, b, governance, change)
 }
 
-func setupOn(t *testing.T, s *store.Store, m *model, b backend, governance *pipeline.Governance, change func(*chat.Options)) *bench {
+func setupOn(t *testing.T, s *store.Store, m *model, b backend, governance *pipeline.Governance,
+	change func(*chat.Options)) *bench {
 	t.Helper()
 	parsed, err := manifest.Parse([]byte(toolsManifest))
 	if err != nil {
@@ -180,7 +184,7 @@ func setupOn(t *testing.T, s *store.Store, m *model, b backend, governance *pipe
 
 var aki = pipeline.Caller{Door: pipeline.DoorTerminal, User: "aki"}
 
-// say takes a turn of aki's.
+// say runs a turn of the user aki.
 func (b *bench) say(t *testing.T, conversation, text string) (*chat.Answer, *surface, error) {
 	t.Helper()
 	s := new(surface)
@@ -188,7 +192,7 @@ func (b *bench) say(t *testing.T, conversation, text string) (*chat.Answer, *sur
 	return answer, s, err
 }
 
-// surface writes down what it is shown.
+// surface records the calls of its methods.
 type surface struct {
 	text    strings.Builder
 	events  []string

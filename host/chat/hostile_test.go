@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/host/llm"
 )
 
-// TestHostileChat: two calls that differ are two calls, whatever they look like.
+// TestHostileChat: different calls are never treated as repeats of one another, however similar.
 func TestHostileChat(t *testing.T) {
 	t.Parallel()
 	call := func(name, arguments string) llm.Call {
@@ -17,11 +17,16 @@ func TestHostileChat(t *testing.T) {
 		a, b llm.Call
 		same bool
 	}{
-		"integers beyond floats":          {call("pay", `{"id":9007199254740992}`), call("pay", `{"id":9007199254740993}`), false},
-		"negative ones":                   {call("pay", `{"id":-9007199254740993}`), call("pay", `{"id":-9007199254740992}`), false},
-		"integers of many digits":         {call("pay", `{"id":123456789012345678901234567890}`), call("pay", `{"id":123456789012345678901234567891}`), false},
-		"in a list":                       {call("pay", `{"ids":[1,9007199254740992]}`), call("pay", `{"ids":[1,9007199254740993]}`), false},
-		"deep":                            {call("pay", `{"a":{"b":{"c":18446744073709551615}}}`), call("pay", `{"a":{"b":{"c":18446744073709551614}}}`), false},
+		"integers beyond floats": {call("pay", `{"id":9007199254740992}`),
+			call("pay", `{"id":9007199254740993}`), false},
+		"negative ones": {call("pay", `{"id":-9007199254740993}`),
+			call("pay", `{"id":-9007199254740992}`), false},
+		"integers of many digits": {call("pay", `{"id":123456789012345678901234567890}`),
+			call("pay", `{"id":123456789012345678901234567891}`), false},
+		"in a list": {call("pay", `{"ids":[1,9007199254740992]}`),
+			call("pay", `{"ids":[1,9007199254740993]}`), false},
+		"deep": {call("pay", `{"a":{"b":{"c":18446744073709551615}}}`),
+			call("pay", `{"a":{"b":{"c":18446744073709551614}}}`), false},
 		"fractions of many digits":        {call("pay", `{"n":0.1}`), call("pay", `{"n":0.10000000000000000001}`), false},
 		"beyond the largest float":        {call("pay", `{"n":1e400}`), call("pay", `{"n":1e401}`), false},
 		"a number and a text":             {call("pay", `{"n":1}`), call("pay", `{"n":"1"}`), false},

@@ -71,10 +71,12 @@ func TestRepeatedCalls(t *testing.T) {
 		return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "sun"}}}, nil
 	}}, nil, func(o *chat.Options) { o.Locale = "ja" })
 	answer, s, err := b.say(t, "c", "weather?")
-	if err != nil || answer.Text != "I give up." || made.Load() != 1 || answer.Rounds != 4 || !slices.Contains(s.notices, chat.NoticeLimit) {
+	if err != nil || answer.Text != "I give up." || made.Load() != 1 || answer.Rounds != 4 ||
+		!slices.Contains(s.notices, chat.NoticeLimit) {
 		t.Fatalf("%+v, %v, made %d times, shown %q", answer, err, made.Load(), s.events)
 	}
-	if second := results(m.asked(t, 2))[1]; second.IsError || !strings.Contains(second.Text, "made this very call before") || !strings.Contains(second.Text, "sun") {
+	if second := results(m.asked(t, 2))[1]; second.IsError ||
+		!strings.Contains(second.Text, "made this very call before") || !strings.Contains(second.Text, "sun") {
 		t.Errorf("the model was given %+v", second)
 	}
 	last := m.asked(t, 3).Messages
@@ -90,7 +92,8 @@ func TestRepeatedInOneRound(t *testing.T) {
 	b := setup(t, m, backend{"get_weather": gives("sun")}, nil, nil)
 	answer, _, err := b.say(t, "c", "weather?")
 	given := results(m.asked(t, 1))
-	if err != nil || answer.Calls != 1 || len(given) != 2 || given[0].CallID == given[1].CallID || !strings.Contains(given[1].Text, "sun") {
+	if err != nil || answer.Calls != 1 || len(given) != 2 || given[0].CallID == given[1].CallID ||
+		!strings.Contains(given[1].Text, "sun") {
 		t.Errorf("%+v, %v, the model was given %+v", answer, err, given)
 	}
 }
@@ -107,7 +110,8 @@ func TestRepeatedBesideAChange(t *testing.T) {
 		t.Fatalf("%+v, %v, shown %q", answer, err, s.events)
 	}
 	for i, given := range results(m.asked(t, 2)) {
-		if want := []string{"sun", "sun", "sun", "sun", "gone", "sun"}[i]; given.IsError || !strings.Contains(given.Text, want) {
+		if want := []string{"sun", "sun", "sun", "sun", "gone", "sun"}[i]; given.IsError ||
+			!strings.Contains(given.Text, want) {
 			t.Errorf("result %d is %+v", i, given)
 		}
 	}
@@ -119,16 +123,17 @@ func TestChangesEndRepeats(t *testing.T) {
 	look := calls("get_weather", `{"location":"x"}`)
 	m := &model{steps: []step{look, calls("delete_file", `{"path":"x"}`), look, says("ok")}}
 	var made atomic.Int64
-	b := setup(t, m, backend{"delete_file": gives("gone"), "get_weather": func(context.Context, *abi.Request) (*abi.Response, error) {
-		return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: fmt.Sprint(made.Add(1))}}}, nil
-	}}, nil, nil)
+	b := setup(t, m, backend{"delete_file": gives("gone"),
+		"get_weather": func(context.Context, *abi.Request) (*abi.Response, error) {
+			return &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: fmt.Sprint(made.Add(1))}}}, nil
+		}}, nil, nil)
 	if _, _, err := b.say(t, "c", "weather?"); err != nil || made.Load() != 2 {
 		t.Errorf("made %d times, %v", made.Load(), err)
 	}
 }
 
-// TestFailuresEndRepeats: what was read before a call that failed, and may have had an effect all the same, is read again after it; what such a
-// call gave is not asked for twice. A call that never got to its tool changes nothing.
+// TestFailuresEndRepeats: what was read before a call that failed, and may have had an effect all the same, is read
+// again after it; what such a call gave is not asked for twice. A call that never got to its tool changes nothing.
 func TestFailuresEndRepeats(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -189,7 +194,8 @@ func TestToolTimeout(t *testing.T) {
 			return nil, ctx.Err()
 		}}, nil, func(o *chat.Options) { o.Limits.ToolTimeout = time.Nanosecond })
 		_, s, err := b.say(t, "c", "weather?")
-		if given := results(m.asked(t, 1))[0]; err != nil || !strings.Contains(given.Text, "did not answer within") || s.events[1] != "ended timeout took too long" {
+		if given := results(m.asked(t, 1))[0]; err != nil || !strings.Contains(given.Text, "did not answer within") ||
+			s.events[1] != "ended timeout took too long" {
 			t.Errorf("%v, given %+v, shown %q", err, given, s.events)
 		}
 	})
@@ -212,7 +218,8 @@ func TestTimeOfQuestions(t *testing.T) {
 		}
 	})
 	s := &surface{ask: func(context.Context, *approval.Question) (bool, error) { return true, nil }}
-	if _, err := b.Turn(t.Context(), &chat.Turn{Conversation: "c", Caller: aki, Text: "weather?", Surface: s}); err != nil {
+	if _, err := b.Turn(t.Context(),
+		&chat.Turn{Conversation: "c", Caller: aki, Text: "weather?", Surface: s}); err != nil {
 		t.Fatal(err)
 	}
 	if given := results(m.asked(t, 1))[0]; !strings.Contains(given.Text, "did not answer within 1ns") {
@@ -232,9 +239,12 @@ func TestBudgets(t *testing.T) {
 		other   string // the conversation that still may
 		caller  pipeline.Caller
 	}{
-		"conversation": {chat.Budgets{Conversation: chat.Budget{Tokens: 15}}, "en", "The budget of this conversation (15 tokens) is used up. Begin a new", "d", aki},
-		"user":         {chat.Budgets{User: chat.Budget{Tokens: 10}}, "ja", "あなたの本日の予算（10 トークン）を使い切りました。11月21日 00:00 (UTC)", "d", ken},
-		"day":          {chat.Budgets{Day: chat.Budget{Cost: 0.01}}, "en", "for everybody (0.01 EUR) is used up. It begins anew on November 21 at 00:00 (UTC)", "", ken},
+		"conversation": {chat.Budgets{Conversation: chat.Budget{Tokens: 15}}, "en",
+			"The budget of this conversation (15 tokens) is used up. Begin a new", "d", aki},
+		"user": {chat.Budgets{User: chat.Budget{Tokens: 10}}, "ja",
+			"あなたの本日の予算（10 トークン）を使い切りました。11月21日 00:00 (UTC)", "d", ken},
+		"day": {chat.Budgets{Day: chat.Budget{Cost: 0.01}}, "en",
+			"for everybody (0.01 EUR) is used up. It begins anew on November 21 at 00:00 (UTC)", "", ken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +262,8 @@ func TestBudgets(t *testing.T) {
 				t.Fatalf("%v: %+v", err, told)
 			}
 			if test.other != "" {
-				if _, err := b.Turn(t.Context(), &chat.Turn{Conversation: test.other, Caller: test.caller, Text: "hi"}); err != nil {
+				if _, err := b.Turn(t.Context(),
+					&chat.Turn{Conversation: test.other, Caller: test.caller, Text: "hi"}); err != nil {
 					t.Error(err)
 				}
 			} else if _, err := b.Turn(t.Context(), &chat.Turn{Conversation: "d", Caller: test.caller, Text: "hi"}); err == nil {
@@ -267,7 +278,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetInTheMiddle: a turn that uses its budget up is not asked on.
+// TestBudgetInTheMiddle: a turn that uses up its budget sends no further requests.
 func TestBudgetInTheMiddle(t *testing.T) {
 	t.Parallel()
 	m := &model{steps: []step{calls("get_weather", `{"location":"x"}`)}}
@@ -380,7 +391,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// telling tells of a notice.
+// telling reports notices to a channel.
 type telling struct {
 	*surface
 	noticed chan struct{}

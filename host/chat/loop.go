@@ -12,39 +12,39 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// run is one turn on its way.
+// run is the state of one turn.
 type run struct {
 	engine  *Engine
 	turn    *Turn
 	caller  pipeline.Caller
 	place   place
 	words   *words
-	screen  screen
+	display display
 	started time.Time
-	// day is the one that budgets count for.
+	// day is the day of the daily budgets.
 	day string
-	// mark is the word in the lines around data. Nothing outside of this turn knows it.
+	// mark is a random word in the lines around data, known only within the turn.
 	mark string
 
 	tools   []*catalog.Tool
 	byName  map[string]*catalog.Tool
 	request llm.Request
-	// state is the conversation before the turn; the first past messages of the request are it.
+	// state is the conversation before the turn, which makes up the first past messages of the request.
 	state   *state
 	past    int
 	outcome Outcome
 
-	// partial is what the model has written of an answer that is not whole.
+	// partial is the text of an incomplete answer.
 	partial strings.Builder
 
 	// made are the tool calls so far, by key.
-	made   map[string]*made
+	made   map[string]*pastCall
 	answer Answer
-	// unwritten is what was used and is not in the store yet.
+	// unwritten is use that is not in the store yet.
 	unwritten Use
 }
 
-// prepare puts together what the model is asked.
+// prepare assembles the request.
 func (r *run) prepare() {
 	if o := &r.engine.options; o.Tools != nil {
 		r.tools = o.Tools(r.caller)
@@ -61,7 +61,7 @@ func (r *run) prepare() {
 	}
 }
 
-// loop asks the model and makes the calls that it wants, until it answers.
+// loop sends the request and runs the model's calls until it answers.
 func (r *run) loop(ctx context.Context) error {
 	if err := r.fit(ctx); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (r *run) loop(ctx context.Context) error {
 			return err
 		}
 		r.request.Messages = append(r.request.Messages, llm.Message{Role: llm.RoleUser, Results: results})
-		r.screen.paragraph()
+		r.display.paragraph()
 		switch {
 		case stuck:
 			r.force(r.words.repeated)
@@ -91,15 +91,15 @@ func (r *run) loop(ctx context.Context) error {
 	}
 }
 
-// force makes the model answer now.
+// force makes the model answer without further calls.
 func (r *run) force(note string) {
 	r.outcome = OutcomeLimit
 	r.request.NoTools = true
 	r.request.Messages = append(r.request.Messages, llm.Message{Role: llm.RoleUser, Text: note})
-	r.screen.notice(NoticeLimit, r.words.limit)
+	r.display.notice(NoticeLimit, r.words.limit)
 }
 
-// ask asks the model once, and once more with less if the conversation is longer than it can read.
+// ask sends the request, and a shortened one if it exceeds the context window.
 func (r *run) ask(ctx context.Context) (*llm.Response, error) {
 	response, err := r.complete(ctx)
 	if !errors.Is(err, llm.ContextWindow) {
@@ -112,24 +112,24 @@ func (r *run) ask(ctx context.Context) (*llm.Response, error) {
 }
 
 func (r *run) complete(ctx context.Context) (*llm.Response, error) {
-	if err := r.afford(ctx); err != nil {
+	if err := r.checkBudgets(ctx); err != nil {
 		return nil, err
 	}
 	r.partial.Reset()
 	response, err := r.engine.options.Provider.Complete(ctx, &r.request, func(d llm.Delta) {
 		if ctx.Err() == nil {
 			r.partial.WriteString(d.Text)
-			r.screen.text(d.Text)
+			r.display.text(d.Text)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.answer.Rounds++
-	return response, r.spend(response)
+	return response, r.recordUse(response)
 }
 
-// finish takes the model's answer.
+// finish takes over the model's final answer.
 func (r *run) finish(response *llm.Response) {
 	r.answer.Text, r.answer.Model = strings.TrimSpace(response.Text), response.Model
 	note, kind := "", Notice("")
@@ -145,13 +145,13 @@ func (r *run) finish(response *llm.Response) {
 		r.outcome = OutcomeRefused
 	}
 	if note != "" {
-		r.screen.notice(kind, note)
+		r.display.notice(kind, note)
 	}
 	if r.answer.Text == "" {
 		r.answer.Text = note
 		if note == "" {
 			r.answer.Text = r.words.nothing
-			r.screen.text(r.answer.Text)
+			r.display.text(r.answer.Text)
 		}
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/hako-run/hako/host/llm"
 )
 
-// Outcome sorts turns for metrics. The set is fixed: those below and the reasons of Error.
+// Outcome classifies turns for metrics: one of the constants below or a reason of Error.
 type Outcome string
 
-// Outcomes of turns that are no Error.
+// Outcomes of turns without an Error.
 const (
 	OutcomeOK      Outcome = "ok"
 	OutcomeLimit   Outcome = "limit"   // the model was stopped from calling more tools
@@ -18,16 +18,16 @@ const (
 	OutcomeStopped Outcome = "stopped" // the person stopped it, or its time ran out
 )
 
-// Record is what is known of a turn when it has ended.
+// Record describes a turn that has ended.
 type Record struct {
-	// Door is the caller's.
+	// Door is the caller's frontend.
 	Door    string
 	Outcome Outcome
-	// Duration is from the turn's arrival to its answer, waiting for the turn before it included.
+	// Duration is the time from the turn's arrival to its answer, including its wait in the queue.
 	Duration      time.Duration
 	Rounds, Calls int
 	Usage         llm.Usage
 	Cost          float64
-	// TraceID is the trace that the turn belongs to; empty if none.
+	// TraceID is the ID of the turn's trace, or empty.
 	TraceID string
 }

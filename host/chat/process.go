@@ -10,43 +10,44 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// process is this process among those over the store. It holds the lock of its name, so that others see that it lives. If the store loses
-// that lock, with the connection to it, others may take the process for dead: it takes a name anew, as soon as it can.
+// process is this process's name among those that share the store. It holds a lock for the name, which tells the others
+// that it is alive. If the lock is lost with the connection to the store, others may consider the process dead, so it
+// acquires a new name as soon as possible.
 type process struct {
 	store  *store.Store
 	ending context.Context
 	end    context.CancelFunc
 	again  sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	called  string
 	release func()
 }
 
-// How long it is tried to take a name. A free one that is passed over when joining does no harm.
+// Timeouts for acquiring a name. Skipping a free name when joining is harmless.
 const (
 	joinTime = 10 * time.Millisecond
-	buryTime = 250 * time.Millisecond
-	// rejoinAfter is the pause before a name is taken anew.
+	endTime  = 250 * time.Millisecond
+	// rejoinAfter is the pause between attempts to acquire a new name.
 	rejoinAfter = time.Second
 )
 
-// join takes the first name that no living process has. Whoever had it before is dead.
+// join acquires the first name that no living process holds.
 func join(ctx context.Context, s *store.Store) (*process, error) {
 	p := &process{store: s}
 	p.ending, p.end = context.WithCancel(context.Background())
-	if err := p.take(ctx); err != nil {
+	if err := p.acquireName(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *process) take(ctx context.Context) error {
+func (p *process) acquireName(ctx context.Context) error {
 	for i := 1; ; i++ {
 		name := strconv.Itoa(i)
-		held, release, err := hold(ctx, p.store, name, joinTime)
+		held, release, err := lockName(ctx, p.store, name, joinTime)
 		if err == nil {
-			return p.be(name, held, release)
+			return p.setName(name, held, release)
 		}
 		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil {
 			return err
@@ -54,8 +55,8 @@ func (p *process) take(ctx context.Context) error {
 	}
 }
 
-// be makes a name the process's own, unless that is leaving.
-func (p *process) be(name string, held context.Context, release func()) error {
+// setName sets the acquired name, unless the process is being closed.
+func (p *process) setName(name string, held context.Context, release func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.ending.Err(); err != nil {
@@ -63,12 +64,12 @@ func (p *process) be(name string, held context.Context, release func()) error {
 		return err
 	}
 	p.called, p.release = name, release
-	p.again.Go(func() { p.keep(held) })
+	p.again.Go(func() { p.reacquire(held) })
 	return nil
 }
 
-// keep takes a name anew if the lock of this one is lost.
-func (p *process) keep(held context.Context) {
+// reacquire acquires a new name if the lock of the current one is lost.
+func (p *process) reacquire(held context.Context) {
 	<-held.Done()
 	for errors.Is(context.Cause(held), store.ErrLockLost) {
 		select {
@@ -76,21 +77,21 @@ func (p *process) keep(held context.Context) {
 			return
 		case <-time.After(rejoinAfter):
 		}
-		if p.take(p.ending) == nil {
+		if p.acquireName(p.ending) == nil {
 			return
 		}
 	}
 }
 
-// name is the process's at present.
+// name returns the current name.
 func (p *process) name() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.called
 }
 
-// leave gives the name up. No turn is under way any more.
-func (p *process) leave() {
+// close releases the name. No turn may be running.
+func (p *process) close() {
 	p.end()
 	p.mu.Lock()
 	p.release()
@@ -98,8 +99,9 @@ func (p *process) leave() {
 	p.again.Wait()
 }
 
-// hold takes the name of a process, unless that is alive: then the error matches store.ErrLocked.
-func hold(ctx context.Context, s *store.Store, name string, patience time.Duration) (held context.Context, release func(), err error) {
+// lockName locks the name of a process. If that process is alive, the error matches store.ErrLocked.
+func lockName(ctx context.Context, s *store.Store, name string, patience time.Duration) (held context.Context,
+	release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return s.Lock(ctx, "chat process "+name)

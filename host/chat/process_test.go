@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// TestLostName: a process whose connection to the store is lost is taken for alive again soon.
+// TestLostName: a process that lost its connection to the store is soon considered alive again.
 func TestLostName(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
@@ -29,7 +29,7 @@ func TestLostName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.leave()
+	defer p.close()
 	const end = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 	err = stores[1].Update(t.Context(), func(tx *sql.Tx) error {
@@ -41,7 +41,7 @@ func TestLostName(t *testing.T) {
 	}
 	free := false
 	takenAgain := func() bool {
-		_, release, err := hold(t.Context(), stores[1], p.name(), time.Millisecond)
+		_, release, err := lockName(t.Context(), stores[1], p.name(), time.Millisecond)
 		switch {
 		case err == nil:
 			free = true

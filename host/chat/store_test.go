@@ -149,7 +149,8 @@ func crash(t *testing.T, s *store.Store, locale string) {
 	t.Cleanup(func() { close(over) })
 }
 
-// TestCrash: where a process died in the middle of an answer, the next one says so: in the conversation, and to the person.
+// TestCrash: where a process died in the middle of an answer, the next one says so: in the conversation, and to the
+// person.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
@@ -175,7 +176,8 @@ func TestCrashOfAnother(t *testing.T) {
 	b := setupOn(t, s, &model{steps: []step{says("ok")}}, nil, nil, nil)
 	crash(t, s, "en")
 	_, seen, err := b.say(t, "c", "again")
-	if err != nil || len(seen.notices) != 2 || seen.notices[0] != chat.NoticeWaiting || seen.notices[1] != chat.NoticeInterrupted {
+	if err != nil || len(seen.notices) != 2 || seen.notices[0] != chat.NoticeWaiting ||
+		seen.notices[1] != chat.NoticeInterrupted {
 		t.Errorf("%v, shown %q", err, seen.events)
 	}
 }
@@ -185,7 +187,8 @@ func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
 	begun, release := make(chan struct{}), make(chan struct{})
-	one := setupOn(t, s, &model{steps: []step{func(ctx context.Context, r *llm.Request, stream func(llm.Delta)) (*llm.Response, error) {
+	one := setupOn(t, s, &model{steps: []step{func(ctx context.Context, r *llm.Request,
+		stream func(llm.Delta)) (*llm.Response, error) {
 		close(begun)
 		<-release
 		return says("one")(ctx, r, stream)
@@ -199,7 +202,9 @@ func TestTwoProcesses(t *testing.T) {
 	two := setupOn(t, s, &model{steps: []step{says("two")}}, nil, nil, nil)
 	noticed := make(chan struct{})
 	go func() {
-		_, err := two.Turn(t.Context(), &chat.Turn{Conversation: "c", Caller: aki, Text: "second", Surface: &telling{surface: new(surface), noticed: noticed}})
+		_, err := two.Turn(t.Context(),
+			&chat.Turn{Conversation: "c", Caller: aki, Text: "second",
+				Surface: &telling{surface: new(surface), noticed: noticed}})
 		done <- err
 	}()
 	<-noticed
@@ -236,7 +241,8 @@ func TestHundredConversations(t *testing.T) {
 		group.Go(func() {
 			for turn := range 3 {
 				text := fmt.Sprintf("place %d.%d", i, turn)
-				answer, err := b.Turn(t.Context(), &chat.Turn{Conversation: fmt.Sprint(i), Caller: aki, Text: text, Surface: new(surface)})
+				answer, err := b.Turn(t.Context(),
+					&chat.Turn{Conversation: fmt.Sprint(i), Caller: aki, Text: text, Surface: new(surface)})
 				if err != nil || answer.Text != fmt.Sprintf(`{"location":%q}`, text) {
 					t.Errorf("%+v, %v", answer, err)
 				}
@@ -250,7 +256,8 @@ func TestHundredConversations(t *testing.T) {
 	}
 	for _, c := range list {
 		whole, err := b.Conversation(t.Context(), aki, c.ID)
-		if err != nil || len(whole.Messages) != 6 || !strings.HasPrefix(whole.Messages[5].Text, fmt.Sprintf(`{"location":"place %s.2`, c.ID)) || c.Use.Tokens != 90 {
+		if err != nil || len(whole.Messages) != 6 ||
+			!strings.HasPrefix(whole.Messages[5].Text, fmt.Sprintf(`{"location":"place %s.2`, c.ID)) || c.Use.Tokens != 90 {
 			t.Errorf("%+v, %v", whole, err)
 		}
 	}

@@ -8,35 +8,35 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// Surface is where a person watches a turn. One call of its methods ends before the next one begins, in the order of what happens;
-// each holds up the turn, so none may wait for people or for long.
+// Surface shows the progress of a turn to a person. Its methods are called in order and never concurrently, except for
+// the functions of Way. They block the turn, so they must not wait for people.
 type Surface interface {
-	// Text continues what the model writes.
+	// Text shows the next part of the model's text.
 	Text(delta string)
-	// ToolStarted tells of a tool call that begins, ToolEnded of how it ended: every one that was started ends. id tells the calls of a
-	// turn apart. title and short are in the caller's language; short is one line, and may be empty.
+	// ToolStarted and ToolEnded show the start and the outcome of a tool call; every started call ends. id identifies the
+	// call in its turn. title and short are in the caller's language; short is one line and may be empty.
 	ToolStarted(id, name, title string)
 	ToolEnded(id string, outcome pipeline.Outcome, short string)
-	// Notice says something about the turn that is no part of the answer.
+	// Notice shows a message about the turn that is not part of the answer.
 	Notice(kind Notice, text string)
-	// Way is how the person can be asked about the call, and by a server during it. Only Ask and Fill count: a model's turn cannot wait for
-	// a second call. Both are called beside the other methods, and may wait.
+	// Way returns how the person can be asked for approval of the call and for input during it. Only Ask and Fill are
+	// used: a turn cannot wait for a second call. Both may block and may run concurrently with the other methods.
 	Way(call ToolCall) approval.Way
 }
 
-// ToolCall is one that the model wants.
+// ToolCall is a call requested by the model.
 type ToolCall struct {
 	ID, Name, Title string
 	Arguments       json.RawMessage
 }
 
-// Notice sorts what a Surface is told besides text and tools.
+// Notice is the kind of a message to a Surface.
 type Notice string
 
 // The notices.
 const (
-	NoticeInterrupted Notice = "interrupted" // the answer before this turn broke off
-	NoticeWaiting     Notice = "waiting"     // another turn of the conversation comes first
+	NoticeInterrupted Notice = "interrupted" // the previous answer was interrupted
+	NoticeWaiting     Notice = "waiting"     // the turn waits for an earlier one of the conversation
 	NoticeShortened   Notice = "shortened"   // older messages were summarised
 	NoticeLimit       Notice = "limit"       // the model was stopped from calling more tools
 	NoticeBudget      Notice = "budget"      // a budget is used up
@@ -44,15 +44,15 @@ const (
 	NoticeRefused     Notice = "refused"     // the model or its provider refused
 )
 
-// screen passes what happens to a Surface, one thing at a time. Without a Surface it does nothing.
-type screen struct {
+// display calls a Surface, one method at a time. Without a Surface it does nothing.
+type display struct {
 	mu      sync.Mutex
 	surface Surface
-	// written says that the model has written something, broken that what it writes next is another paragraph.
+	// written says that the model has written text, broken that its next text begins a new paragraph.
 	written, broken bool
 }
 
-func (s *screen) do(f func(Surface)) {
+func (s *display) do(f func(Surface)) {
 	if s.surface == nil {
 		return
 	}
@@ -61,8 +61,8 @@ func (s *screen) do(f func(Surface)) {
 	f(s.surface)
 }
 
-// text passes on what the model writes. What it writes after calling tools is a paragraph of its own.
-func (s *screen) text(delta string) {
+// text shows the model's text. Text after tool calls begins a new paragraph.
+func (s *display) text(delta string) {
 	if delta == "" {
 		return
 	}
@@ -75,18 +75,18 @@ func (s *screen) text(delta string) {
 	})
 }
 
-func (s *screen) paragraph() {
+func (s *display) paragraph() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = true
 }
 
-func (s *screen) notice(kind Notice, text string) {
+func (s *display) notice(kind Notice, text string) {
 	s.do(func(surface Surface) { surface.Notice(kind, text) })
 }
 
-// way is how people at the surface can be asked about the call.
-func (s *screen) way(call ToolCall) (way approval.Way) {
+// way returns how people at the surface can be asked about the call.
+func (s *display) way(call ToolCall) (way approval.Way) {
 	s.do(func(surface Surface) { way = surface.Way(call) })
 	return approval.Way{Ask: way.Ask, Fill: way.Fill}
 }

@@ -15,44 +15,46 @@ import (
 	"github.com/hako-run/hako/host/trace"
 )
 
-// Turn is one message of a person, to be answered.
+// Turn is one message of a person to answer.
 type Turn struct {
-	// Conversation is the door's key for it: 1 to 200 bytes that tell it apart from all others of the tenant, at any door. It begins with
-	// the first turn.
+	// Conversation is the frontend's key of the conversation: 1 to 200 bytes, unique in the tenant across all frontends.
+	// The first turn creates the conversation.
 	Conversation string
-	// Shared says that the door decides who takes part, as in a channel. Otherwise only who began the conversation may go on with it.
+	// Shared says that the frontend decides who takes part, as in a channel. Otherwise only the person who began the
+	// conversation may continue it.
 	Shared bool
 	Caller pipeline.Caller
-	// Name is what others call a user. In Shared conversations the model is told who says what, by it. Nil means the user itself.
+	// Name returns the display name of a user, by which the model learns the authors in Shared conversations. Nil means
+	// the user ID.
 	Name func(user string) string
-	// Text is what the person says. It may be empty if there are Files.
+	// Text is the message. It may be empty if there are Files.
 	Text string
-	// Files go to the model with the text, as data: those that are text in full, up to Limits.Result; the first four that are PNG, JPEG, GIF
-	// or WebP and at most 4 MiB as pictures, where it takes them; others by name and size.
+	// Files are sent to the model with the text, as data: text files up to Limits.Result; the first four PNG, JPEG, GIF or
+	// WebP files of at most 4 MiB as images, if the model accepts them; others by name and size.
 	Files []File
-	// Locale is the language to answer in where the text leaves that open, a BCP 47 tag. Empty means Options.Locale.
+	// Locale is the language of the answer if the text does not determine it, a BCP 47 tag. Empty means Options.Locale.
 	Locale string
 	// Surface may be nil.
 	Surface Surface
 }
 
-// File is something that a person sends along.
+// File is an attached file.
 type File struct {
 	Name, MIMEType string
 	Data           []byte
 }
 
-// Answer is what came of a Turn.
+// Answer is the result of a Turn.
 type Answer struct {
-	// Text is the whole answer, without what the model wrote before it called tools.
+	// Text is the final answer, without the text that the model wrote before calling tools.
 	Text string
-	// Number is the answer's in its conversation, for Rate. It is zero if it could not be written down.
+	// Number identifies the answer in its conversation, for Rate. It is zero if the answer could not be saved.
 	Number int64
-	// Model is the one that gave it.
+	// Model is the name of the model that answered.
 	Model string
-	// Rounds is how often the model was asked, Calls how many tool calls were made.
+	// Rounds counts the requests to the model, Calls the tool calls.
 	Rounds, Calls int
-	// Usage and Cost are those of all requests of the turn.
+	// Usage and Cost are the totals of all requests of the turn.
 	Usage llm.Usage
 	Cost  float64
 }
@@ -60,10 +62,10 @@ type Answer struct {
 // maxConversation is the longest Turn.Conversation, in bytes.
 const maxConversation = 200
 
-// Turn answers a person, after the turns of the conversation that came before.
+// Turn answers a message after all earlier turns of the conversation.
 //
-// The error is an *Error whose Text is for the person, or ctx's: then the model, its tools and their questions were stopped, and what the
-// model had written so far is kept. The conversation remembers what the person saw either way.
+// The error is an *Error with a Text for the person, or ctx's: then the model, its calls and their questions were
+// cancelled and the partial answer is kept. In both cases the conversation keeps what the person saw.
 func (e *Engine) Turn(ctx context.Context, turn *Turn) (*Answer, error) {
 	e.turns.Add(1)
 	defer e.turns.Done()
@@ -74,9 +76,10 @@ func (e *Engine) Turn(ctx context.Context, turn *Turn) (*Answer, error) {
 	started := e.options.Now().In(e.options.Zone)
 	r := &run{
 		engine: e, turn: &t, caller: t.Caller, place: place{t.Caller.Tenant, t.Conversation}, words: wordsFor(t.Locale),
-		started: started, day: started.Format(time.DateOnly), byName: map[string]*catalog.Tool{}, made: map[string]*made{}, outcome: OutcomeOK,
+		started: started, day: started.Format(time.DateOnly), byName: map[string]*catalog.Tool{},
+		made: map[string]*pastCall{}, outcome: OutcomeOK,
 	}
-	r.screen.surface = t.Surface
+	r.display.surface = t.Surface
 	r.caller.Locale = t.Locale
 	if r.caller.Session == "" {
 		r.caller.Session = t.Conversation
@@ -92,13 +95,15 @@ func (e *Engine) Turn(ctx context.Context, turn *Turn) (*Answer, error) {
 	return &r.answer, nil
 }
 
-// answered waits for the conversation, and answers in it.
+// answered waits for earlier turns and answers.
 func (r *run) answered(ctx context.Context) error {
 	if err := r.check(); err != nil {
 		return err
 	}
 	limits := r.engine.options.Limits
-	leave, err := r.engine.lines.enter(ctx, r.place, limits.Waiting, func() { r.screen.notice(NoticeWaiting, r.words.waiting) })
+	leave, err := r.engine.queues.enter(ctx, r.place, limits.Waiting, func() {
+		r.display.notice(NoticeWaiting, r.words.waiting)
+	})
 	if err != nil {
 		return err
 	}
@@ -125,10 +130,10 @@ func (r *run) check() error {
 	return nil
 }
 
-// otherPoll is how often a turn looks whether another process has ended its own.
+// otherPoll is the interval for checking whether another process has ended its turn.
 const otherPoll = 200 * time.Millisecond
 
-// begin opens the conversation, when no other process has a turn under way in it.
+// begin saves the message, after waiting until no other process runs a turn of the conversation.
 func (r *run) begin(ctx context.Context) (err error) {
 	e := r.engine
 	for told := false; ; told = true {
@@ -138,9 +143,9 @@ func (r *run) begin(ctx context.Context) (err error) {
 			break
 		}
 		if !told {
-			r.screen.notice(NoticeWaiting, r.words.waiting)
+			r.display.notice(NoticeWaiting, r.words.waiting)
 		}
-		if err := e.bury(ctx, other.process); err != nil {
+		if err := e.endTurnsOf(ctx, other.process); err != nil {
 			return err
 		}
 		select {
@@ -153,12 +158,12 @@ func (r *run) begin(ctx context.Context) (err error) {
 		return err
 	}
 	if n := len(r.state.messages); n > 0 && r.state.messages[n-1].ending == endingCut {
-		r.screen.notice(NoticeInterrupted, r.words.wasCut)
+		r.display.notice(NoticeInterrupted, r.words.wasCut)
 	}
 	return nil
 }
 
-// said is what the conversation remembers of the person's message: of files their names.
+// said returns the person's message as saved, with the names of the files.
 func (r *run) said() string {
 	text := r.turn.Text
 	for _, file := range r.turn.Files {
@@ -167,7 +172,7 @@ func (r *run) said() string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// end writes down what the person saw: the answer, or why there is none. An answer that cannot be written down is still one.
+// end saves what the person saw: the answer, or why there is none. An answer that cannot be saved is still returned.
 func (r *run) end(failure error) {
 	text, ending := r.answer.Text, ""
 	var told *Error
@@ -187,11 +192,11 @@ func (r *run) end(failure error) {
 		return err
 	})
 	if err != nil {
-		r.engine.options.Logger.Error("an answer is not in its conversation", "conversation", r.turn.Conversation, "err", err)
+		r.engine.options.Logger.Error("an answer could not be saved", "conversation", r.turn.Conversation, "err", err)
 	}
 }
 
-// describe says of a turn's span what is known when it has ended. The conversation's key is the door's, and names nobody.
+// describe sets the attributes of a turn's span. The conversation's key is the frontend's and identifies nobody.
 func describe(span *trace.Span, r *run) {
 	span.Text(trace.Operation, trace.InvokeAgent)
 	span.Text(trace.Door, r.caller.Door)
@@ -208,13 +213,14 @@ func describe(span *trace.Span, r *run) {
 	}
 }
 
-// observe tells of the turn.
+// observe logs a failure and calls Options.Observe.
 func (e *Engine) observe(r *run, err error, traceID string) {
 	var told *Error
 	switch {
 	case errors.As(err, &told):
 		r.outcome = Outcome(told.Reason)
-		e.options.Logger.Warn("a turn has no answer", "conversation", r.turn.Conversation, "reason", told.Reason, "err", told.Err)
+		e.options.Logger.Warn("a turn has no answer", "conversation", r.turn.Conversation, "reason",
+			told.Reason, "err", told.Err)
 	case err != nil:
 		r.outcome = OutcomeStopped
 	}

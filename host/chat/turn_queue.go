@@ -6,19 +6,20 @@ import (
 	"sync"
 )
 
-// lines let the turns of each conversation go one after the other, in the order in which they came.
-type lines struct {
+// turnQueues serialize the turns of each conversation in order of arrival. The zero value is ready for use.
+type turnQueues struct {
 	mu sync.Mutex
-	// waiting holds those who have come and not left, by conversation: the first one is on. Each channel is closed when it is its turn.
+	// waiting has the queue of each conversation. The first turn is running. The channel of a waiting turn is closed when
+	// it may run.
 	waiting map[place][]chan struct{}
 }
 
-// place is a conversation.
+// place identifies a conversation.
 type place struct{ tenant, id string }
 
-// enter waits until it is the caller's turn at p, and then returns how to leave. It fails with errLine if there are more than most
-// already, or with ctx's error. wait is called if there is somebody to wait for.
-func (l *lines) enter(ctx context.Context, p place, most int, wait func()) (leave func(), err error) {
+// enter waits until the caller may run in p; leave lets the next one run. It fails with errLine if more than most turns
+// are queued, or with ctx's error. wait is called before waiting.
+func (l *turnQueues) enter(ctx context.Context, p place, most int, wait func()) (leave func(), err error) {
 	mine := make(chan struct{})
 	l.mu.Lock()
 	if l.waiting == nil {
@@ -31,7 +32,7 @@ func (l *lines) enter(ctx context.Context, p place, most int, wait func()) (leav
 	}
 	l.waiting[p] = append(l.waiting[p], mine)
 	l.mu.Unlock()
-	leave = sync.OnceFunc(func() { l.leave(p, mine) })
+	leave = sync.OnceFunc(func() { l.dequeue(p, mine) })
 	if ahead == 0 {
 		return leave, nil
 	}
@@ -45,8 +46,8 @@ func (l *lines) enter(ctx context.Context, p place, most int, wait func()) (leav
 	}
 }
 
-// leave takes mine out of the line, and lets the next one go on if mine was the first.
-func (l *lines) leave(p place, mine chan struct{}) {
+// dequeue removes mine from its queue, and lets the next turn run if mine was the first.
+func (l *turnQueues) dequeue(p place, mine chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := l.waiting[p]

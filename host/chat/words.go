@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// words are the texts for people in one language.
+// words has the texts of one language.
 type words struct {
 	language    string
 	interrupted string
@@ -67,9 +67,12 @@ var english = &words{
 	},
 	later: "Please try again in %s.",
 	outcomes: map[pipeline.Outcome]string{
-		pipeline.ToolError: "failed", pipeline.InvalidArguments: "wrong arguments", pipeline.InvalidResult: "failed", pipeline.NotFound: "no such tool",
-		pipeline.NotAllowed: "not allowed", pipeline.Asked: "not allowed", pipeline.Timeout: "took too long", pipeline.CPU: "took too long",
-		pipeline.Memory: "failed", pipeline.Size: "too large", pipeline.Busy: "busy", pipeline.Trap: "failed", pipeline.Canceled: "stopped",
+		pipeline.ToolError: "failed", pipeline.InvalidArguments: "wrong arguments", pipeline.InvalidResult: "failed",
+		pipeline.NotFound:   "no such tool",
+		pipeline.NotAllowed: "not allowed", pipeline.Asked: "not allowed", pipeline.Timeout: "took too long",
+		pipeline.CPU:    "took too long",
+		pipeline.Memory: "failed", pipeline.Size: "too large", pipeline.Busy: "busy", pipeline.Trap: "failed",
+		pipeline.Canceled: "stopped",
 		pipeline.Internal: "failed",
 	},
 	budgets: [3]string{
@@ -111,7 +114,8 @@ var japanese = &words{
 	},
 	later: "%s後にもう一度お試しください。",
 	outcomes: map[pipeline.Outcome]string{
-		pipeline.ToolError: "失敗", pipeline.InvalidArguments: "引数が不正", pipeline.InvalidResult: "失敗", pipeline.NotFound: "ツールが存在しません",
+		pipeline.ToolError: "失敗", pipeline.InvalidArguments: "引数が不正", pipeline.InvalidResult: "失敗",
+		pipeline.NotFound:   "ツールが存在しません",
 		pipeline.NotAllowed: "許可されていません", pipeline.Asked: "許可されていません", pipeline.Timeout: "時間切れ", pipeline.CPU: "時間切れ",
 		pipeline.Memory: "失敗", pipeline.Size: "大きすぎます", pipeline.Busy: "混雑中", pipeline.Trap: "失敗", pipeline.Canceled: "停止",
 		pipeline.Internal: "失敗",
@@ -125,7 +129,7 @@ var japanese = &words{
 	tokens: "%d トークン",
 }
 
-// wordsFor are those of a language, a BCP 47 tag: Japanese, else English.
+// wordsFor returns the texts for a BCP 47 tag: Japanese, else English.
 func wordsFor(locale string) *words {
 	if strings.HasPrefix(strings.ToLower(locale), "ja") {
 		return japanese
@@ -133,7 +137,7 @@ func wordsFor(locale string) *words {
 	return english
 }
 
-// model is what a person is told of a model's error.
+// model returns the text for a model's error.
 func (w *words) model(err *llm.Error) string {
 	text, ok := w.kinds[err.Kind]
 	if !ok {
@@ -145,7 +149,7 @@ func (w *words) model(err *llm.Error) string {
 	return text
 }
 
-// span is a time to wait, rounded up.
+// span formats a waiting time, rounded up.
 func (w *words) span(d time.Duration) string {
 	n, units := int((d+time.Second-1)/time.Second), [2]string{"%d s", "%d 秒"}
 	if n > 90 {
@@ -157,7 +161,7 @@ func (w *words) span(d time.Duration) string {
 	return fmt.Sprintf(units[0], n)
 }
 
-// reset says when a budget of a day begins anew.
+// reset says when a daily budget is reset.
 func (w *words) reset(at time.Time) string {
 	if w == japanese {
 		return fmt.Sprintf("%s にリセットされます。", at.Format("1月2日 15:04 (MST)"))
