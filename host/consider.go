@@ -219,7 +219,10 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 			return pending
 		}
 		dir, err := filepath.Abs(dir)
-		if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
+		if err == nil && !h.options().ReadOnly {
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err != nil {
 			pending.Reason = fmt.Sprintf("plugin %s cannot have shipped.mounts.%s: %v", m.Name, asked.Mount, err)
 			return pending
 		}

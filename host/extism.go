@@ -68,14 +68,15 @@ func (s *store) listing(key string, ask func(key string) ([]byte, error)) ([]byt
 	data, err := os.ReadFile(path)
 	switch {
 	case err == nil:
-		now := time.Now()
-		_ = os.Chtimes(path, now, now) // one that is pruned is asked for again
+		if now := time.Now(); !s.readOnly {
+			_ = os.Chtimes(path, now, now) // one that is pruned is asked for again
+		}
 		return data, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("what the plugin offers: %w", err)
 	}
-	if data, err = ask(key); err != nil {
-		return nil, err
+	if data, err = ask(key); err != nil || s.readOnly {
+		return data, err
 	}
 	return data, wholefile.Write(path, data)
 }

@@ -57,6 +57,9 @@ type Options struct {
 	Processors int
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
 	CacheDir string
+	// ReadOnly leaves all files and folders as they are, for a look at what is there: copies in CacheDir are read and none is added,
+	// compiled code lies in a temporary directory, and folders of shipped mounts are not made.
+	ReadOnly bool
 	// DataDir keeps the databases of plugins, one file for each plugin and tenant; package sqlbroker has the layout. Empty keeps plugins
 	// that ask for one from working.
 	DataDir string
@@ -208,8 +211,11 @@ func New(options *Options) (*Host, error) {
 	h.index = openIndex("")
 	if dir := o.CacheDir; dir != "" {
 		h.index = openIndex(filepath.Join(dir, "index.json"))
-		engineOptions.CacheDir = filepath.Join(dir, "compiled")
-		h.store.dir = filepath.Join(dir, "plugins")
+		h.index.readOnly = o.ReadOnly
+		h.store.dir, h.store.readOnly = filepath.Join(dir, "plugins"), o.ReadOnly
+		if !o.ReadOnly {
+			engineOptions.CacheDir = filepath.Join(dir, "compiled")
+		}
 	}
 	var err error
 	engineOptions.Observer, _ = o.Observer.(sandbox.Observer)

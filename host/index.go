@@ -20,6 +20,8 @@ import (
 // wrong can keep an older version in service, but bring in nothing that was not approved.
 type index struct {
 	path string // empty: nothing is remembered
+	// readOnly leaves the file at path as it is.
+	readOnly bool
 	// settled is how old a change must be before a stamp tells it from another: clocks of file systems go in steps.
 	settled time.Duration
 
@@ -89,7 +91,7 @@ func (x *index) save(present func(path string) bool) error {
 			x.changed = true
 		}
 	}
-	if x.path == "" || !x.changed {
+	if x.path == "" || x.readOnly || !x.changed {
 		return nil
 	}
 	data, err := json.Marshal(indexFile{indexVersion, x.entries})

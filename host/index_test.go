@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,6 +102,60 @@ func TestIndex(t *testing.T) {
 	if index, err = os.ReadFile(path); err != nil || bytes.Contains(index, []byte("b.wasm")) {
 		t.Errorf("the index keeps what is gone: %v", err)
 	}
+}
+
+// TestReadOnly: a look at the plugins finds what is there and leaves each file and folder as it is, with its times.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.put("a.wasm", tinyPlugin(t, "a", "original"))
+	w.load()
+	w.approve("a.wasm", nil)
+	w.load()
+	w.IndexAtOnce()
+	w.put("a.wasm", tinyPlugin(t, "a", "replaced"))
+	dir := filepath.Dir(w.folder)
+	for name, cache := range map[string]string{"used": filepath.Join(dir, "cache"), "new": filepath.Join(dir, "nothing")} {
+		before := tree(t, dir)
+		h, err := host.New(&host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: cache, ReadOnly: true,
+			Shipped: []host.Shipped{{File: "b.wasm", Wasm: tinyPlugin(t, "b", "shipped")}}, ShippedMounts: map[string]string{"m": filepath.Join(dir, "made")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.IndexAtOnce()
+		if err := h.Load(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if found := h.Plugins(); len(found) != 2 || (name == "used") != (found[0].Serving != "") {
+			t.Errorf("%s: %+v", name, found)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		if after := tree(t, dir); after != before {
+			t.Errorf("%s: changed\n%sto\n%s", name, before, after)
+		}
+	}
+}
+
+// tree lists what is below dir, with the size and the time of its last change.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var list strings.Builder
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			fmt.Fprintln(&list, path, info.Size(), info.ModTime().Format(time.RFC3339Nano))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.String()
 }
 
 // TestIndexCannotApprove forges an index: nothing comes into service that was not approved.

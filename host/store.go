@@ -16,9 +16,11 @@ import (
 )
 
 // store keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at any time,
-// also while an update waits for consent or this program is not running. The zero value keeps them in memory.
+// also while an update waits for consent or this program is not running. Without a directory it keeps them in memory.
 type store struct {
 	dir string
+	// readOnly leaves the directory as it is. What is not there is kept in memory.
+	readOnly bool
 
 	mu     sync.Mutex
 	memory map[string][]byte
@@ -29,7 +31,10 @@ const storeAge = 30 * 24 * time.Hour
 
 // keep stores the plugin with this digest.
 func (s *store) keep(digest string, wasm []byte) error {
-	if s.dir == "" {
+	if s.touch(digest) {
+		return nil
+	}
+	if s.dir == "" || s.readOnly {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.memory == nil {
@@ -38,29 +43,34 @@ func (s *store) keep(digest string, wasm []byte) error {
 		s.memory[digest] = wasm
 		return nil
 	}
-	if s.touch(digest) {
-		return nil
-	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keep a copy of the plugin: %w", err)
 	}
 	return wholefile.Write(s.path(digest), wasm)
 }
 
-// touch reports whether there is a copy on disk, and keeps it from being pruned.
+// touch reports whether there is a copy on disk, and keeps it from being pruned. A read-only store only reports.
 func (s *store) touch(digest string) bool {
+	if s.dir == "" {
+		return false
+	}
+	if s.readOnly {
+		_, err := os.Stat(s.path(digest))
+		return err == nil
+	}
 	now := time.Now()
-	return s.dir != "" && os.Chtimes(s.path(digest), now, now) == nil
+	return os.Chtimes(s.path(digest), now, now) == nil
 }
 
 // open returns the plugin with this digest. It fails with fs.ErrNotExist if there is no copy, or it is not what it was.
 func (s *store) open(digest string) ([]byte, error) {
+	s.mu.Lock()
+	wasm, ok := s.memory[digest]
+	s.mu.Unlock()
+	if ok {
+		return wasm, nil
+	}
 	if s.dir == "" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if wasm, ok := s.memory[digest]; ok {
-			return wasm, nil
-		}
 		return nil, fs.ErrNotExist
 	}
 	path := s.path(digest)
@@ -69,7 +79,11 @@ func (s *store) open(digest string) ([]byte, error) {
 		return nil, fmt.Errorf("the copy of the plugin: %w", err)
 	}
 	if found := sha256.Sum256(wasm); digest != digestPrefix+hex.EncodeToString(found[:]) {
-		return nil, errors.Join(fmt.Errorf("%s has been changed: %w", path, fs.ErrNotExist), os.Remove(path))
+		err = fmt.Errorf("%s has been changed: %w", path, fs.ErrNotExist)
+		if !s.readOnly {
+			err = errors.Join(err, os.Remove(path))
+		}
+		return nil, err
 	}
 	return wasm, nil
 }
@@ -83,7 +97,7 @@ func (s *store) path(digest string) string {
 
 // prune removes copies that have not been used for long.
 func (s *store) prune() error {
-	if s.dir == "" {
+	if s.dir == "" || s.readOnly {
 		return nil
 	}
 	entries, err := os.ReadDir(s.dir)

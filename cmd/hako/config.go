@@ -28,11 +28,11 @@ func (a *app) configCheckCommand() *cobra.Command {
 		Short: "Say whether hako serve would start with this configuration",
 		Long: `Say whether hako serve would start with this configuration, without starting it: the file and those that it names, the environment,
 tokens, folders, and that every plugin in service gets a valid configuration. Plugins that wait or are broken do not keep hako from
-starting; they are reported too.
+starting; they are reported too. No file is changed.
 
 Exit codes: 0 all is well, 2 it is not.`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.withPlugins(cmd, a.checkConfig) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.inspectPlugins(cmd, a.checkConfig) },
 	}
 }
 
@@ -87,7 +87,7 @@ func (a *app) configShowCommand() *cobra.Command {
 		Short: "Print the effective values and grants, and where each value comes from",
 		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withPlugins(cmd, func(v *view) error {
+			return a.inspectPlugins(cmd, func(v *view) error {
 				if asJSON {
 					return a.printJSON(map[string]any{
 						"file": v.config.File, "values": v.config.Entries(), "grants": grantsOf(v.plugins),

@@ -38,7 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, and what is wrong with the configuration",
 		Long: `Say what this machine can enforce, and what is wrong with the configuration, each with a remedy. The exit code is 1 if something
-does not work; warnings are for a person to weigh.`,
+does not work; warnings are for a person to weigh. No file is changed.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, asJSON) },
 	}
@@ -160,12 +160,9 @@ func directory(name, key, path string) finding {
 		}
 		there = filepath.Dir(there)
 	}
-	probe, err := os.CreateTemp(there, ".hako-doctor-*")
-	if err != nil {
+	if err := checkWritable(there); err != nil {
 		return finding{levelError, name, fmt.Sprintf("%s cannot be written to: %v", path, err), "change its owner or mode, or name another directory: " + key + " in " + config.FileName}
 	}
-	_ = probe.Close()
-	_ = os.Remove(probe.Name())
 	free, known := freeSpace(there)
 	switch {
 	case known && free < lowDisk:
@@ -176,11 +173,23 @@ func directory(name, key, path string) finding {
 	return finding{levelOK, name, path, ""}
 }
 
+// checkWritable returns why this process cannot make files in a folder, without making one.
+func checkWritable(folder string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", folder)
+	}
+	return checkAccess(folder)
+}
+
 // pluginFindings says which plugins are in service, and why others are not.
 func (a *app) pluginFindings(ctx context.Context, c *config.Config) []finding {
 	findings := []finding{memory(c.MemoryBudget)}
 	err := a.withShared(ctx, c, func(s *store.Store) error {
-		h, err := a.hostFor(ctx, c, func(o *host.Options) { o.ConsentStore = s })
+		h, err := a.hostFor(ctx, c, func(o *host.Options) { o.ConsentStore, o.ReadOnly = s, true })
 		if err != nil {
 			return err
 		}

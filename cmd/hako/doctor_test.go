@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hako-run/hako/cmd/hako/internal/config"
 	"github.com/hako-run/hako/host/broker/exec/confine"
@@ -24,6 +27,56 @@ func TestDoctor(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &findings); err != nil || o.code != exitOK || !strings.Contains(o.stdout, `"message": "1 in service"`) {
 		t.Errorf("%v: %s", err, o)
 	}
+}
+
+// TestLooksChangeNothing: commands that look leave each file and folder as it is, with its times.
+func TestLooksChangeNothing(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]func() string{
+		"nothing is there": func() string { return workplace(t, "") },
+		"used": func() string {
+			dir := approved(t, "")
+			invoke(t, dir, "call", "probe_echo", `{"text":"a"}`).want(t, exitOK)
+			return dir
+		},
+		"an update waits": func() string {
+			dir := approved(t, "")
+			put(t, filepath.Join(dir, "plugins", "probe.wasm"), probePlugin(t, asking("{log: true}")...))
+			return dir
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := dir()
+			before := snapshot(t, dir)
+			for _, command := range [][]string{{"doctor"}, {"config", "check"}, {"config", "show"}} {
+				outcome := invoke(t, dir, command...)
+				if after := snapshot(t, dir); after != before {
+					t.Errorf("%v changed\n%sto\n%s%s", command, before, after, outcome)
+				}
+			}
+		})
+	}
+}
+
+// snapshot lists what is below dir, with size and time of its last change.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var list strings.Builder
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			fmt.Fprintln(&list, path, info.Size(), info.ModTime().Format(time.RFC3339Nano))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.String()
 }
 
 func TestDoctorFinds(t *testing.T) {

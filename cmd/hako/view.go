@@ -24,12 +24,21 @@ type view struct {
 
 // withPlugins calls do with the plugins of the configuration. Nothing of them runs.
 func (a *app) withPlugins(cmd *cobra.Command, do func(*view) error) error {
+	return a.viewPlugins(cmd, false, do)
+}
+
+// inspectPlugins is withPlugins without a change to any file.
+func (a *app) inspectPlugins(cmd *cobra.Command, do func(*view) error) error {
+	return a.viewPlugins(cmd, true, do)
+}
+
+func (a *app) viewPlugins(cmd *cobra.Command, readOnly bool, do func(*view) error) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
 	}
 	return a.withShared(cmd.Context(), c, func(s *store.Store) (err error) {
-		h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) { o.ConsentStore = s })
+		h, err := a.hostFor(cmd.Context(), c, func(o *host.Options) { o.ConsentStore, o.ReadOnly = s, readOnly })
 		if err != nil {
 			return err
 		}
