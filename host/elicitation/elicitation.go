@@ -1,8 +1,9 @@
-// Package elicitation is what a server asks a person in the middle of a call (MCP 2025-11-25 and 2026-07-28, elicitation): a form with a few
-// fields, or an address to go to.
+// Package elicitation validates questions that servers put to people during a call, and people's answers (MCP
+// 2025-11-25 and 2026-07-28, elicitation). A question has a form or a URL to visit.
 //
-// A question is a stranger's. Parse takes of it what the specification allows, within bounds, and makes the rest an error; what is shown to
-// people says who asks; and an answer leaves only if it fits the form (Form.Check).
+// Questions are untrusted. Parse accepts what the specification allows, within limits, and returns a Question.
+// Question.Text, which is shown to people, names the server that asks. Form.Check validates an answer before it is
+// sent.
 package elicitation
 
 import (
@@ -18,37 +19,37 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Modes of a question.
+// Modes of a Question.
 const (
 	ModeForm = "form"
 	ModeURL  = "url"
 )
 
-// Actions are how a person can answer.
+// Actions of an Answer.
 const (
 	Accept  = "accept"
-	Decline = "decline" // a no
-	Cancel  = "cancel"  // neither yes nor no: closed, or nobody came
+	Decline = "decline" // refused
+	Cancel  = "cancel"  // dismissed, or nobody answered
 )
 
-// Request is a question as a server puts it. Nothing of it is checked.
+// Request is a server's question before validation.
 type Request struct {
 	// Mode is ModeForm or ModeURL. Empty is ModeForm, or ModeURL where there is a URL.
 	Mode, Message string
-	// Schema is that of a form, URL the address to go to, and ID the server's name for what happens there.
+	// Schema is the schema of a form. URL is the address to visit, and ID the server's name of the interaction there.
 	Schema  json.RawMessage
 	URL, ID string
 }
 
-// Question is a question that may be shown. It does not change.
+// Question is a validated question. It is immutable.
 type Question struct {
-	// Server is who asks, and Tool what was called, by its name at the doors. Parse leaves them empty.
+	// Server is the server that asks, and Tool the called tool's name in the catalog. Parse leaves them empty.
 	Server, Tool string
-	// Message is what the server says, with control characters made visible.
+	// Message is the server's message, with control characters made visible.
 	Message string
-	// Form is what to fill in. It is nil if there is an address to go to.
+	// Form is the form to fill in. It is nil in ModeURL.
 	Form *Form
-	// URL is the address, its host in ASCII, and ID the server's name for what happens there.
+	// URL is the address to visit, with its host in ASCII, and ID the server's name of the interaction there.
 	URL *url.URL
 	ID  string
 }
@@ -61,7 +62,7 @@ func (q *Question) Mode() string {
 	return ModeForm
 }
 
-// Request is the question as Parse takes it, with what Parse has taken of it, Server and Tool aside.
+// Request returns the question as Parse accepts it, without Server and Tool.
 func (q *Question) Request() *Request {
 	r := &Request{Mode: q.Mode(), Message: q.Message, ID: q.ID}
 	if q.Form != nil {
@@ -72,13 +73,14 @@ func (q *Question) Request() *Request {
 	return r
 }
 
-// Answer is what a person said. Content is there if they accepted a form: values by the names of its fields.
+// Answer is a person's answer. Content has the values of an accepted form by the names of its fields.
 type Answer struct {
 	Action  string
 	Content map[string]any
 }
 
-// RuleError says that a question breaks a rule, and so is put to nobody. It repeats nothing of the question but names of fields.
+// RuleError says which rule a question breaks, so that nobody is asked. It quotes nothing of the question but field
+// names.
 type RuleError struct{ Rule string }
 
 func (e *RuleError) Error() string { return e.Rule }
@@ -86,13 +88,13 @@ func (e *RuleError) Error() string { return e.Rule }
 func rule(format string, args ...any) error { return &RuleError{fmt.Sprintf(format, args...)} }
 
 var (
-	// ErrNobody says that there is nobody who could answer.
+	// ErrNobody means that there is nobody to answer.
 	ErrNobody = errors.New("there is nobody to ask where the call comes from")
-	// ErrMisfit says that an answer is not what the form asks for.
+	// ErrMisfit means that an answer does not match the form.
 	ErrMisfit = errors.New("the answer does not fit the form, and was not passed on")
 )
 
-// Bounds of a question, in bytes where nothing else is said.
+// Limits of a question, in bytes unless stated otherwise.
 const (
 	maxMessage = 4 << 10
 	maxSchema  = 64 << 10
@@ -100,8 +102,9 @@ const (
 	maxID      = 256
 )
 
-// Parse returns the question that may be shown, or a *RuleError: for another mode, more than the bounds allow, a schema that is not one of
-// flat fields (Form), a form that asks for a secret, or an address that is not https, or http on this machine, or that has a user name in it.
+// Parse validates a question. It fails with a *RuleError for an unknown mode, an exceeded limit, a schema that does not
+// consist of flat fields (Form), a form that asks for a secret, or a URL that has a user name or is neither https nor
+// http to a loopback address.
 func Parse(r *Request) (*Question, error) {
 	mode := r.Mode
 	switch {
@@ -134,7 +137,7 @@ func Parse(r *Request) (*Question, error) {
 	return q, nil
 }
 
-// parseURL returns an address that people can be sent to. What is shown is what is opened.
+// parseURL validates an address to which people are sent. The address shown is the address opened.
 func parseURL(text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, rule("its url is longer than %d bytes", maxURL)
@@ -171,5 +174,5 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-// oneLine is what stands in one line, so that it cannot look like the next one.
+// oneLine returns text on one line, so that it cannot imitate another line.
 func oneLine(text string) string { return strings.Join(strings.Fields(visible.Text(text)), " ") }

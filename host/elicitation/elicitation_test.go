@@ -20,21 +20,36 @@ func TestFields(t *testing.T) {
 		kind      Kind
 		good, bad []any
 	}{
-		`{"type":"string","minLength":2,"maxLength":3}`:                                                    {Text, []any{"ab", "あいう"}, []any{"a", "abcd", 1.0, nil, "a\xff"}},
-		`{"type":"string","format":"email"}`:                                                               {Text, []any{"a@example.com"}, []any{"Aki <a@example.com>", "a"}},
-		`{"type":"string","format":"uri"}`:                                                                 {Text, []any{"https://example.com/"}, []any{"example", ":"}},
-		`{"type":"string","format":"date"}`:                                                                {Text, []any{"2026-02-28"}, []any{"2026-02-30", "28.2.2026"}},
-		`{"type":"string","format":"date-time"}`:                                                           {Text, []any{"2026-02-28T09:00:00+09:00"}, []any{"2026-02-28"}},
-		`{"type":"string","pattern":"^[a-z]+$"}`:                                                           {Text, []any{"abc"}, []any{"ABC"}},
-		`{"type":"number","minimum":0.5,"maximum":2}`:                                                      {Number, []any{0.5, 2.0}, []any{0.4, 2.1, "1", true}},
-		`{"type":"integer","minimum":1}`:                                                                   {Integer, []any{1.0, 7.0}, []any{0.0, 1.5}},
-		`{"type":"boolean"}`:                                                                               {Boolean, []any{true, false}, []any{"true", 1.0}},
-		`{"type":"string","enum":["a","b"]}`:                                                               {Choice, []any{"a"}, []any{"c", "A", 1.0}},
-		`{"type":"string","enum":["a","b"],"enumNames":["One","Two"]}`:                                     {Choice, []any{"b"}, []any{"Two"}},
-		`{"type":"string","oneOf":[{"const":"a","title":"One"}]}`:                                          {Choice, []any{"a"}, []any{"One"}},
-		`{"type":"array","minItems":1,"maxItems":1,"items":{"type":"string","enum":["a","b"]}}`:            {Choices, []any{[]any{"a"}}, []any{[]any{}, []any{"a", "b"}, []any{"c"}, []any{1.0}, "a"}},
-		`{"type":"array","items":{"anyOf":[{"const":"a","title":"One"},{"const":"b","title":"Two"}]}}`:     {Choices, []any{[]any{}, []any{"b", "a"}}, []any{[]any{"a", "a"}}},
-		`{"type":"string","properties":{"y":{"type":"string"}},"$ref":"https://evil.example","default":7}`: {Text, []any{"a"}, []any{map[string]any{"y": "a"}}},
+		`{"type":"string","minLength":2,"maxLength":3}`: {Text,
+			[]any{"ab", "あいう"}, []any{"a", "abcd", 1.0, nil, "a\xff"}},
+		`{"type":"string","format":"email"}`: {Text,
+			[]any{"a@example.com"}, []any{"Aki <a@example.com>", "a"}},
+		`{"type":"string","format":"uri"}`: {Text,
+			[]any{"https://example.com/"}, []any{"example", ":"}},
+		`{"type":"string","format":"date"}`: {Text,
+			[]any{"2026-02-28"}, []any{"2026-02-30", "28.2.2026"}},
+		`{"type":"string","format":"date-time"}`: {Text,
+			[]any{"2026-02-28T09:00:00+09:00"}, []any{"2026-02-28"}},
+		`{"type":"string","pattern":"^[a-z]+$"}`: {Text,
+			[]any{"abc"}, []any{"ABC"}},
+		`{"type":"number","minimum":0.5,"maximum":2}`: {Number,
+			[]any{0.5, 2.0}, []any{0.4, 2.1, "1", true}},
+		`{"type":"integer","minimum":1}`: {Integer,
+			[]any{1.0, 7.0}, []any{0.0, 1.5}},
+		`{"type":"boolean"}`: {Boolean,
+			[]any{true, false}, []any{"true", 1.0}},
+		`{"type":"string","enum":["a","b"]}`: {Choice,
+			[]any{"a"}, []any{"c", "A", 1.0}},
+		`{"type":"string","enum":["a","b"],"enumNames":["One","Two"]}`: {Choice,
+			[]any{"b"}, []any{"Two"}},
+		`{"type":"string","oneOf":[{"const":"a","title":"One"}]}`: {Choice,
+			[]any{"a"}, []any{"One"}},
+		`{"type":"array","minItems":1,"maxItems":1,"items":{"type":"string","enum":["a","b"]}}`: {Choices,
+			[]any{[]any{"a"}}, []any{[]any{}, []any{"a", "b"}, []any{"c"}, []any{1.0}, "a"}},
+		`{"type":"array","items":{"anyOf":[{"const":"a","title":"One"},{"const":"b","title":"Two"}]}}`: {Choices,
+			[]any{[]any{}, []any{"b", "a"}}, []any{[]any{"a", "a"}}},
+		`{"type":"string","properties":{"y":{"type":"string"}},"$ref":"https://evil.example","default":7}`: {Text, []any{"a"},
+			[]any{map[string]any{"y": "a"}}},
 	} {
 		q, err := form(t, property)
 		if err != nil {
@@ -74,19 +89,28 @@ func TestRules(t *testing.T) {
 	}
 	schemas := map[string]string{
 		`[]`: "not one of an object", `{"type":"array"}`: "not one of an object", `{"properties":[]}`: "not one of an object",
-		`{"properties":{` + many(21, `"f%d":{"type":"boolean"}`) + `}}`: "more than 20 fields",
-		`{"properties":{"":{"type":"string"}}}`:                         "usable name", `{"properties":{"a\u202eb":{"type":"string"}}}`: "usable name",
-		`{"required":["y"],"properties":{}}`:     "does not have",
-		`{"properties":{"x":{"type":"object"}}}`: "of a type", `{"properties":{"x":{"$ref":"#/y"}}}`: "of a type", `{"properties":{"x":{"anyOf":[{"type":"string"}]}}}`: "of a type",
-		`{"properties":{"x":true}}`: "is not one of", `{"properties":{"x":{"type":["string","null"]}}}`: "is not one of", `{"properties":{"x":{"type":"string","enum":[1]}}}`: "is not one of",
-		`{"properties":{"x":{"type":"array","items":{"type":"string"}}}}`: "not one of options", `{"properties":{"x":{"type":"array","items":{"type":"array"}}}}`: "not one of options",
-		`{"properties":{"x":{"type":"string","enum":[` + many(101, `"o%d"`) + `]}}}`: "more than 100 options",
-		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                    "there twice", `{"properties":{"x":{"type":"string","enum":["a"],"enumNames":["A","B"]}}}`: "enumNames",
-		`{"properties":{"x":{"type":"string","format":"password"}}}`: "has a format", `{"properties":{"x":{"type":"string","pattern":"(?=x)"}}}`: "cannot be checked",
+		`{"properties":{` + many(21, `"f%d":{"type":"boolean"}`) + `}}`:                              "more than 20 fields",
+		`{"properties":{"":{"type":"string"}}}`:                                                      "usable name",
+		`{"properties":{"a\u202eb":{"type":"string"}}}`:                                              "usable name",
+		`{"required":["y"],"properties":{}}`:                                                         "does not have",
+		`{"properties":{"x":{"type":"object"}}}`:                                                     "has a type",
+		`{"properties":{"x":{"$ref":"#/y"}}}`:                                                        "has a type",
+		`{"properties":{"x":{"anyOf":[{"type":"string"}]}}}`:                                         "has a type",
+		`{"properties":{"x":true}}`:                                                                  "is not one of",
+		`{"properties":{"x":{"type":["string","null"]}}}`:                                            "is not one of",
+		`{"properties":{"x":{"type":"string","enum":[1]}}}`:                                          "is not one of",
+		`{"properties":{"x":{"type":"array","items":{"type":"string"}}}}`:                            "not one of options",
+		`{"properties":{"x":{"type":"array","items":{"type":"array"}}}}`:                             "not one of options",
+		`{"properties":{"x":{"type":"string","enum":[` + many(101, `"o%d"`) + `]}}}`:                 "more than 100 options",
+		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                                    "there twice",
+		`{"properties":{"x":{"type":"string","enum":["a"],"enumNames":["A","B"]}}}`:                  "enumNames",
+		`{"properties":{"x":{"type":"string","format":"password"}}}`:                                 "has a format",
+		`{"properties":{"x":{"type":"string","pattern":"(?=x)"}}}`:                                   "cannot be checked",
 		`{"properties":{"x":{"type":"string","title":"` + strings.Repeat("t", 201) + `"}}}`:          "too long",
 		`{"properties":{"x":{"type":"string","description":"` + strings.Repeat("d", 70<<10) + `"}}}`: "larger than 64 KiB",
 	}
-	for _, name := range []string{"password", "userPassword", "api_key", "API-Key", "access token", "clientSecret", "creditCardNumber", "card number", "CVV", "pin", "パスワード", "暗証番号", "otp"} {
+	for _, name := range []string{"password", "userPassword", "api_key", "API-Key", "access token", "clientSecret",
+		"creditCardNumber", "card number", "CVV", "pin", "パスワード", "暗証番号", "otp"} {
 		schemas[`{"properties":{"`+name+`":{"type":"string"}}}`] = "asks for a secret"
 		schemas[`{"properties":{"x":{"type":"string","description":"Your `+name+`"}}}`] = "asks for a secret"
 	}
@@ -96,15 +120,18 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]string{
-		"http://example.com/": "https", "javascript:alert(1)": "address", "file:///etc/passwd": "address", "https://": "address", "https://user:pw@example.com/": "user name",
-		"https://example.com@evil.example/": "user name", "https://exa mple.com/": "address", "https://example.com/\u202e": "address", "https://example.com\\.evil.example/": "address",
+		"http://example.com/": "https", "javascript:alert(1)": "address", "file:///etc/passwd": "address",
+		"https://": "address", "https://user:pw@example.com/": "user name",
+		"https://example.com@evil.example/": "user name", "https://exa mple.com/": "address",
+		"https://example.com/\u202e": "address", "https://example.com\\.evil.example/": "address",
 		"https://" + strings.Repeat("a", 2048) + ".example/": "longer", "data:text/html,x": "address",
 	} {
 		if _, err := Parse(&Request{URL: url}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %s", url, err, want)
 		}
 	}
-	for _, r := range []Request{{Mode: "other"}, {Message: strings.Repeat("m", 4097)}, {Message: "Enter your API key", Schema: json.RawMessage(`{"properties":{"value":{"type":"string"}}}`)}} {
+	for _, r := range []Request{{Mode: "other"}, {Message: strings.Repeat("m", 4097)},
+		{Message: "Enter your API key", Schema: json.RawMessage(`{"properties":{"value":{"type":"string"}}}`)}} {
 		if _, err := Parse(&r); err == nil {
 			t.Errorf("%.100v was taken", r)
 		}
@@ -115,10 +142,13 @@ func TestRules(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Request{
-		{Message: "Your password has expired. Reset it?", Schema: json.RawMessage(`{"properties":{"reset":{"type":"boolean"}}}`)},
-		{Schema: json.RawMessage(`{"properties":{"maxTokens":{"type":"integer"},"key":{"type":"string"},"spin":{"type":"string"},"secretary":{"type":"string"}}}`)},
+		{Message: "Your password has expired. Reset it?",
+			Schema: json.RawMessage(`{"properties":{"reset":{"type":"boolean"}}}`)},
+		{Schema: json.RawMessage(
+			`{"properties":{"maxTokens":{"type":"integer"},"key":{"type":"string"},"spin":{"type":"string"},"secretary":{"type":"string"}}}`)},
 		{Message: "Sign in with your password.", URL: "https://example.com/"},
-		{URL: "http://localhost:8080/x"}, {URL: "http://[::1]:8080/"}, {}, {Schema: json.RawMessage(`{"$schema":"x","additionalProperties":false}`)},
+		{URL: "http://localhost:8080/x"}, {URL: "http://[::1]:8080/"}, {},
+		{Schema: json.RawMessage(`{"$schema":"x","additionalProperties":false}`)},
 	} {
 		if _, err := Parse(&r); err != nil {
 			t.Errorf("%+v: %v", r, err)
@@ -128,12 +158,16 @@ func TestAllowed(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	q, err := Parse(&Request{Schema: json.RawMessage(`{"required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string","format":"email"},"c":{"type":"integer","default":3}}}`)})
+	q, err := Parse(
+		&Request{
+			Schema: json.RawMessage(
+				`{"required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string","format":"email"},"c":{"type":"integer","default":3}}}`)})
 	if err != nil || q.Form.Fields[0].Name != "a" || q.Form.Fields[2].Default != 3.0 {
 		t.Fatalf("%+v, %v", q, err)
 	}
 	for content, want := range map[string]string{
-		`{}`: "a is missing", `{"a":null}`: "a is missing", `{"a":"x","b":""}`: "", `{"a":"x","b":"y"}`: "must be an e-mail address", `{"a":"x","d":1}`: "is no field", `{"a":""}`: "",
+		`{}`: "a is missing", `{"a":null}`: "a is missing", `{"a":"x","b":""}`: "",
+		`{"a":"x","b":"y"}`: "must be an e-mail address", `{"a":"x","d":1}`: "is no field", `{"a":""}`: "",
 	} {
 		var given map[string]any
 		if err := json.Unmarshal([]byte(content), &given); err != nil {
@@ -154,15 +188,18 @@ func TestRead(t *testing.T) {
 	for property, typed := range map[string]map[string]any{
 		`{"type":"boolean"}`: {"y": true, "はい": true, "NO": false, "いいえ": false, "perhaps": nil},
 		`{"type":"number"}`:  {" 1.5 ": 1.5, "NaN": nil, "x": nil},
-		`{"type":"string","oneOf":[{"const":"a","title":"One"},{"const":"2","title":"Two"}]}`: {"1": "a", "2": "2", "One": "a", "3": nil, "0": nil},
-		`{"type":"array","items":{"type":"string","enum":["a","b"]}}`:                         {"1, b": []any{"a", "b"}, "1,1": nil},
+		`{"type":"string","oneOf":[{"const":"a","title":"One"},{"const":"2","title":"Two"}]}`: {"1": "a", "2": "2",
+			"One": "a", "3": nil, "0": nil},
+		`{"type":"array","items":{"type":"string","enum":["a","b"]}}`: {"1, b": []any{"a",
+			"b"}, "1,1": nil},
 	} {
 		q, err := form(t, property)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for text, want := range typed {
-			if got, err := q.Form.Fields[0].Read(text); (err == nil) != (want != nil) || err == nil && !reflect.DeepEqual(got, want) {
+			if got, err := q.Form.Fields[0].Read(text); (err == nil) != (want != nil) || err == nil &&
+				!reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %q is %v, %v", property, text, got, err)
 			}
 		}
@@ -190,7 +227,9 @@ func TestText(t *testing.T) {
 
 // FuzzParse: what is taken can be shown, sent on and taken again, and no answer that does not fit passes.
 func FuzzParse(f *testing.F) {
-	f.Add("form", "m", `{"type":"object","properties":{"x":{"type":"string","enum":["a"],"default":"a"}},"required":["x"]}`, "", `{"x":"a"}`)
+	f.Add(
+		"form", "m", `{"type":"object","properties":{"x":{"type":"string","enum":["a"],"default":"a"}},"required":["x"]}`, "",
+		`{"x":"a"}`)
 	f.Add("url", "m", "", "https://bücher.example/?q=%20#x", "{}")
 	f.Fuzz(func(t *testing.T, mode, message, schema, url, content string) {
 		q, err := Parse(&Request{Mode: mode, Message: message, Schema: json.RawMessage(schema), URL: url})

@@ -14,10 +14,10 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Kind is what a field holds.
+// Kind is the kind of a field's value.
 type Kind string
 
-// Kinds of fields, with the types of their values.
+// Kinds of fields, with the Go types of their values.
 const (
 	Text    Kind = "text"    // string
 	Number  Kind = "number"  // float64
@@ -27,29 +27,29 @@ const (
 	Choices Kind = "choices" // []any of strings: some of Options
 )
 
-// Field is one field of a form. Its texts are fit to be shown; Name and the values of options are as the server has them.
+// Field is one field of a form. Its texts are safe to show; Name and the values of options are the server's.
 type Field struct {
 	Name, Title, Description string
 	Kind                     Kind
 	Required                 bool
-	// Default is what the server proposes, or nil.
+	// Default is the value proposed by the server, or nil.
 	Default any
-	// Options are those of Choice and Choices.
+	// Options are the options of Choice and Choices.
 	Options []Option
-	// Format is of Text: "email", "uri", "date", "date-time" or empty.
+	// Format is the format of a Text: "email", "uri", "date", "date-time" or empty.
 	Format string
 
 	pattern              *regexp.Regexp
 	minLength, maxLength *int // of Text in characters, of Choices in options
 	minimum, maximum     *float64
-	// schema has what was taken of the server's.
+	// schema has the accepted keywords of the server's schema.
 	schema map[string]any
 }
 
-// Option is one of those to choose from.
+// Option is an option of a Choice or Choices.
 type Option struct{ Value, Title string }
 
-// Label is what people call the field.
+// Label is the field's title, or else its name.
 func (f *Field) Label() string {
 	if f.Title != "" {
 		return f.Title
@@ -57,7 +57,7 @@ func (f *Field) Label() string {
 	return f.Name
 }
 
-// Lengths are the least and the most characters of a Text; most is maxAnswered where the server sets none.
+// Lengths returns the least and the most characters of a Text. The default of most is maxAnswered.
 func (f *Field) Lengths() (least, most int) {
 	most = maxAnswered
 	if f.minLength != nil {
@@ -69,7 +69,7 @@ func (f *Field) Lengths() (least, most int) {
 	return least, most
 }
 
-// Check returns a value as it may leave, or a *Problem.
+// Check validates and normalizes a value. The error is a *Problem.
 func (f *Field) Check(value any) (any, error) {
 	switch f.Kind {
 	case Boolean:
@@ -131,7 +131,7 @@ func (f *Field) checkChoices(value any) (any, error) {
 	return list, nil
 }
 
-// formats are those of the specification, with what people are told to write.
+// formats are the formats of the specification, with the description shown to people.
 var formats = map[string]struct {
 	fits        func(string) bool
 	english, ja string
@@ -170,8 +170,8 @@ func (f *Field) checkText(text string) (any, error) {
 	return text, nil
 }
 
-// Read returns the value that somebody typed, or a *Problem, also where nothing was typed into a field that is required: for a Boolean yes or no,
-// for a Choice the number of an option, from 1, or the option itself, for Choices several with commas between them.
+// Read parses typed input: yes or no for a Boolean; an option or its number, from 1, for a Choice; several of them,
+// separated by commas, for Choices. It fails with a *Problem, also if the input for a required field is empty.
 func (f *Field) Read(typed string) (any, error) {
 	typed = strings.TrimSpace(typed)
 	if typed == "" && f.Required {
@@ -206,7 +206,7 @@ func (f *Field) Read(typed string) (any, error) {
 	return f.Check(typed)
 }
 
-// chosen is the value of the option that was typed, by its number, value or title.
+// chosen returns the value of an option given by its number, value or title.
 func (f *Field) chosen(typed string) string {
 	if i, err := strconv.Atoi(typed); err == nil && !f.offers(typed) && i >= 1 && i <= len(f.Options) {
 		return f.Options[i-1].Value

@@ -11,11 +11,11 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// Form is what a person fills in: fields without others inside them (MCP, elicitation, requested schema).
+// Form is a form of flat fields (MCP, elicitation, requested schema).
 type Form struct {
-	// Fields are first those that are required, by name, and then the others.
+	// Fields lists the required fields first, each group sorted by name.
 	Fields []Field
-	// required are the names of those that are.
+	// required has the names of the required fields.
 	required []string
 }
 
@@ -29,7 +29,7 @@ const (
 	maxPattern  = 256
 )
 
-// parseForm reads a schema. Of each field it takes the keywords that the specification has for its type, and leaves all others out.
+// parseForm parses a schema. It ignores keywords that the specification does not define for the type of the field.
 func parseForm(schema json.RawMessage) (*Form, error) {
 	if len(schema) > maxSchema {
 		return nil, rule("its form is larger than %d KiB", maxSchema>>10)
@@ -62,7 +62,9 @@ func parseForm(schema json.RawMessage) (*Form, error) {
 			return nil, rule("its form requires a field that it does not have")
 		}
 	}
-	slices.SortFunc(f.Fields, func(a, b Field) int { return cmp.Or(order(b.Required)-order(a.Required), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(f.Fields, func(a, b Field) int {
+		return cmp.Or(order(b.Required)-order(a.Required), cmp.Compare(a.Name, b.Name))
+	})
 	f.required = slices.Compact(slices.Sorted(slices.Values(read.Required)))
 	return f, nil
 }
@@ -74,7 +76,7 @@ func order(required bool) int {
 	return 0
 }
 
-// Schema is the form as a JSON Schema: what Parse has taken of the server's, and nothing else.
+// Schema returns the form as a JSON Schema with only the keywords that Parse accepted.
 func (f *Form) Schema() json.RawMessage {
 	properties := map[string]any{}
 	for _, field := range f.Fields {
@@ -84,12 +86,12 @@ func (f *Form) Schema() json.RawMessage {
 	if len(f.required) > 0 {
 		schema["required"] = f.required
 	}
-	encoded, _ := json.Marshal(schema) // it was read from JSON
+	encoded, _ := json.Marshal(schema) // cannot fail: it was decoded from JSON
 	return encoded
 }
 
-// Check returns the answer that may leave, or what is wrong with content: a *Problem of the first field. What a form does not have is an
-// error; an optional field that was left empty is left out.
+// Check validates and normalizes the content of an answer. It fails with a *Problem for the first invalid field or an
+// unknown one. Empty optional fields are removed.
 func (f *Form) Check(content map[string]any) (map[string]any, error) {
 	checked, rest := map[string]any{}, maps.Clone(content)
 	for i := range f.Fields {
@@ -109,12 +111,13 @@ func (f *Form) Check(content map[string]any) (map[string]any, error) {
 		checked[field.Name] = value
 	}
 	for name := range rest {
-		return nil, &Problem{Field: name[:min(len(name), maxName)], english: "is no field of the form", japanese: "はフォームにない項目です"}
+		return nil, &Problem{Field: name[:min(len(name), maxName)], english: "is no field of the form",
+			japanese: "はフォームにない項目です"}
 	}
 	return checked, nil
 }
 
-// Problem says what is wrong with the value of a field. It does not repeat the value.
+// Problem says what is wrong with the value of a field. It does not quote the value.
 type Problem struct {
 	// Field is the name of the field.
 	Field             string
@@ -133,7 +136,7 @@ func missing(f *Field) *Problem { return problem(f, "is missing", "が入力さ�
 
 func (p *Problem) Error() string { return fmt.Sprintf("the field %s %s", p.Field, p.english) }
 
-// Text says it to people, in language, a BCP 47 tag: Japanese, else English.
+// Text returns the problem in a language, a BCP 47 tag: Japanese, else English.
 func (p *Problem) Text(language string) string {
 	label := cmp.Or(p.label, p.Field)
 	if isJapanese(language) {

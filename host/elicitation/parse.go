@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// property is a field of a schema, with the keywords that the specification has for any type.
+// property is a field's schema with the keywords of all types.
 type property struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -40,7 +40,7 @@ type option struct {
 	Title string `json:"title"`
 }
 
-// parseField reads the schema of one field.
+// parseField parses the schema of one field.
 func parseField(name string, data json.RawMessage) (*Field, error) {
 	var p property
 	if strictjson.Unmarshal(data, &p) != nil {
@@ -49,33 +49,35 @@ func parseField(name string, data json.RawMessage) (*Field, error) {
 	if len(p.Title) > maxTitle || len(p.Description) > maxText || len(p.Default) > maxText {
 		return nil, rule("the texts of the field %s are too long", name)
 	}
-	f := &Field{Name: name, Title: oneLine(p.Title), Description: oneLine(p.Description), schema: map[string]any{"type": p.Type}}
-	f.keep("title", f.Title, f.Title != "")
-	f.keep("description", f.Description, f.Description != "")
+	f := &Field{Name: name, Title: oneLine(p.Title), Description: oneLine(p.Description),
+		schema: map[string]any{"type": p.Type}}
+	f.acceptKeyword("title", f.Title, f.Title != "")
+	f.acceptKeyword("description", f.Description, f.Description != "")
 	var err error
 	switch p.Type {
 	case "string":
 		err = f.readString(&p)
 	case "number", "integer":
 		f.Kind, f.minimum, f.maximum = Kind(p.Type), p.Minimum, p.Maximum
-		f.keep("minimum", p.Minimum, p.Minimum != nil)
-		f.keep("maximum", p.Maximum, p.Maximum != nil)
+		f.acceptKeyword("minimum", p.Minimum, p.Minimum != nil)
+		f.acceptKeyword("maximum", p.Maximum, p.Maximum != nil)
 	case "boolean":
 		f.Kind = Boolean
 	case "array":
 		err = f.readArray(&p)
 	default:
-		err = rule("the field %s is of a type that forms do not have: it must be string, number, integer, boolean, or array of a choice", name)
+		err = rule("the field %s has a type that forms do not have: "+
+			"it must be string, number, integer, boolean, or array of a choice", name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	f.propose(p.Default)
+	f.setDefault(p.Default)
 	return f, nil
 }
 
-// keep takes a keyword over.
-func (f *Field) keep(keyword string, value any, is bool) {
+// acceptKeyword adds a keyword to the accepted schema if it is present.
+func (f *Field) acceptKeyword(keyword string, value any, is bool) {
 	if is {
 		f.schema[keyword] = value
 	}
@@ -88,21 +90,21 @@ func (f *Field) readString(p *property) error {
 		if len(p.EnumNames) > 0 && len(p.EnumNames) != len(p.Enum) {
 			return rule("the field %s does not have as many enumNames as options", f.Name)
 		}
-		if err := f.offer(p.Enum, p.EnumNames); err != nil {
+		if err := f.setOptions(p.Enum, p.EnumNames); err != nil {
 			return err
 		}
 		f.schema["enum"] = p.Enum
-		f.keep("enumNames", f.titles(), len(p.EnumNames) > 0)
+		f.acceptKeyword("enumNames", f.titles(), len(p.EnumNames) > 0)
 		return nil
 	case len(p.OneOf) > 0:
 		f.Kind = Choice
-		err := f.offer(split(p.OneOf))
+		err := f.setOptions(split(p.OneOf))
 		f.schema["oneOf"] = f.titled()
 		return err
 	}
 	f.Kind, f.minLength, f.maxLength = Text, p.MinLength, p.MaxLength
-	f.keep("minLength", p.MinLength, p.MinLength != nil)
-	f.keep("maxLength", p.MaxLength, p.MaxLength != nil)
+	f.acceptKeyword("minLength", p.MinLength, p.MinLength != nil)
+	f.acceptKeyword("maxLength", p.MaxLength, p.MaxLength != nil)
 	if _, known := formats[p.Format]; known {
 		f.Format, f.schema["format"] = p.Format, p.Format
 	} else if p.Format != "" {
@@ -124,15 +126,15 @@ func (f *Field) readArray(p *property) error {
 		return rule("the field %s is a list, and not one of options", f.Name)
 	}
 	f.Kind, f.minLength, f.maxLength = Choices, p.MinItems, p.MaxItems
-	f.keep("minItems", p.MinItems, p.MinItems != nil)
-	f.keep("maxItems", p.MaxItems, p.MaxItems != nil)
+	f.acceptKeyword("minItems", p.MinItems, p.MinItems != nil)
+	f.acceptKeyword("maxItems", p.MaxItems, p.MaxItems != nil)
 	if len(p.Items.AnyOf) > 0 {
-		err := f.offer(split(p.Items.AnyOf))
+		err := f.setOptions(split(p.Items.AnyOf))
 		f.schema["items"] = map[string]any{"anyOf": f.titled()}
 		return err
 	}
 	f.schema["items"] = map[string]any{"type": "string", "enum": p.Items.Enum}
-	return f.offer(p.Items.Enum, nil)
+	return f.setOptions(p.Items.Enum, nil)
 }
 
 func split(list []option) (values, titles []string) {
@@ -142,8 +144,8 @@ func split(list []option) (values, titles []string) {
 	return values, titles
 }
 
-// offer takes options over. titles may be nil.
-func (f *Field) offer(values, titles []string) error {
+// setOptions sets the options of the field. titles may be nil.
+func (f *Field) setOptions(values, titles []string) error {
 	if len(values) > maxOptions {
 		return rule("the field %s has more than %d options", f.Name, maxOptions)
 	}
@@ -167,7 +169,7 @@ func (f *Field) titles() (list []string) {
 	return list
 }
 
-// titled are the options as schemas.
+// titled returns the options as schemas.
 func (f *Field) titled() (list []option) {
 	for _, o := range f.Options {
 		list = append(list, option{o.Value, o.Title})
@@ -175,8 +177,8 @@ func (f *Field) titled() (list []option) {
 	return list
 }
 
-// propose takes a default over that fits the field. Any other proposes nothing.
-func (f *Field) propose(text json.RawMessage) {
+// setDefault sets the default if it is valid for the field, and ignores it otherwise.
+func (f *Field) setDefault(text json.RawMessage) {
 	var value any
 	if json.Unmarshal(text, &value) != nil || value == nil {
 		return

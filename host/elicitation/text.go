@@ -7,7 +7,7 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// words are the parts of a question, by language.
+// words are the texts of a question, by whether the language is Japanese.
 var words = map[bool]struct{ asks, own, open, host, punycode string }{
 	false: {
 		asks:     "The server %s asks, in the middle of %s:",
@@ -25,8 +25,8 @@ var words = map[bool]struct{ asks, own, open, host, punycode string }{
 	},
 }
 
-// Text is the question as people read it, in language, a BCP 47 tag: Japanese, else English. It says which server asks, and of an address
-// the whole of it and its host. The fields of a form are not in it.
+// Text returns the question for people in a language, a BCP 47 tag: Japanese, else English. It names the server that
+// asks and shows a URL in full, with its host. It does not contain the fields of a form.
 func (q *Question) Text(language string) string {
 	w := words[isJapanese(language)]
 	lines := []string{fmt.Sprintf(w.asks, visible.Text(q.Server), visible.Text(q.Tool))}
