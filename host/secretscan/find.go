@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// match is a secret in a text.
+// match is the position of a secret in a text.
 type match struct {
 	rule       string
 	start, end int
 }
 
-// window is a part of a text in which a rule is tried.
+// window is a part of a text in which a rule's expression runs.
 type window struct{ start, end int }
 
-// find returns the secrets in text by the rules that are wanted, in order and without overlaps.
+// find returns the secrets found by the wanted rules, in order and without overlaps.
 func find(text string, wanted func(rule string) bool) []match {
 	set := loaded()
 	var matches []match
 	for r, windows := range set.candidates(text, wanted) {
 		for _, w := range windows {
-			matches = append(matches, r.in(set, text, w)...)
+			matches = append(matches, r.findIn(set, text, w)...)
 		}
 	}
 	return disjoint(matches)
 }
 
-// candidates are the rules whose keywords are in text, with where to try them.
+// candidates returns the rules whose keywords occur in text, with the windows to run them in.
 func (set *ruleset) candidates(text string, wanted func(string) bool) map[*rule][]window {
 	var found map[*rule][]window
 	guessed := 0
@@ -57,14 +57,14 @@ func (set *ruleset) candidates(text string, wanted func(string) bool) map[*rule]
 }
 
 const (
-	// shortKeyword is the length of keywords that stand in every text: "ey" of tokens that are JSON in base64. They count only where
-	// they continue as a token does.
+	// shortKeyword is the length of keywords that occur in every text, such as "ey" for base64 of JSON. They count only if
+	// a token follows.
 	shortKeyword = 2
-	// maxGuesses bounds how often the rule that guesses is tried in one text, because its words are in every text and its expression is slow.
+	// maxGuesses bounds how often the heuristic rule runs in one text: its keywords are common and its expression is slow.
 	maxGuesses = 64
 )
 
-// continues reports whether text begins with ten characters of which tokens are made.
+// continues reports whether text begins with ten token characters.
 func continues(text []byte) bool {
 	const enough = 10
 	if len(text) < enough {
@@ -78,10 +78,10 @@ func continues(text []byte) bool {
 	return true
 }
 
-// isToken reports whether c, in lower case, is a word character of RE2.
+// isToken reports whether c, a lower-case character, is a word character of RE2.
 func isToken(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || c == '_' }
 
-// wordEnd is at, or further where a token or base64 text goes on there, so that it is not looked at in part.
+// wordEnd extends at to the end of a token or base64 text, so that a window does not cut it.
 func wordEnd(text []byte, at int) int {
 	for limit := min(len(text), at+farthest); at < limit; at++ {
 		if c := text[at]; !isToken(c) && c != '-' && c != '.' && c != '+' && c != '/' && c != '=' {
@@ -91,7 +91,7 @@ func wordEnd(text []byte, at int) int {
 	return min(at, len(text))
 }
 
-// lower is text with ASCII letters in lower case: unlike others these keep their length.
+// lower converts only ASCII letters to lower case, which keeps offsets valid.
 func lower(text string) []byte {
 	out := []byte(text)
 	for i, c := range out {
@@ -102,7 +102,7 @@ func lower(text string) []byte {
 	return out
 }
 
-// widen adds w, which does not begin before the last one.
+// widen appends w, which must not begin before the last window, and merges the two if they overlap.
 func widen(list []window, w window) []window {
 	if n := len(list); n > 0 && w.start <= list[n-1].end {
 		list[n-1].end = max(list[n-1].end, w.end)
@@ -111,8 +111,8 @@ func widen(list []window, w window) []window {
 	return append(list, w)
 }
 
-// in tries the rule in a part of text.
-func (r *rule) in(set *ruleset, text string, w window) []match {
+// findIn runs the rule in a window of text.
+func (r *rule) findIn(set *ruleset, text string, w window) []match {
 	var matches []match
 	expression := r.expression()
 	for start := w.start; start < w.end; {
@@ -121,7 +121,7 @@ func (r *rule) in(set *ruleset, text string, w window) []match {
 			break
 		}
 		if start+found[1] == w.end && w.end < len(text) && w.end-w.start < farthest {
-			w.end = min(len(text), w.end+farthest) // it may go on
+			w.end = min(len(text), w.end+farthest) // the match may continue
 			continue
 		}
 		for i := range found {
@@ -137,7 +137,7 @@ func (r *rule) in(set *ruleset, text string, w window) []match {
 	return matches
 }
 
-// secret is what of a match is the secret, unless it is none after all.
+// secret returns the secret within a match, unless an allowlist or the entropy rules it out.
 func (r *rule) secret(set *ruleset, text string, found []int) (match, bool) {
 	m := match{r.ID, found[0], found[1]}
 	if group := r.group(found); group > 0 {
@@ -157,7 +157,7 @@ func (r *rule) secret(set *ruleset, text string, found []int) (match, bool) {
 	return m, true
 }
 
-// group is the group with the secret: the one that the rule names, else the first that matched, or 0 for the whole match.
+// group returns the group that holds the secret: the one that the rule names, else the first that matched, else 0.
 func (r *rule) group(found []int) int {
 	if r.SecretGroup > 0 {
 		return r.SecretGroup
@@ -170,10 +170,11 @@ func (r *rule) group(found []int) int {
 	return 0
 }
 
-// disjoint leaves out what overlaps what is found by a more telling rule, or a longer match.
+// disjoint removes matches that overlap a match of a more specific rule or a longer match.
 func disjoint(list []match) []match {
 	slices.SortFunc(list, func(a, b match) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.start, b.start), cmp.Compare(a.rule, b.rule))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.start, b.start),
+			cmp.Compare(a.rule, b.rule))
 	})
 	var kept []match
 	for _, m := range list {
@@ -185,7 +186,7 @@ func disjoint(list []match) []match {
 	return kept
 }
 
-// rank puts the rule that guesses last.
+// rank orders the heuristic rule last.
 func rank(m match) int {
 	if m.rule == generic {
 		return 1

@@ -9,26 +9,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxKeyed is the longest string that is looked at together with the name that it is under, in bytes: what names its secrets is short.
+// maxKeyed bounds the strings that are scanned together with their member name, in bytes.
 const maxKeyed = 4 << 10
 
-// JSON looks for secrets in the strings of a JSON document and returns it with those masked that are to be; all else stays as it is. found is
-// each rule once. A text that is no JSON is looked at as text, and masked as a JSON string.
+// JSON scans the strings of a JSON document and returns it with the secrets masked whose action is Mask, otherwise
+// unchanged. found lists each matching rule once. Invalid JSON is scanned as text and masked as a JSON string.
 func (s *Scanner) JSON(place Place, document json.RawMessage) (masked json.RawMessage, found []Finding) {
 	return s.json(place, document, s.action)
 }
 
-// MaskedJSON is the document with every secret in it masked, for records that outlive the call and people who are asked about it.
+// MaskedJSON returns the document with all secrets masked, for records that outlive the call and for approval requests.
 func (s *Scanner) MaskedJSON(document json.RawMessage) json.RawMessage {
 	masked, _ := s.json(Arguments, document, func(string, Place) Action { return Mask })
 	return masked
 }
 
-func (s *Scanner) json(place Place, document json.RawMessage, act func(string, Place) Action) (masked json.RawMessage, found []Finding) {
+func (s *Scanner) json(place Place, document json.RawMessage, act func(string, Place) Action) (masked json.RawMessage,
+	found []Finding) {
 	if s.places[place] == Ignore || len(document) == 0 {
 		return document, nil
 	}
-	w := &walker{scanner: s, place: place, act: act, in: document, tokens: jsontext.NewDecoder(bytes.NewReader(document), lenient)}
+	w := &walker{scanner: s, place: place, act: act, in: document,
+		tokens: jsontext.NewDecoder(bytes.NewReader(document), lenient)}
 	if !w.walk() {
 		found, edits := s.scan(place, string(document), 0, act)
 		if len(edits) == 0 {
@@ -40,10 +42,10 @@ func (s *Scanner) json(place Place, document json.RawMessage, act func(string, P
 	return w.result(), w.found
 }
 
-// lenient takes what encoding/json takes. Whether that is good enough for a tool is not decided here.
+// lenient accepts what encoding/json accepts.
 var lenient = jsonopts.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// walker goes through the strings of a document.
+// walker scans the strings of a document.
 type walker struct {
 	scanner *Scanner
 	place   Place
@@ -55,7 +57,7 @@ type walker struct {
 	found   []Finding
 }
 
-// walk reports whether the document is JSON.
+// walk scans the document. It reports false if the document is not JSON.
 func (w *walker) walk() bool {
 	name := ""
 	for depth := 0; ; {
@@ -75,9 +77,9 @@ func (w *walker) walk() bool {
 			return false
 		} else if within, n := w.tokens.StackIndex(depth); within == '{' && n%2 == 1 {
 			name = text // of the value that follows
-			w.look("", text)
+			w.scanString("", text)
 		} else {
-			w.look(name, text)
+			w.scanString(name, text)
 		}
 		if depth == 0 {
 			return len(bytes.TrimSpace(w.in[w.tokens.InputOffset():])) == 0
@@ -85,7 +87,7 @@ func (w *walker) walk() bool {
 	}
 }
 
-// text reads a string.
+// text returns a string token.
 func (w *walker) text() (string, bool) {
 	token, err := w.tokens.ReadToken()
 	if err != nil {
@@ -94,8 +96,8 @@ func (w *walker) text() (string, bool) {
 	return token.String(), true
 }
 
-// look looks at the string that was read last, which is under name.
-func (w *walker) look(name, text string) {
+// scanString scans the string read last, the value of the member name.
+func (w *walker) scanString(name, text string) {
 	context := ""
 	if len(text)+len(name) <= maxKeyed {
 		context = name + `": "`
@@ -115,7 +117,7 @@ func (w *walker) look(name, text string) {
 	w.copied = end
 }
 
-// width is how long the string is that ends at end, with its quotes.
+// width returns the length of the quoted string that ends at end.
 func (w *walker) width(end int) int {
 	for begin := end - 2; ; begin-- {
 		if w.in[begin] != '"' {

@@ -12,7 +12,7 @@ import (
 	gitleaks "github.com/zricethezav/gitleaks/v8/config"
 )
 
-// rule is one of gitleaks' rules.
+// rule is a gitleaks rule.
 type rule struct {
 	ID          string
 	Regex       string
@@ -25,11 +25,11 @@ type rule struct {
 	// expression compiles Regex, once it is needed.
 	expression func() *regexp.Regexp
 	reach      int
-	// first says that what is found begins with the keyword, and no word goes on there.
+	// first says that matches begin with the keyword, at the start of a word.
 	first bool
 }
 
-// allowlist says what of a rule's matches is no secret.
+// allowlist excludes matches that are not secrets.
 type allowlist struct {
 	Condition   string
 	RegexTarget string
@@ -41,16 +41,16 @@ type allowlist struct {
 	stop        func() *ahocorasick.Trie
 }
 
-// ruleset is all rules and what finds out which of them a text is for.
+// ruleset has all rules and an index of their keywords.
 type ruleset struct {
 	rules    []*rule
 	general  []*allowlist
 	keywords *ahocorasick.Trie
-	// byKeyword are the rules of each keyword, by its number in the trie.
+	// byKeyword has the rules of each keyword, by its index in the trie.
 	byKeyword [][]*rule
 }
 
-// loaded decodes the rules at the first use.
+// loaded decodes the rules at first use.
 var loaded = sync.OnceValue(load)
 
 func load() *ruleset {
@@ -90,10 +90,10 @@ func load() *ruleset {
 	return set
 }
 
-// Prepare reads the rules, which the first use would otherwise wait for, about 10 ms.
+// Prepare loads the rules, which otherwise delays the first scan by about 10 ms.
 func Prepare() { loaded() }
 
-// IDs lists the rules there are.
+// IDs lists the IDs of all rules.
 func IDs() []string {
 	var ids []string
 	for _, r := range loaded().rules {
@@ -102,7 +102,7 @@ func IDs() []string {
 	return ids
 }
 
-// Reaches: how far around a keyword a rule's expression is tried, in bytes. What it finds at the edge is tried again further.
+// Sizes of the window around a keyword in which a rule's expression runs, in bytes. A match at the edge extends it.
 const (
 	before       = 128
 	after        = 1 << 10
@@ -145,8 +145,8 @@ func (a *allowlist) prepare() {
 	})
 }
 
-// allows reports whether the list says that secret, within the match and its line, is none. There are no paths here: a list that wants one
-// as well says nothing.
+// allows reports whether the list excludes secret, given its match and line. Lists that also require a path never
+// apply.
 func (a *allowlist) allows(secret, match, line string) bool {
 	if len(a.Paths) > 0 && !strings.EqualFold(a.Condition, "or") && a.Condition != "" {
 		return false
@@ -164,7 +164,7 @@ func (a *allowlist) allows(secret, match, line string) bool {
 	return len(a.StopWords) > 0 && a.stop().MatchFirstString(strings.ToLower(secret)) != nil
 }
 
-// entropy is Shannon's, in bits for each byte.
+// entropy is the Shannon entropy in bits per byte.
 func entropy(text string) (bits float64) {
 	var counts [256]int
 	for i := range len(text) {

@@ -1,8 +1,9 @@
-// Package secretscan finds secrets in what goes through the host: arguments, results, logs.
+// Package secretscan finds secrets in tool arguments, results and logs, and masks or refuses them.
 //
-// What a secret looks like is said by the rules that the gitleaks project maintains: 200 vendors' tokens, private keys, JSON web tokens. They
-// are taken from its module as data; the engine here is made for short texts in the way of a call: keywords first, all in one pass, and a
-// rule's expression only around its keyword, in time linear in the text (RE2). Nothing is compiled before a text needs it.
+// New returns a Scanner for an operator's Rules; Text, Texts and JSON scan and mask. The rules for secrets come from
+// the gitleaks project: tokens of 200 vendors, private keys, JSON web tokens. The engine is made for short texts on the
+// path of a call. One pass finds the keywords of all rules; then a rule's regular expression runs only around its
+// keyword, in time linear in the text (RE2). Expressions are compiled at their first use.
 package secretscan
 
 import (
@@ -14,15 +15,15 @@ import (
 	"strings"
 )
 
-// Action is what becomes of a secret.
+// Action says what happens to a secret.
 type Action string
 
 // Actions.
 const (
-	Ignore Action = "ignore" // nothing, and it is not looked for
-	Report Action = "report" // it is passed on, and recorded
-	Mask   Action = "mask"   // [masked: RULE] takes its place
-	Refuse Action = "refuse" // what holds it is not passed on
+	Ignore Action = "ignore" // not scanned for
+	Report Action = "report" // passed on and recorded
+	Mask   Action = "mask"   // replaced by [masked: RULE]
+	Refuse Action = "refuse" // the text with the secret is not passed on
 )
 
 // Place is where a secret was found.
@@ -35,46 +36,46 @@ const (
 	Logs      Place = "logs"
 )
 
-// Finding is one rule that has matched in one place.
+// Finding is a rule that matched in a place.
 type Finding struct {
 	Rule   string
 	Place  Place
 	Action Action
 }
 
-// Rules are an operator's. The zero value takes the defaults.
+// Rules configure a Scanner. The zero value means the defaults.
 type Rules struct {
-	// Arguments says what becomes of secrets that callers pass to tools. Empty means Report.
+	// Arguments applies to secrets in tool arguments. Empty means Report.
 	Arguments Action
-	// Results says what becomes of those in what tools answer, error texts included. Empty means Mask.
+	// Results applies to secrets in tool results, including errors. Empty means Mask.
 	Results Action
-	// Logs says what becomes of those in what plugins log. Refuse drops the line. Empty means Mask.
+	// Logs applies to secrets in the logs of plugins. Refuse drops the line. Empty means Mask.
 	Logs Action
-	// Overrides are actions for single rules, wherever the action of the place is not Ignore. The first that matches counts; after them generic-api-key, which guesses, is
-	// reported at most.
+	// Overrides replace the action of single rules, except in places where the action is Ignore. The first match wins.
+	// Without an override, the heuristic rule generic-api-key is at most reported.
 	Overrides []Override
-	// Allow are expressions (RE2) for what is no secret although it looks like one.
+	// Allow has regular expressions (RE2) for text that looks like a secret but is none.
 	Allow []string
 }
 
-// Override is another action for rules whose ID matches the glob Rule.
+// Override is the action for rules whose ID matches the glob Rule.
 type Override struct {
 	Rule   string
 	Action Action
 }
 
-// generic is the rule that guesses: anything that looks random and is assigned to something called key, token and so on.
+// generic is the heuristic rule: a random-looking value assigned to a name such as key or token.
 const generic = "generic-api-key"
 
-// Scanner looks for secrets under an operator's rules. It is safe for concurrent use.
+// Scanner scans for secrets. It is safe for concurrent use.
 type Scanner struct {
 	places    map[Place]Action
 	overrides []Override
 	allow     []*regexp.Regexp
 }
 
-// New returns a Scanner. It fails for an unknown action, a pattern that is none, an expression that is none, or an override that matches no
-// rule there is.
+// New returns a Scanner. It fails for an unknown action, an invalid glob or regular expression, or an override that
+// matches no rule.
 func New(rules *Rules) (*Scanner, error) {
 	s := &Scanner{places: map[Place]Action{
 		Arguments: or(rules.Arguments, Report), Results: or(rules.Results, Mask), Logs: or(rules.Logs, Mask),
@@ -125,7 +126,8 @@ func (o Override) check() error {
 	}
 	_, err := path.Match(o.Rule, "")
 	if err != nil || !slices.ContainsFunc(IDs(), o.covers) {
-		return fmt.Errorf("rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)", o.Rule)
+		return fmt.Errorf(
+			"rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)", o.Rule)
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ func (o Override) covers(rule string) bool {
 	return ok
 }
 
-// action is what becomes of what a rule finds in a place.
+// action returns the action for a rule in a place.
 func (s *Scanner) action(rule string, place Place) Action {
 	action := s.places[place]
 	if action == Ignore {
@@ -152,13 +154,14 @@ func (s *Scanner) action(rule string, place Place) Action {
 	return action
 }
 
-// Text looks for secrets in a text and returns it with those masked that are to be. found is each rule once.
+// Text scans a text and returns it with the secrets masked whose action is Mask. found lists each matching rule once.
 func (s *Scanner) Text(place Place, text string) (masked string, found []Finding) {
 	found, edits := s.scan(place, text, 0, s.action)
 	return mask(text, edits), found
 }
 
-// Texts looks for secrets in several texts, also in those that lie over the ends of two, and masks them in place. found is each rule once.
+// Texts scans several texts, including for secrets split across two of them, and masks in place. found lists each
+// matching rule once.
 func (s *Scanner) Texts(place Place, texts []*string) (found []Finding) {
 	for _, text := range texts {
 		masked, more := s.Text(place, *text)
@@ -187,7 +190,7 @@ func (s *Scanner) Texts(place Place, texts []*string) (found []Finding) {
 	return union(found, more)
 }
 
-// union adds findings that are not there yet.
+// union adds the findings of more that found lacks.
 func union(found, more []Finding) []Finding {
 	for _, f := range more {
 		if !slices.Contains(found, f) {
@@ -197,14 +200,15 @@ func union(found, more []Finding) []Finding {
 	return found
 }
 
-// Masked is text with every secret in it masked, for records that outlive the call.
+// Masked returns text with all secrets masked, for records that outlive the call.
 func (s *Scanner) Masked(text string) string {
 	_, edits := s.scan(Logs, text, 0, func(string, Place) Action { return Mask })
 	return mask(text, edits)
 }
 
-// scan looks for secrets in text from the offset on; what comes before is context.
-func (s *Scanner) scan(place Place, text string, from int, act func(string, Place) Action) (found []Finding, edits []match) {
+// scan finds secrets in text from an offset on. The text before is context.
+func (s *Scanner) scan(place Place, text string, from int,
+	act func(string, Place) Action) (found []Finding, edits []match) {
 	if s.places[place] == Ignore {
 		return nil, nil
 	}
@@ -225,7 +229,7 @@ func (s *Scanner) allowed(secret string) bool {
 	return slices.ContainsFunc(s.allow, func(e *regexp.Regexp) bool { return e.MatchString(secret) })
 }
 
-// mask puts a mark in the place of each match; they do not overlap and are in order.
+// mask replaces the matches, which must be in order and not overlap.
 func mask(text string, edits []match) string {
 	if len(edits) == 0 {
 		return text

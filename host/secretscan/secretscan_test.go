@@ -11,27 +11,30 @@ import (
 	"github.com/hako-run/hako/host/secretscan"
 )
 
-// fakes are secrets of many kinds, none of them real. They are put together here so that no scanner takes this file for a leak.
+// fakes are secrets of many kinds, none of them real. They are put together here so that no scanner takes this file for
+// a leak.
 func fakes() map[string]string {
 	const hex = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 	mixed := "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
 	jwt := func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) }
 	return map[string]string{
-		"slack-bot-token":                 "xox" + "b-" + "1234567890123-1234567890123-" + mixed[:24],
-		"slack-user-token":                "xox" + "p-" + "1234567890123-1234567890123-1234567890123-" + hex,
-		"slack-webhook-url":               "https://hooks.slack" + ".com/services/" + "T0A1B2C3D/B0A1B2C3D/" + mixed[:24],
-		"github-pat":                      "ghp" + "_" + mixed,
-		"github-fine-grained-pat":         "github" + "_pat_" + mixed + "_" + mixed + mixed[:9],
-		"gitlab-pat":                      "glpat" + "-" + mixed[:20],
-		"aws-access-token":                "AKIA" + "Z3MGN5TXQ2LDK7WB",
-		"gcp-api-key":                     "AIza" + "Sy" + mixed[:33],
-		"anthropic-api-key":               "sk-ant" + "-api03-" + (mixed + mixed + mixed)[:93] + "AA",
-		"openai-api-key":                  "sk-" + mixed[:20] + "T3Blbk" + "FJ" + mixed[:20],
-		"stripe-access-token":             "sk" + "_live_" + mixed[:24],
-		"npm-access-token":                "npm" + "_" + strings.ToLower(mixed),
-		"sendgrid-api-token":              "SG." + mixed[:22] + "." + (mixed + mixed)[:43],
-		"jwt":                             jwt(`{"alg":"HS256","typ":"JWT"}`) + "." + jwt(`{"sub":"1234567890","name":"Aki"}`) + "." + (mixed + mixed)[:43],
-		"private-key":                     "-----BEGIN RSA " + "PRIVATE KEY-----\n" + strings.Repeat(mixed+mixed[:28]+"\n", 30) + "-----END RSA PRIVATE KEY-----",
+		"slack-bot-token":         "xox" + "b-" + "1234567890123-1234567890123-" + mixed[:24],
+		"slack-user-token":        "xox" + "p-" + "1234567890123-1234567890123-1234567890123-" + hex,
+		"slack-webhook-url":       "https://hooks.slack" + ".com/services/" + "T0A1B2C3D/B0A1B2C3D/" + mixed[:24],
+		"github-pat":              "ghp" + "_" + mixed,
+		"github-fine-grained-pat": "github" + "_pat_" + mixed + "_" + mixed + mixed[:9],
+		"gitlab-pat":              "glpat" + "-" + mixed[:20],
+		"aws-access-token":        "AKIA" + "Z3MGN5TXQ2LDK7WB",
+		"gcp-api-key":             "AIza" + "Sy" + mixed[:33],
+		"anthropic-api-key":       "sk-ant" + "-api03-" + (mixed + mixed + mixed)[:93] + "AA",
+		"openai-api-key":          "sk-" + mixed[:20] + "T3Blbk" + "FJ" + mixed[:20],
+		"stripe-access-token":     "sk" + "_live_" + mixed[:24],
+		"npm-access-token":        "npm" + "_" + strings.ToLower(mixed),
+		"sendgrid-api-token":      "SG." + mixed[:22] + "." + (mixed + mixed)[:43],
+		"jwt": jwt(`{"alg":"HS256","typ":"JWT"}`) + "." +
+			jwt(`{"sub":"1234567890","name":"Aki"}`) + "." + (mixed + mixed)[:43],
+		"private-key": "-----BEGIN RSA " + "PRIVATE KEY-----\n" +
+			strings.Repeat(mixed+mixed[:28]+"\n", 30) + "-----END RSA PRIVATE KEY-----",
 		"telegram-bot-api-token":          "telegram = 123456789:A" + (mixed + mixed)[:34],
 		"huggingface-access-token":        "hf" + "_" + strings.Repeat("aBcDeFgHiJkLmNoPqR", 2)[:34],
 		"digitalocean-pat":                "dop" + "_v1_" + hex + hex,
@@ -63,19 +66,23 @@ func TestSecretsAreMasked(t *testing.T) {
 			bare := secret[strings.LastIndex(secret, "= ")+1:]
 			bare = strings.TrimSpace(bare)
 			for _, text := range []string{
-				secret, "The token is " + secret + " , use it", "line\n" + secret + "\nline", strings.Repeat("the key of the house ", 200) + secret + strings.Repeat(" and so on", 200),
+				secret, "The token is " + secret + " , use it", "line\n" + secret + "\nline",
+				strings.Repeat("the key of the house ", 200) + secret + strings.Repeat(" and so on", 200),
 			} {
 				masked, found := s.Text(secretscan.Results, text)
-				if strings.Contains(masked, bare) || !strings.Contains(masked, "[masked: "+rule+"]") || !slices.Contains(found, secretscan.Finding{Rule: rule, Place: secretscan.Results, Action: secretscan.Mask}) {
+				if strings.Contains(masked, bare) || !strings.Contains(masked, "[masked: "+rule+"]") ||
+					!slices.Contains(found, secretscan.Finding{Rule: rule, Place: secretscan.Results, Action: secretscan.Mask}) {
 					t.Errorf("%.60q: %.200q, %v", text, masked, found)
 				}
 			}
-			document, err := json.Marshal(map[string]any{"a": []any{1, "x", map[string]string{"text": "so: " + secret}}, "b": "<&>é"})
+			document, err := json.Marshal(map[string]any{"a": []any{1, "x",
+				map[string]string{"text": "so: " + secret}}, "b": "<&>é"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			masked, _ := s.JSON(secretscan.Results, document)
-			if !json.Valid(masked) || strings.Contains(string(masked), bare) || !strings.Contains(string(masked), rule) || !strings.HasSuffix(string(masked), `"b":"\u003c\u0026\u003eé"}`) {
+			if !json.Valid(masked) || strings.Contains(string(masked), bare) || !strings.Contains(string(masked), rule) ||
+				!strings.HasSuffix(string(masked), `"b":"\u003c\u0026\u003eé"}`) {
 				t.Errorf("JSON: %.300s", masked)
 			}
 			if rule == "private-key" {
@@ -86,7 +93,8 @@ func TestSecretsAreMasked(t *testing.T) {
 			for _, c := range []byte(secret) {
 				escaped += fmt.Sprintf(`\u%04x`, c)
 			}
-			if masked, _ := s.JSON(secretscan.Results, json.RawMessage(`{"x":"`+escaped+`"}`)); !strings.Contains(string(masked), "[masked: "+rule+"]") || !json.Valid(masked) {
+			if masked, _ := s.JSON(secretscan.Results, json.RawMessage(`{"x":"`+escaped+`"}`)); !strings.Contains(string(masked),
+				"[masked: "+rule+"]") || !json.Valid(masked) {
 				t.Errorf("escaped: %.300s", masked)
 			}
 		})
@@ -97,8 +105,10 @@ func TestSecretsAreMasked(t *testing.T) {
 func TestLongSecrets(t *testing.T) {
 	t.Parallel()
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	long := part(`{"alg":"HS256","typ":"JWT"}`) + "." + part(`{"sub":"`+strings.Repeat("aki tanaka ", 400)+`"}`) + "." + part(strings.Repeat("signature", 300))
-	masked, _ := scanner(t, secretscan.Rules{}).Text(secretscan.Results, "before "+long+" after "+strings.Repeat("text ", 20_000))
+	long := part(`{"alg":"HS256","typ":"JWT"}`) + "." + part(`{"sub":"`+strings.Repeat("aki tanaka ", 400)+`"}`) + "." +
+		part(strings.Repeat("signature", 300))
+	masked, _ := scanner(t, secretscan.Rules{}).Text(secretscan.Results,
+		"before "+long+" after "+strings.Repeat("text ", 20_000))
 	if !strings.HasPrefix(masked, "before [masked: jwt] after text") {
 		t.Errorf("%.300s", masked)
 	}
@@ -119,7 +129,8 @@ func TestNoSecrets(t *testing.T) {
 		"東京の天気は晴れです。気温は20度。",
 		"Authorization: Bearer ${TOKEN}",
 		`{"id":"01J9Z3NDEKTSV4RRFFQ69G5FAV","etag":"W/\"686897696a7c876b7e\""}`,
-		"AKIAEXAMPLE", "ghp_short", "the key to success is practice", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+		"AKIAEXAMPLE", "ghp_short", "the key to success is practice",
+		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
 		"",
 	} {
 		if masked, found := s.Text(secretscan.Results, text); masked != text {
@@ -149,11 +160,15 @@ func TestActions(t *testing.T) {
 		{"results by default", secretscan.Rules{}, secretscan.Results, slack, secretscan.Mask},
 		{"logs by default", secretscan.Rules{}, secretscan.Logs, slack, secretscan.Mask},
 		{"a guess is only reported", secretscan.Rules{}, secretscan.Results, guess, secretscan.Report},
-		{"unless the operator wants more", secretscan.Rules{Overrides: []secretscan.Override{{"generic-*", secretscan.Refuse}}}, secretscan.Results, guess, secretscan.Refuse},
+		{"unless the operator wants more",
+			secretscan.Rules{Overrides: []secretscan.Override{{"generic-*", secretscan.Refuse}}}, secretscan.Results, guess,
+			secretscan.Refuse},
 		{"a place", secretscan.Rules{Arguments: secretscan.Refuse}, secretscan.Arguments, slack, secretscan.Refuse},
 		{"a place ignored", secretscan.Rules{Results: secretscan.Ignore}, secretscan.Results, slack, ""},
-		{"a rule", secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Refuse}, {"*", secretscan.Mask}}}, secretscan.Results, slack, secretscan.Refuse},
-		{"a rule ignored", secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Ignore}}}, secretscan.Results, slack, ""},
+		{"a rule", secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Refuse}, {"*", secretscan.Mask}}},
+			secretscan.Results, slack, secretscan.Refuse},
+		{"a rule ignored", secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Ignore}}},
+			secretscan.Results, slack, ""},
 		{"allowed", secretscan.Rules{Allow: []string{"^xoxb-123456"}}, secretscan.Results, slack, ""},
 	} {
 		s := scanner(t, test.rules)
@@ -170,7 +185,8 @@ func TestActions(t *testing.T) {
 	if masked := s.Masked(slack); strings.Contains(masked, slack) {
 		t.Error("not masked for records")
 	}
-	if masked := s.MaskedJSON(json.RawMessage(`{"t":"` + slack + `"}`)); string(masked) != `{"t":"[masked: slack-bot-token]"}` {
+	if masked := s.MaskedJSON(json.RawMessage(`{"t":"` + slack +
+		`"}`)); string(masked) != `{"t":"[masked: slack-bot-token]"}` {
 		t.Errorf("not masked for records: %s", masked)
 	}
 }
@@ -178,7 +194,8 @@ func TestActions(t *testing.T) {
 func TestBadRules(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []secretscan.Rules{
-		{Arguments: "drop"}, {Overrides: []secretscan.Override{{"slack-bot-token", "drop"}}}, {Overrides: []secretscan.Override{{"slac-bot", secretscan.Mask}}},
+		{Arguments: "drop"}, {Overrides: []secretscan.Override{{"slack-bot-token", "drop"}}},
+		{Overrides: []secretscan.Override{{"slac-bot", secretscan.Mask}}},
 		{Overrides: []secretscan.Override{{"[", secretscan.Mask}}}, {Allow: []string{"("}},
 	} {
 		if _, err := secretscan.New(&rules); err == nil {
@@ -230,10 +247,12 @@ func FuzzJSON(f *testing.F) {
 // BenchmarkText says what a KiB costs: prose, code, and what is full of words such as key and token.
 func BenchmarkText(b *testing.B) {
 	for name, text := range map[string]string{
-		"prose":  strings.Repeat("Tomorrow it will be sunny in Tokyo, with a high of 20 degrees. ", 1600),
-		"json":   strings.Repeat(`{"id":4711,"name":"Aki Tanaka","email":"aki@example.com","updated_at":"2026-11-20T01:02:03Z"},`, 1000),
-		"keys":   strings.Repeat(`the key of the access token is "secret": value; auth api `, 1700),
-		"base64": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x89PNG\r\n\x1a\n\x00\x01\x7f\xe3\xaa\xbc", 5000))),
+		"prose": strings.Repeat("Tomorrow it will be sunny in Tokyo, with a high of 20 degrees. ", 1600),
+		"json": strings.Repeat(
+			`{"id":4711,"name":"Aki Tanaka","email":"aki@example.com","updated_at":"2026-11-20T01:02:03Z"},`, 1000),
+		"keys": strings.Repeat(`the key of the access token is "secret": value; auth api `, 1700),
+		"base64": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x89PNG\r\n\x1a\n\x00\x01\x7f\xe3\xaa\xbc",
+			5000))),
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := scanner(b, secretscan.Rules{})
