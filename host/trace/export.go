@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -22,7 +23,7 @@ import (
 	"github.com/hako-run/hako/host/broker/outbound"
 )
 
-// scope is the name of what makes the spans.
+// scope is the instrumentation scope of the spans.
 const scope = "github.com/hako-run/hako"
 
 // Protocols of OTLP.
@@ -31,29 +32,31 @@ const (
 	GRPC = "grpc"
 )
 
-// Options configures a Tracer. What they leave out, the standard variables of OpenTelemetry may say (OTEL_EXPORTER_OTLP_HEADERS and its
-// like, OTEL_TRACES_SAMPLER, OTEL_BSP_*, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME): the exporters read them.
+// Options configures a Tracer. Unset options fall back to OpenTelemetry's standard environment variables, which the
+// exporters read: OTEL_EXPORTER_OTLP_*, OTEL_TRACES_SAMPLER, OTEL_BSP_*, OTEL_RESOURCE_ATTRIBUTES and
+// OTEL_SERVICE_NAME.
 type Options struct {
-	// Endpoint is the base URL of an OTLP receiver, http or https. Over HTTP "/v1/traces" is added unless it has a path. Empty means what
-	// the variables say.
+	// Endpoint is the base URL of an OTLP receiver, http or https. Over HTTP "/v1/traces" is added unless it has a path.
+	// Empty means that of the environment.
 	Endpoint string
-	// Protocol is HTTP or GRPC. Empty means what the variables say, else HTTP.
+	// Protocol is HTTP or GRPC. Empty means that of the environment, else HTTP.
 	Protocol string
-	// Ratio is the share of the traces begun here that is kept, above 0 and at most 1. Traces begun elsewhere are kept if they are
-	// there. Zero means what the variables say, else all.
+	// Ratio is the share of the local traces to sample, above 0 and at most 1. Traces with a remote parent are sampled if
+	// the parent is. Zero means that of the environment, else 1.
 	Ratio float64
-	// Proxy returns the proxy that spans are sent through, at each connection; it may return nil. Nil means none. Addresses of this machine are
-	// reached without it, and the environment's proxies play no part.
+	// Proxy returns the proxy for the export, or nil for none; it is called for each connection. Nil means none. Loopback
+	// addresses are reached directly, and proxies of the environment are ignored.
 	Proxy func() *url.URL
-	// Version is the program's, Instance tells this process from others.
+	// Version is the program's version. Instance identifies the process.
 	Version, Instance string
-	// Logger receives what goes wrong with sending. Nil discards it.
+	// Logger receives export errors. Nil discards them.
 	Logger *slog.Logger
 }
 
-// New returns a Tracer that sends in the background; Close ends it. It fails for an endpoint that is no URL, for a protocol that is unknown,
-// for a ratio out of its range, and for a malformed OTEL_RESOURCE_ATTRIBUTES. Nothing is sent yet, so a receiver that is not there is no error: spans are dropped then, which the
-// logger is told of. The logger becomes that of OpenTelemetry in the whole process.
+// New returns a Tracer that exports in the background until Close. It fails for an invalid endpoint URL, an unknown
+// protocol, a ratio out of range and a malformed OTEL_RESOURCE_ATTRIBUTES. It does not connect: if the receiver is not
+// reachable, spans are dropped and the loss is logged. The logger becomes OpenTelemetry's error handler in the whole
+// process.
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -67,7 +70,7 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	described, err := o.resource(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("traces: %w: mend OTEL_RESOURCE_ATTRIBUTES, which is a list such as team=search,stage=test", err)
+		return nil, fmt.Errorf("traces: %w: correct OTEL_RESOURCE_ATTRIBUTES, a list such as team=search,stage=test", err)
 	}
 	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
@@ -82,7 +85,7 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	return &Tracer{tracer: provider.Tracer(scope), shutdown: provider.Shutdown}, nil
 }
 
-// Close sends what is left, until ctx ends. A nil Tracer may be closed.
+// Close exports the remaining spans, until ctx ends. A nil Tracer may be closed.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -93,7 +96,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// client is what speaks to the receiver.
+// client returns the OTLP client.
 func (o *Options) client() (otlptrace.Client, error) {
 	if o.Ratio < 0 || o.Ratio > 1 {
 		return nil, fmt.Errorf("the ratio of traces is %g: give one above 0 and at most 1", o.Ratio)
@@ -109,7 +112,8 @@ func (o *Options) client() (otlptrace.Client, error) {
 		}
 		return otlptracehttp.NewClient(options...), nil
 	case GRPC:
-		options := []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(o.dial), grpc.WithResolvers(unresolved{}))}
+		options := []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(o.dial),
+			grpc.WithResolvers(unresolved{}))}
 		if o.Endpoint != "" {
 			options = append(options, otlptracegrpc.WithEndpointURL(o.Endpoint))
 		}
@@ -119,7 +123,7 @@ func (o *Options) client() (otlptrace.Client, error) {
 	}
 }
 
-// dial connects to a receiver that speaks gRPC. The address is a host and port, or "unix://" and a path.
+// dial connects to a gRPC receiver. The address is a host and port, or "unix://" and a path.
 func (o *Options) dial(ctx context.Context, address string) (net.Conn, error) {
 	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
@@ -127,13 +131,14 @@ func (o *Options) dial(ctx context.Context, address string) (net.Conn, error) {
 	return outbound.Connect(ctx, o.Proxy, address)
 }
 
-// unresolved takes the place of gRPC's resolver for "dns", its default: it leaves names to dial, because a proxy may know some that are not known
-// here.
+// unresolved replaces gRPC's default resolver, "dns". It passes names to dial unresolved, because a proxy may resolve
+// names that are unknown here.
 type unresolved struct{}
 
 func (unresolved) Scheme() string { return "dns" }
 
-func (unresolved) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+func (unresolved) Build(target resolver.Target, conn resolver.ClientConn,
+	_ resolver.BuildOptions) (resolver.Resolver, error) {
 	return unresolved{}, conn.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: target.Endpoint()}}})
 }
 
@@ -141,19 +146,20 @@ func (unresolved) ResolveNow(resolver.ResolveNowOptions) {}
 
 func (unresolved) Close() {}
 
-// checkEndpoint holds the endpoint to being a URL, which the exporters only log.
+// checkEndpoint validates the endpoint: the exporters would only log that it is not a URL.
 func (o *Options) checkEndpoint() error {
 	if o.Endpoint == "" {
 		return nil
 	}
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return fmt.Errorf("the endpoint of traces is not a URL such as http://localhost:4318, without a user: secrets belong into OTEL_EXPORTER_OTLP_HEADERS")
+		return errors.New("the endpoint of traces is not a URL such as http://localhost:4318, without a user: " +
+			"secrets belong into OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	return nil
 }
 
-// withPath is the endpoint as the specification of OTLP has it, for a base URL.
+// withPath adds the path of OTLP's specification to a base URL.
 func withPath(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err == nil && (u.Path == "" || u.Path == "/") {
@@ -163,9 +169,10 @@ func withPath(endpoint string) string {
 	return endpoint
 }
 
-// protocol is the one to use. The exporters are one for each protocol, so the variables are read here.
+// protocol returns the protocol to use. Each exporter has one, so the environment is read here.
 func (o *Options) protocol() string {
-	for _, value := range []string{o.Protocol, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")} {
+	for _, value := range []string{o.Protocol, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"),
+		os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")} {
 		if value != "" {
 			return value
 		}
@@ -173,9 +180,10 @@ func (o *Options) protocol() string {
 	return HTTP
 }
 
-// resource says what the spans are from. The variables have the last word.
+// resource describes the process. The environment takes precedence.
 func (o *Options) resource(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		attribute.String("service.name", "hako"), attribute.String("service.version", o.Version), attribute.String("service.instance.id", o.Instance),
+		attribute.String("service.name", "hako"), attribute.String("service.version", o.Version),
+		attribute.String("service.instance.id", o.Instance),
 	), resource.WithFromEnv())
 }

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 )
 
-// LogKey is the attribute of log records that names their trace.
+// LogKey is the attribute of log records with their trace ID.
 const LogKey = "trace"
 
-// Handler adds to every record the trace that its context belongs to.
+// Handler adds the trace ID of the context to every record.
 func Handler(next slog.Handler) slog.Handler { return handler{next} }
 
 type handler struct{ slog.Handler }

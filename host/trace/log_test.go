@@ -25,7 +25,8 @@ func TestHandler(t *testing.T) {
 	logger.InfoContext(ctx, "inside")
 	logger.InfoContext(t.Context(), "outside")
 	logger.Info("anywhere")
-	if n := strings.Count(out.String(), "trace="+remoteTrace); n != 1 || !strings.Contains(out.String(), "msg=inside plugin=weather trace="+remoteTrace) {
+	if n := strings.Count(out.String(), "trace="+remoteTrace); n != 1 ||
+		!strings.Contains(out.String(), "msg=inside plugin=weather trace="+remoteTrace) {
 		t.Errorf("got %s", out.String())
 	}
 }

@@ -5,10 +5,11 @@ type Key string
 
 // Attributes of the semantic conventions of OpenTelemetry: general, HTTP, database, GenAI and MCP.
 const (
-	ErrorType          Key = "error.type"
-	Method             Key = "mcp.method.name"
-	ProtocolVersion    Key = "mcp.protocol.version"
-	Session            Key = "mcp.session.id" // as records have it: the beginning alone, for the whole of it would let who reads it use the session
+	ErrorType       Key = "error.type"
+	Method          Key = "mcp.method.name"
+	ProtocolVersion Key = "mcp.protocol.version"
+	// as records have it: the beginning alone, for the whole of it would let who reads it use the session
+	Session            Key = "mcp.session.id"
 	RequestID          Key = "jsonrpc.request.id"
 	Tool               Key = "gen_ai.tool.name"
 	Prompt             Key = "gen_ai.prompt.name"
@@ -30,7 +31,7 @@ const (
 	MessagingOperation Key = "messaging.operation.name"
 )
 
-// Attributes of hako's own.
+// Attributes defined by hako.
 const (
 	Door     Key = "hako.door"
 	Tenant   Key = "hako.tenant"

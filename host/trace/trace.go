@@ -1,8 +1,10 @@
-// Package trace says where a call spent its time: as spans of OpenTelemetry, from the door it came in by to the vendor that it reached. It is the
-// only package that knows OpenTelemetry, and names every attribute.
+// Package trace records OpenTelemetry spans of calls, from the frontend to the services that a tool requests. It wraps
+// the OpenTelemetry SDK and defines the names of all attributes.
 //
-// Spans carry names of the catalog and of the configuration, fixed words and numbers: no arguments, results, queries, headers or secrets. A
-// context without a span makes no spans, which costs a look into the context, so nothing but the doors has to know whether traces are on.
+// New returns a Tracer, with which frontends start traces; Start begins a child Span of the one in the context.
+// Attributes are names from the catalog and the configuration, constants and numbers: never arguments, results,
+// queries, headers or secrets. Without a span in the context, Start costs one context lookup and records nothing, so
+// only frontends need a Tracer.
 package trace
 
 import (
@@ -14,41 +16,42 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Kind is the side that a span is seen from.
+// Kind is the role of a span.
 type Kind int
 
 // Kinds.
 const (
 	Internal Kind = iota // work inside the host
-	Server               // the answer to a request from outside
-	Client               // a request to somebody else
-	Consumer             // the work on something that was told earlier
+	Server               // handles a request
+	Client               // sends a request
+	Consumer             // handles a message received earlier
 )
 
 var kinds = map[Kind]trace.SpanKind{
-	Internal: trace.SpanKindInternal, Server: trace.SpanKindServer, Client: trace.SpanKindClient, Consumer: trace.SpanKindConsumer,
+	Internal: trace.SpanKindInternal, Server: trace.SpanKindServer, Client: trace.SpanKindClient,
+	Consumer: trace.SpanKindConsumer,
 }
 
-// Remote is the span elsewhere that a request belongs to, as W3C Trace Context has it. Zero means none; what is malformed counts as none.
+// Remote is the W3C Trace Context of a request. The zero value, and a malformed one, mean none.
 type Remote struct{ Parent, State string }
 
-// w3c reads and writes Remotes.
+// w3c parses and formats Remotes.
 var w3c propagation.TraceContext
 
-// Names of the parts of a Remote, as headers and in MCP's _meta.
+// Names of the fields of a Remote in HTTP headers and in MCP's _meta.
 const (
 	ParentKey = "traceparent"
 	StateKey  = "tracestate"
 )
 
-// Tracer begins traces and sends them where New was told to. A nil *Tracer begins none. It is safe for concurrent use.
+// Tracer starts traces and exports them. A nil *Tracer records nothing. It is safe for concurrent use.
 type Tracer struct {
 	tracer   trace.Tracer
 	shutdown func(context.Context) error
 }
 
-// Start begins a span: below the one in ctx if there is one, else below the remote one, else the first of its trace. End ends it. The span is
-// nil where nothing is recorded; all its methods then do nothing.
+// Start starts a span, which the caller ends with End. Its parent is the span in ctx, else remote, else none. The span
+// is nil if it is not recorded; methods of a nil *Span do nothing.
 func (t *Tracer) Start(ctx context.Context, name string, kind Kind, remote Remote) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -60,7 +63,7 @@ func (t *Tracer) Start(ctx context.Context, name string, kind Kind, remote Remot
 	return ctx, recording(span)
 }
 
-// Start begins a span below the one in ctx. Without one it returns ctx and nil.
+// Start starts a child of the span in ctx. Without one it returns ctx and nil.
 func Start(ctx context.Context, name string, kind Kind) (context.Context, *Span) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -70,7 +73,7 @@ func Start(ctx context.Context, name string, kind Kind) (context.Context, *Span)
 	return ctx, recording(span)
 }
 
-// recording is the span, or nil if it is one that nobody gets to see.
+// recording returns the span, or nil if it is not sampled.
 func recording(span trace.Span) *Span {
 	if !span.IsRecording() {
 		return nil
@@ -78,7 +81,7 @@ func recording(span trace.Span) *Span {
 	return &Span{span}
 }
 
-// ID is the trace that ctx belongs to, 32 hexadecimal digits; empty if it belongs to none.
+// ID returns the trace ID of ctx, 32 hexadecimal digits, or "".
 func ID(ctx context.Context) string {
 	if c := trace.SpanContextFromContext(ctx); c.HasTraceID() {
 		return c.TraceID().String()
@@ -86,7 +89,7 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
-// From returns the span in ctx for a request to somebody else. It is zero if there is none.
+// From returns the span in ctx as the trace context of an outgoing request. It is zero if there is none.
 func From(ctx context.Context) Remote {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return Remote{}
@@ -96,10 +99,10 @@ func From(ctx context.Context) Remote {
 	return Remote{carrier[ParentKey], carrier[StateKey]}
 }
 
-// Span is one piece of work. A nil *Span takes everything and does nothing. It is safe for concurrent use.
+// Span is one operation. Methods of a nil *Span do nothing. It is safe for concurrent use.
 type Span struct{ span trace.Span }
 
-// Name changes the span's name, when more is known than at its start.
+// Name renames the span.
 func (s *Span) Name(name string) {
 	if s != nil {
 		s.span.SetName(name)
@@ -120,7 +123,7 @@ func (s *Span) Int(key Key, value int64) {
 	}
 }
 
-// Fail marks the span as failed, with a word for the kind of failure out of a fixed set. An empty one does nothing.
+// Fail marks the span as failed, with the kind of failure from a fixed set. An empty kind does nothing.
 func (s *Span) Fail(kind string) {
 	if s != nil && kind != "" {
 		s.span.SetStatus(codes.Error, kind)
@@ -128,7 +131,7 @@ func (s *Span) Fail(kind string) {
 	}
 }
 
-// End ends the span. It may be called once.
+// End ends the span. It must be called only once.
 func (s *Span) End() {
 	if s != nil {
 		s.span.End()

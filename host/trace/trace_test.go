@@ -67,7 +67,8 @@ var remote = trace.Remote{Parent: "00-" + remoteTrace + "-00f067aa0ba902b7-01", 
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
-	tracer, err := trace.New(t.Context(), trace.Options{Endpoint: r.url, Protocol: trace.HTTP, Version: "v1", Instance: "i1"})
+	tracer, err := trace.New(t.Context(),
+		trace.Options{Endpoint: r.url, Protocol: trace.HTTP, Version: "v1", Instance: "i1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,8 @@ func TestSpans(t *testing.T) {
 	work.Fail("timeout")
 	work.End()
 	door.End()
-	if trace.ID(inner) != remoteTrace || !strings.Contains(trace.From(inner).Parent, remoteTrace) || trace.From(inner).State != "vendor=1" {
+	if trace.ID(inner) != remoteTrace || !strings.Contains(trace.From(inner).Parent, remoteTrace) ||
+		trace.From(inner).State != "vendor=1" {
 		t.Errorf("trace %s, passed on as %+v", trace.ID(inner), trace.From(inner))
 	}
 	if err := tracer.Close(t.Context()); err != nil {
@@ -93,7 +95,8 @@ func TestSpans(t *testing.T) {
 	if string(below.ParentSpanId) != string(above.SpanId) || above.Kind != spans.Span_SPAN_KIND_SERVER {
 		t.Errorf("above %v, below %v", above, below)
 	}
-	if len(above.Attributes) != 1 || above.Attributes[0].Key != "gen_ai.tool.name" || below.Status.Code != spans.Status_STATUS_CODE_ERROR {
+	if len(above.Attributes) != 1 || above.Attributes[0].Key != "gen_ai.tool.name" ||
+		below.Status.Code != spans.Status_STATUS_CODE_ERROR {
 		t.Errorf("attributes %v, status %v", above.Attributes, below.Status)
 	}
 	for _, want := range []string{"service.name=hako", "service.version=v1", "service.instance.id=i1"} {
@@ -103,7 +106,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestRemote begins traces under what clients say of theirs: a malformed one begins a new trace, one that is not recorded is not.
+// TestRemote begins traces under what clients say of theirs: a malformed one begins a new trace, one that is not
+// recorded is not.
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
@@ -117,9 +121,10 @@ func TestRemote(t *testing.T) {
 		id     string // "": a new one
 		nobody bool
 	}{
-		"none":           {remote: trace.Remote{}},
-		"recorded":       {remote: remote, id: remoteTrace},
-		"not recorded":   {remote: trace.Remote{Parent: "00-" + remoteTrace + "-00f067aa0ba902b7-00"}, id: remoteTrace, nobody: true},
+		"none":     {remote: trace.Remote{}},
+		"recorded": {remote: remote, id: remoteTrace},
+		"not recorded": {remote: trace.Remote{Parent: "00-" + remoteTrace + "-00f067aa0ba902b7-00"},
+			id: remoteTrace, nobody: true},
 		"malformed":      {remote: trace.Remote{Parent: "00-" + strings.ToUpper(remoteTrace) + "-00f067aa0ba902b7-01"}},
 		"all zeros":      {remote: trace.Remote{Parent: "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01"}},
 		"version ff":     {remote: trace.Remote{Parent: "ff-" + remoteTrace + "-00f067aa0ba902b7-01"}},
@@ -128,7 +133,8 @@ func TestRemote(t *testing.T) {
 	} {
 		ctx, span := tracer.Start(t.Context(), "call", trace.Server, test.remote)
 		id := trace.ID(ctx)
-		if (span == nil) != test.nobody || len(id) != 32 || test.id != "" && id != test.id || test.id == "" && id == remoteTrace {
+		if (span == nil) != test.nobody || len(id) != 32 || test.id != "" && id != test.id || test.id == "" &&
+			id == remoteTrace {
 			t.Errorf("%s: span %v, trace %q", name, span, id)
 		}
 		span.End()
@@ -186,7 +192,8 @@ func TestProxy(t *testing.T) {
 			"a proxy, but for this machine": {configured, "http://127.0.0.1:1", ""},
 		} {
 			t.Run(protocol+" with "+name, func(t *testing.T) {
-				tracer, err := trace.New(t.Context(), trace.Options{Endpoint: c.to, Protocol: protocol, Proxy: func() *url.URL { return c.proxy }})
+				tracer, err := trace.New(t.Context(),
+					trace.Options{Endpoint: c.to, Protocol: protocol, Proxy: func() *url.URL { return c.proxy }})
 				if err != nil {
 					t.Fatal(err)
 				}
