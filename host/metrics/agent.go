@@ -10,7 +10,7 @@ import (
 
 var _ agent.Observer = (*Metrics)(nil)
 
-// agentCounters count what passes between managed agents and hako.
+// agentCounters counts requests, calls and sessions of managed agents.
 type agentCounters struct {
 	requests *prometheus.CounterVec
 	calls    *prometheus.HistogramVec
@@ -49,13 +49,13 @@ func (m *Metrics) AgentRequest(operation, result string) {
 	m.agent.requests.WithLabelValues(operation, result).Inc()
 }
 
-// AgentCall counts a call that has ended.
+// AgentCall counts an ended call.
 func (m *Metrics) AgentCall(result string, took time.Duration) {
 	m.agent.calls.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// AgentSessions says that n sessions more are followed, or fewer if it is negative.
+// AgentSessions adds n to the number of followed sessions.
 func (m *Metrics) AgentSessions(n int) { m.agent.sessions.Add(float64(n)) }
 
-// AgentOutdated says that n sessions more have other tools than hako offers, or fewer if it is negative.
+// AgentOutdated adds n to the number of sessions whose tools differ from hako's.
 func (m *Metrics) AgentOutdated(n int) { m.agent.outdated.Add(float64(n)) }

@@ -7,21 +7,27 @@ import (
 )
 
 var (
-	auditRecordsDesc  = prometheus.NewDesc("hako_audit_records_total", "Records that this process wrote to the audit log.", nil, nil)
-	auditBytesDesc    = prometheus.NewDesc("hako_audit_bytes_total", "Bytes that this process wrote to the audit log.", nil, nil)
-	auditFailuresDesc = prometheus.NewDesc("hako_audit_failures_total", "Events that could not be recorded in the audit log.", nil, nil)
-	auditUnsignedDesc = prometheus.NewDesc("hako_audit_unsigned_records", "Records since the audit log was signed last.", nil, nil)
-	auditSignedDesc   = prometheus.NewDesc("hako_audit_signed_timestamp_seconds", "When the audit log was signed last; 0 before the first time.", nil, nil)
+	auditRecordsDesc = prometheus.NewDesc("hako_audit_records_total",
+		"Records that this process wrote to the audit log.", nil, nil)
+	auditBytesDesc = prometheus.NewDesc("hako_audit_bytes_total",
+		"Bytes that this process wrote to the audit log.", nil, nil)
+	auditFailuresDesc = prometheus.NewDesc("hako_audit_failures_total",
+		"Events that could not be recorded in the audit log.", nil, nil)
+	auditUnsignedDesc = prometheus.NewDesc("hako_audit_unsigned_records",
+		"Records since the audit log was signed last.", nil, nil)
+	auditSignedDesc = prometheus.NewDesc("hako_audit_signed_timestamp_seconds",
+		"When the audit log was signed last; 0 before the first time.", nil, nil)
 )
 
-// ShowAudit adds the figures of the audit log.
+// ShowAudit adds the metrics of the audit log.
 func (m *Metrics) ShowAudit(log *audit.Log) { m.registry.MustRegister(&auditCollector{log}) }
 
-// auditCollector reads the log's figures at every scrape.
+// auditCollector reads the state of the audit log at every scrape.
 type auditCollector struct{ log *audit.Log }
 
 func (c *auditCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{auditRecordsDesc, auditBytesDesc, auditFailuresDesc, auditUnsignedDesc, auditSignedDesc} {
+	for _, desc := range []*prometheus.Desc{auditRecordsDesc, auditBytesDesc, auditFailuresDesc, auditUnsignedDesc,
+		auditSignedDesc} {
 		out <- desc
 	}
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// BenchmarkCall counts what a call over MCP that is answered from an instance gives to count, one after the other and from several
-// goroutines at once.
+// BenchmarkCall counts what a call over MCP that is answered from an instance gives to count, one after the other and
+// from several goroutines at once.
 func BenchmarkCall(b *testing.B) {
 	count := func(m *Metrics, trace string) {
 		m.CallStarted(abi.CallTool)
 		m.InstanceRestored("echo", 3*time.Microsecond)
 		m.CallQueued("echo", 100*time.Nanosecond)
 		m.CallEnded(pipeline.Record{
-			Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "echo", Source: "echo", Outcome: pipeline.OK,
-			Input: 30, Output: 100, Steps: 200, Duration: 25 * time.Microsecond, TraceID: trace,
+			Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "echo", Source: "echo",
+			Outcome: pipeline.OK,
+			Input:   30, Output: 100, Steps: 200, Duration: 25 * time.Microsecond, TraceID: trace,
 		})
 		m.RequestAnswered("session", abi.CallTool, 50*time.Microsecond)
 	}

@@ -13,7 +13,7 @@ import (
 	sqlbroker "github.com/hako-run/hako/host/broker/sql"
 )
 
-// brokerCounters count what plugins do with their permissions.
+// brokerCounters counts the use of permissions by plugins.
 type brokerCounters struct {
 	requests, responseBytes, attempts *prometheus.CounterVec
 	statements, commands              *prometheus.CounterVec
@@ -46,7 +46,7 @@ func newBrokerCounters() brokerCounters {
 	return c
 }
 
-// countData adds what counts databases and commands.
+// countData adds the metrics of databases and commands.
 func (c *brokerCounters) countData() {
 	c.statements = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hako_sql_statements_total",
@@ -77,8 +77,10 @@ func (c *brokerCounters) countData() {
 }
 
 func (c *brokerCounters) register(m *Metrics) {
-	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration, c.connections, c.connectionBytes)
-	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands, c.commandDuration, c.connections, c.connectionBytes)
+	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration,
+		c.commands, c.commandDuration, c.connections, c.connectionBytes)
+	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands,
+		c.commandDuration, c.connections, c.connectionBytes)
 }
 
 var _ host.RequestObserver = (*Metrics)(nil)
@@ -91,7 +93,7 @@ func (m *Metrics) RequestEnded(plugin string, o httpbroker.Observation) {
 	m.brokers.attempts.WithLabelValues(plugin, o.Rule).Add(float64(o.Tries))
 }
 
-// requestOutcome is "2xx" and its like, or the code of what the guest got as an error.
+// requestOutcome is a class of status codes such as "2xx", or the error code that the guest received.
 func requestOutcome(o httpbroker.Observation) string {
 	switch {
 	case o.Code != "":
@@ -104,10 +106,10 @@ func requestOutcome(o httpbroker.Observation) string {
 
 var _ host.StatementObserver = (*Metrics)(nil)
 
-// statementBuckets are for what mostly takes less than a millisecond, in seconds.
+// statementBuckets are for durations mostly below a millisecond, in seconds.
 var statementBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30}
 
-// StatementEnded counts a use of a plugin's database.
+// StatementEnded counts a statement of a plugin.
 func (m *Metrics) StatementEnded(plugin string, o sqlbroker.Observation) {
 	m.brokers.statements.WithLabelValues(plugin, o.Function, cmp.Or(o.Code, "ok")).Inc()
 	observe(m.brokers.statementDuration.WithLabelValues(plugin, o.Function), o.Duration, o.TraceID)
@@ -115,7 +117,7 @@ func (m *Metrics) StatementEnded(plugin string, o sqlbroker.Observation) {
 
 var _ host.CommandObserver = (*Metrics)(nil)
 
-// commandBuckets are for what takes from the start of a process to minutes, in seconds.
+// commandBuckets are for the durations of processes, in seconds.
 var commandBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 // CommandEnded counts a command of a plugin.

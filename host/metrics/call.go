@@ -7,27 +7,27 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// callCounters count calls, whatever they are for.
+// callCounters counts calls of all methods.
 type callCounters struct {
 	total, bytes *prometheus.CounterVec
 	duration     *prometheus.HistogramVec
 	running      *prometheus.GaugeVec
 
 	bound bound[callKind, *callSeries]
-	// methods are the pipeline's, and otherMethod.
+	// methods has the pipeline's methods and otherMethod.
 	methods map[string]method
 }
 
-// method is a method as a label, with its calls in flight.
+// method is a method's label with its gauge of calls in flight.
 type method struct {
 	label   string
 	running prometheus.Gauge
 }
 
-// callKind is what calls have in common that are counted by the same series.
+// callKind has the labels of a call.
 type callKind struct{ method, name, plugin, door, outcome string }
 
-// callSeries are those of one kind of calls.
+// callSeries has the series of one callKind.
 type callSeries struct {
 	total, in, out, steps prometheus.Counter
 	duration              timings
@@ -68,10 +68,10 @@ func (c *callCounters) register(m *Metrics) {
 
 var _ pipeline.Observer = (*Metrics)(nil)
 
-// CallStarted counts a call in.
+// CallStarted counts the start of a call.
 func (m *Metrics) CallStarted(method string) { m.calls.method(method).running.Inc() }
 
-// CallEnded counts a call out.
+// CallEnded counts the end of a call.
 func (m *Metrics) CallEnded(r pipeline.Record) {
 	method := m.calls.method(r.Method)
 	method.running.Dec()
@@ -87,7 +87,7 @@ func (m *Metrics) CallEnded(r pipeline.Record) {
 	}
 }
 
-// bindCall finds the series of a kind of calls. A name beyond the bound is counted as another one and not kept.
+// bindCall looks up the series of a callKind. Names beyond maxNames are counted as otherName and not cached.
 func (m *Metrics) bindCall(kind callKind) (*callSeries, bool) {
 	c := m.calls
 	name := m.labels.name(kind.plugin, kind.name)
@@ -100,10 +100,10 @@ func (m *Metrics) bindCall(kind callKind) (*callSeries, bool) {
 	}, name == kind.name
 }
 
-// otherMethod stands for methods that are none of the pipeline's.
+// otherMethod is the label for methods unknown to the pipeline.
 const otherMethod = "other"
 
-// method returns the one of this name, or that of otherMethod.
+// method returns the named method or otherMethod.
 func (c *callCounters) method(name string) method {
 	if known, ok := c.methods[name]; ok {
 		return known

@@ -7,10 +7,10 @@ import (
 	"github.com/hako-run/hako/host/llm"
 )
 
-// turnBuckets are for what waits for models and people, in seconds.
+// turnBuckets are for durations that include models and people, in seconds.
 var turnBuckets = []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600}
 
-// chatCounters count turns of conversations, and what models are asked.
+// chatCounters counts turns of conversations and requests to models.
 type chatCounters struct {
 	turns, rounds         *prometheus.HistogramVec
 	calls, tokens, cost   *prometheus.CounterVec
@@ -74,7 +74,7 @@ func (m *Metrics) TurnEnded(r chat.Record) {
 	m.chat.calls.WithLabelValues(r.Door).Add(float64(r.Calls))
 }
 
-// AnswerRated counts what people think of answers.
+// AnswerRated counts the rating of an answer.
 func (m *Metrics) AnswerRated(f chat.Feedback) {
 	rating := "bad"
 	if f.Good {
@@ -83,7 +83,7 @@ func (m *Metrics) AnswerRated(f chat.Feedback) {
 	m.chat.feedback.WithLabelValues(f.Door, rating).Inc()
 }
 
-// ModelAsked counts a request to a model. Its label is the name in the configuration.
+// ModelAsked counts a request to a model, labelled with its configured name.
 func (m *Metrics) ModelAsked(c llm.Completion) {
 	observe(m.chat.requests.WithLabelValues(c.Provider, c.Outcome), c.Duration, c.TraceID)
 	m.chat.attempts.WithLabelValues(c.Provider).Add(float64(c.Attempts))

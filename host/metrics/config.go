@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ShowReloads adds what became of the last reading of the configuration, the one at the start included. last says when that was, and
-// whether what was read is in force.
+// ShowReloads adds the time and the result of the last load of the configuration, including the one at the start. last
+// returns them; ok means that it was applied.
 func (m *Metrics) ShowReloads(last func() (at time.Time, ok bool)) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

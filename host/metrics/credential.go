@@ -9,7 +9,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 )
 
-// statusTime bounds how long a scrape looks at the credentials.
+// statusTime bounds the time that a scrape spends on the credentials.
 const statusTime = 2 * time.Second
 
 func newRenewals() *prometheus.CounterVec {
@@ -19,19 +19,20 @@ func newRenewals() *prometheus.CounterVec {
 	}, []string{"credential", "outcome"})
 }
 
-// CredentialRenewed counts an attempt to get a new access token.
+// CredentialRenewed counts an attempt to renew an access token.
 func (m *Metrics) CredentialRenewed(r credential.Renewal) {
 	m.renewals.WithLabelValues(r.Credential, r.Outcome).Inc()
 }
 
-// ShowCredentials adds how the credentials of b stand. Their names come from the configuration.
+// ShowCredentials adds the state of the credentials of b.
 func (m *Metrics) ShowCredentials(b *credential.Broker) {
 	m.registry.MustRegister(&credentialCollector{b})
 }
 
-var credentialsDesc = prometheus.NewDesc("hako_credentials", "Credentials of tenants, by state.", []string{"credential", "state"}, nil)
+var credentialsDesc = prometheus.NewDesc("hako_credentials", "Credentials of tenants, by state.",
+	[]string{"credential", "state"}, nil)
 
-// credentialCollector looks at the credentials at every scrape.
+// credentialCollector reads the state of the credentials at every scrape.
 type credentialCollector struct{ broker *credential.Broker }
 
 func (c *credentialCollector) Describe(out chan<- *prometheus.Desc) { out <- credentialsDesc }
@@ -41,13 +42,13 @@ func (c *credentialCollector) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	list, err := c.broker.Status(ctx)
 	if err != nil {
-		return // an error here would cost the whole scrape; whoever uses a credential gets it
+		return // reporting the error would fail the whole scrape; users of a credential get it
 	}
 	type labels struct{ name, state string }
 	counts := map[labels]int{}
 	for _, s := range list {
 		for _, state := range credential.States {
-			counts[labels{s.Credential, state}] += 0 // so that one that goes away falls to zero
+			counts[labels{s.Credential, state}] += 0 // shows states without credentials as zero
 		}
 		counts[labels{s.Credential, s.State}]++
 	}

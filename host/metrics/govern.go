@@ -10,10 +10,10 @@ import (
 	"github.com/hako-run/hako/host/policy"
 )
 
-// waitBuckets are for what waits for people, in seconds.
+// waitBuckets are for durations that include people, in seconds.
 var waitBuckets = []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 
-// governCounters count what is decided about calls.
+// governCounters counts decisions about calls.
 type governCounters struct {
 	decisions, approvals, elicitations, refusals, secrets *prometheus.CounterVec
 	approvalWait                                          *prometheus.HistogramVec
@@ -52,11 +52,11 @@ func newGovernCounters() governCounters {
 func (c governCounters) register(r *prometheus.Registry) {
 	r.MustRegister(c.decisions, c.approvals, c.elicitations, c.approvalWait, c.refusals, c.secrets)
 	for _, outcome := range approval.Outcomes {
-		c.approvals.WithLabelValues(outcome) // so that the first one is an increase
+		c.approvals.WithLabelValues(outcome) // starts at zero, so that the first one is an increase
 	}
 }
 
-// governed counts what was decided about calls, asked and refused. Names of rules and quotas come from the policy file.
+// governed counts decisions, approvals and refusals of a call.
 func (m *Metrics) governed(r pipeline.Record) {
 	if r.Action != "" {
 		m.govern.decisions.WithLabelValues(string(r.Action), r.Rule).Inc()
@@ -75,17 +75,19 @@ func (m *Metrics) governed(r pipeline.Record) {
 	}
 }
 
-// ShowGovernance adds how the policy file stands, and how many questions wait.
+// ShowGovernance adds the state of the policy file and the number of pending approvals.
 func (m *Metrics) ShowGovernance(live *policy.Live, desk *approval.Desk) {
 	m.registry.MustRegister(&governanceCollector{live, desk})
 }
 
 var (
-	brokenDesc  = prometheus.NewDesc("hako_policy_file_broken", "1 while the policy file is not usable and an earlier one is in force.", nil, nil)
-	waitingDesc = prometheus.NewDesc("hako_approvals_waiting", "Questions that wait for an answer, of all processes over the store.", nil, nil)
+	brokenDesc = prometheus.NewDesc("hako_policy_file_broken",
+		"1 while the policy file is not usable and an earlier one is in force.", nil, nil)
+	waitingDesc = prometheus.NewDesc("hako_approvals_waiting",
+		"Questions that wait for an answer, of all processes over the store.", nil, nil)
 )
 
-// governanceCollector looks at the policy and the desk at every scrape.
+// governanceCollector reads the policy and the desk at every scrape.
 type governanceCollector struct {
 	policy *policy.Live
 	desk   *approval.Desk
@@ -106,7 +108,7 @@ func (c *governanceCollector) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	waiting, err := c.desk.Waiting(ctx, nil)
 	if err != nil {
-		return // an error here would cost the whole scrape
+		return // reporting the error would fail the whole scrape
 	}
 	out <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(len(waiting)))
 }

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// maxNames bounds how many names there are as labels at once, of all plugins and upstream servers together.
+	// maxNames bounds the names used as labels, of all plugins and upstream servers together.
 	maxNames = 5000
-	// keepTime is how long the series of what is no longer on offer are kept, so that their last values are scraped.
-	keepTime = 5 * time.Minute
-	// otherName stands for names beyond maxNames.
+	// retention is how long the series of removed plugins and names are kept, so that their last values are scraped.
+	retention = 5 * time.Minute
+	// otherName is the label for names beyond maxNames.
 	otherName = "other"
 )
 
-// offered is something of the catalog that has series.
+// offered identifies an entry of the catalog with series.
 type offered struct{ plugin, name string }
 
-// labels knows which names have series, and since when they are not on offer. What is on offer changes with plugins and with what upstream
-// servers say, so without it series would pile up.
+// labels tracks the names with series and since when they are gone from the catalog. Catalogs of upstream servers
+// change, so without it series would accumulate.
 type labels struct {
 	mu   sync.RWMutex
-	gone map[offered]time.Time // zero: on offer
+	gone map[offered]time.Time // zero: in the catalog
 }
 
-// name returns name as a label, or otherName when there are too many.
+// name returns the label for name: otherName if there are too many.
 func (l *labels) name(plugin, name string) string {
 	key := offered{plugin, name}
 	l.mu.RLock()
@@ -46,8 +46,8 @@ func (l *labels) name(plugin, name string) string {
 	return name
 }
 
-// sweep notes what is no longer on offer and returns what has not been for keepTime, which it forgets. onOffer with an empty name is about
-// the plugin itself.
+// sweep records what is gone from the catalog, and removes and returns what has been gone for retention. Entries of
+// onOffer with an empty name are plugins.
 func (l *labels) sweep(now time.Time, onOffer map[offered]bool) (old []offered) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *labels) sweep(now time.Time, onOffer map[offered]bool) (old []offered) 
 			l.gone[key] = time.Time{}
 		case since.IsZero():
 			l.gone[key] = now
-		case now.Sub(since) >= keepTime:
+		case now.Sub(since) >= retention:
 			delete(l.gone, key)
 			old = append(old, key)
 		}
@@ -70,17 +70,17 @@ func (l *labels) sweep(now time.Time, onOffer map[offered]bool) (old []offered) 
 	return old
 }
 
-// vector is what series can be taken out of.
+// vector is a metric vector from which series can be removed.
 type vector interface {
 	DeletePartialMatch(labels prometheus.Labels) int
 }
 
-// ofPlugins notes vectors with a label "plugin".
+// ofPlugins registers vectors with a label "plugin" for sweeping.
 func (m *Metrics) ofPlugins(vectors ...vector) { m.plugins = append(m.plugins, vectors...) }
 
-// sweep takes out the series of plugins and names that are gone, and makes room for new exemplars.
+// sweep removes the series of plugins and names that are gone, and allows new exemplars.
 func (m *Metrics) sweep(now time.Time) {
-	m.binding.Lock() // no series is bound between what is forgotten and what is taken out
+	m.binding.Lock() // no series may be bound between forgetting and removing
 	defer m.binding.Unlock()
 	m.calls.bound.series.Clear()
 	m.sandbox.bound.series.Clear()
@@ -99,7 +99,7 @@ func (m *Metrics) sweep(now time.Time) {
 	}
 }
 
-// onOffer lists what is in the catalog, and who offers it.
+// onOffer lists the entries of the catalog and their sources.
 func onOffer(view *catalog.View) map[offered]bool {
 	all := map[offered]bool{}
 	add := func(source *catalog.Source, name string) {

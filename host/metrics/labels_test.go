@@ -24,17 +24,21 @@ func scraped(m *Metrics) string {
 
 func (m *Metrics) call(plugin, name string) {
 	m.CallStarted(abi.CallTool)
-	m.CallEnded(pipeline.Record{Method: abi.CallTool, Name: name, Source: plugin, Outcome: pipeline.OK, Duration: time.Second, Caller: pipeline.Caller{
-		Door: pipeline.DoorHTTP, Tenant: "tenant of " + name, User: "user of " + name, Session: name, Client: name, Address: name,
-	}})
+	m.CallEnded(pipeline.Record{Method: abi.CallTool, Name: name, Source: plugin, Outcome: pipeline.OK,
+		Duration: time.Second, Caller: pipeline.Caller{
+			Door: pipeline.DoorHTTP, Tenant: "tenant of " + name, User: "user of " + name, Session: name,
+			Client: name, Address: name,
+		}})
 }
 
-// TestGoneSeries takes plugins and tools away: their series go a while later, so that the last values are scraped, and only theirs.
+// TestGoneSeries takes plugins and tools away: their series go a while later, so that the last values are scraped, and
+// only theirs.
 func TestGoneSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := New("")
-		all := map[offered]bool{{"a", ""}: true, {"a", "one"}: true, {"a", "two"}: true, {"b", ""}: true, {"b", "three"}: true}
+		all := map[offered]bool{{"a", ""}: true, {"a", "one"}: true, {"a", "two"}: true, {"b", ""}: true,
+			{"b", "three"}: true}
 		m.offers = func() map[offered]bool { return all }
 		for _, call := range []offered{{"a", "one"}, {"a", "two"}, {"b", "three"}, {"", ""}} {
 			m.call(call.plugin, call.name)
@@ -49,14 +53,15 @@ func TestGoneSeries(t *testing.T) {
 		if text := scraped(m); !strings.Contains(text, `name="three"`) || !strings.Contains(text, `name="two"`) {
 			t.Error("series are gone before their last values were scraped")
 		}
-		time.Sleep(keepTime)
+		time.Sleep(retention)
 		text := scraped(m)
 		for _, gone := range []string{`name="two"`, `name="three"`, `plugin="b"`} {
 			if strings.Contains(text, gone) {
 				t.Errorf("there is %s", gone)
 			}
 		}
-		for _, there := range []string{`name="one"`, `hako_http_requests_total{outcome="other",permission="r",plugin="a"`, `name="",outcome="ok",plugin=""`} {
+		for _, there := range []string{`name="one"`, `hako_http_requests_total{outcome="other",permission="r",plugin="a"`,
+			`name="",outcome="ok",plugin=""`} {
 			if !strings.Contains(text, there) {
 				t.Errorf("there is no %s in\n%s", there, text)
 			}
@@ -64,7 +69,7 @@ func TestGoneSeries(t *testing.T) {
 		all[offered{"b", ""}], all[offered{"b", "three"}] = true, true
 		m.call("b", "three")
 		m.CallQueued("b", 0)
-		time.Sleep(2 * keepTime)
+		time.Sleep(2 * retention)
 		text = scraped(m)
 		for _, back := range []string{`name="three"`, `hako_sandbox_queue_seconds_count{plugin="b"} 1`} {
 			if !strings.Contains(text, back) {
@@ -82,7 +87,8 @@ func TestLabelFlood(t *testing.T) {
 		m.call("upstream", fmt.Sprint("tool ", i))
 	}
 	for i := range 3 * maxNames { // names and hosts that nobody offers or allows
-		m.CallEnded(pipeline.Record{Method: fmt.Sprint("method ", i), Outcome: pipeline.NotFound, Caller: pipeline.Caller{Door: pipeline.DoorHTTP, User: fmt.Sprint("user of ", i)}})
+		m.CallEnded(pipeline.Record{Method: fmt.Sprint("method ", i), Outcome: pipeline.NotFound,
+			Caller: pipeline.Caller{Door: pipeline.DoorHTTP, User: fmt.Sprint("user of ", i)}})
 		m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
 	}
 	text := scraped(m)
@@ -129,13 +135,14 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
-// TestExemplarsPerScrape shows that every bucket has the trace of its first call since a scrape, however many quick calls there are beside
-// a slow one, and that calls without a trace change nothing.
+// TestExemplarsPerScrape shows that every bucket has the trace of its first call since a scrape, however many quick
+// calls there are beside a slow one, and that calls without a trace change nothing.
 func TestExemplarsPerScrape(t *testing.T) {
 	t.Parallel()
 	m := New("")
 	call := func(name string, took time.Duration, trace string) {
-		m.CallEnded(pipeline.Record{Method: abi.CallTool, Name: name, Source: "a", Outcome: pipeline.OK, Duration: took, TraceID: trace})
+		m.CallEnded(pipeline.Record{Method: abi.CallTool, Name: name, Source: "a", Outcome: pipeline.OK,
+			Duration: took, TraceID: trace})
 	}
 	exemplars := func() []string {
 		request := httptest.NewRequest("GET", "/metrics", nil)
@@ -160,7 +167,8 @@ func TestExemplarsPerScrape(t *testing.T) {
 	}
 }
 
-// TestScrapeBesideCalls scrapes while calls are counted and plugins come and go: nothing that stays on offer loses a call.
+// TestScrapeBesideCalls scrapes while calls are counted and plugins come and go: nothing that stays on offer loses a
+// call.
 func TestScrapeBesideCalls(t *testing.T) {
 	t.Parallel()
 	m := New("")
@@ -177,13 +185,14 @@ func TestScrapeBesideCalls(t *testing.T) {
 		})
 	}
 	for range 50 {
-		m.sweep(time.Now().Add(2 * keepTime))
-		m.sweep(time.Now().Add(4 * keepTime))
+		m.sweep(time.Now().Add(2 * retention))
+		m.sweep(time.Now().Add(4 * retention))
 	}
 	group.Wait()
 	text := scraped(m)
 	for _, want := range []string{
-		fmt.Sprintf(`hako_calls_total{door="mcp-http",method="tools/call",name="one",outcome="ok",plugin="a"} %d`, callers*calls),
+		fmt.Sprintf(`hako_calls_total{door="mcp-http",method="tools/call",name="one",outcome="ok",plugin="a"} %d`,
+			callers*calls),
 		fmt.Sprintf(`hako_sandbox_queue_seconds_count{plugin="a"} %d`, callers*calls),
 	} {
 		if !strings.Contains(text, want) {
@@ -195,7 +204,8 @@ func TestScrapeBesideCalls(t *testing.T) {
 // TestCallAllocations bounds what a call costs in memory: metrics are on the path of every one.
 func TestCallAllocations(t *testing.T) {
 	m := New("")
-	r := pipeline.Record{Method: abi.CallTool, Name: "echo", Source: "echo", Outcome: pipeline.OK, Duration: time.Millisecond, TraceID: "4bf92f3577b34da6"}
+	r := pipeline.Record{Method: abi.CallTool, Name: "echo", Source: "echo", Outcome: pipeline.OK,
+		Duration: time.Millisecond, TraceID: "4bf92f3577b34da6"}
 	allocated := testing.AllocsPerRun(100, func() {
 		m.CallStarted(r.Method)
 		m.CallQueued("echo", 0)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// doorCounters count what comes in over MCP.
+// doorCounters counts MCP requests.
 type doorCounters struct {
 	requests *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
@@ -14,19 +14,20 @@ type doorCounters struct {
 	bound bound[requestKind, prometheus.Observer]
 }
 
-// requestKind is what requests have in common that are counted by the same series.
+// requestKind has the labels of a request.
 type requestKind struct{ era, method string }
 
 func newDoorCounters() *doorCounters {
 	return &doorCounters{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "hako_mcp_request_duration_seconds",
-			Help:    "Time from an MCP request's arrival until its answer had left, by the protocol's era (session, stateless) and method.",
+			Name: "hako_mcp_request_duration_seconds",
+			Help: "Time from an MCP request's arrival until its answer was sent, " +
+				"by mode of the protocol (session, stateless) and method.",
 			Buckets: durationBuckets,
 		}, []string{"era", "method"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hako_mcp_requests_refused_total",
-			Help: "MCP requests over HTTP that were not taken in, by reason.",
+			Help: "MCP requests over HTTP that were refused, by reason.",
 		}, []string{"reason"}),
 	}
 }
@@ -43,25 +44,28 @@ func (m *Metrics) RequestAnswered(era, method string, took time.Duration) {
 	seriesOf(m, &m.door.bound, requestKind{era, method}).Observe(took.Seconds())
 }
 
-// RequestRefused counts an MCP request that was not taken in.
+// RequestRefused counts a refused MCP request.
 func (m *Metrics) RequestRefused(reason string) { m.door.refused.WithLabelValues(reason).Inc() }
 
-// DoorLoad is what the MCP door does at one moment: requests over HTTP in flight, open subscription streams and open sessions.
+// DoorLoad is the current load of the MCP server: HTTP requests in flight, open subscription streams and open sessions.
 type DoorLoad struct{ Requests, Streams, Sessions int }
 
-// ShowDoor adds what the MCP door does, which load says. reasons are those for which requests are refused.
+// ShowDoor adds the load of the MCP server. reasons are the reasons for refusing requests.
 func (m *Metrics) ShowDoor(load func() DoorLoad, reasons []string) {
 	for _, reason := range reasons {
-		m.door.refused.WithLabelValues(reason) // so that the first one is an increase
+		m.door.refused.WithLabelValues(reason) // starts at zero, so that the first one is an increase
 	}
 	for name, g := range map[string]struct {
 		help string
 		of   func(DoorLoad) int
 	}{
-		"hako_mcp_requests_in_flight": {"MCP requests over HTTP that are not answered yet.", func(l DoorLoad) int { return l.Requests }},
-		"hako_mcp_streams":            {"Open subscription streams.", func(l DoorLoad) int { return l.Streams }},
-		"hako_mcp_sessions":           {"Open MCP sessions over HTTP.", func(l DoorLoad) int { return l.Sessions }},
+		"hako_mcp_requests_in_flight": {"MCP requests over HTTP that are not answered yet.",
+			func(l DoorLoad) int { return l.Requests }},
+		"hako_mcp_streams":  {"Open subscription streams.", func(l DoorLoad) int { return l.Streams }},
+		"hako_mcp_sessions": {"Open MCP sessions over HTTP.", func(l DoorLoad) int { return l.Sessions }},
 	} {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.help}, func() float64 { return float64(g.of(load())) }))
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.help}, func() float64 {
+			return float64(g.of(load()))
+		}))
 	}
 }

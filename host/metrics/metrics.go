@@ -1,6 +1,8 @@
-// Package metrics holds every Prometheus name of hako. docs/metrics.md lists them; a test compares the two.
+// Package metrics defines hako's Prometheus metrics.
 //
-// Labels come from the catalog and from fixed sets, never from what a client sent, so that nobody can flood them.
+// New returns Metrics. Its methods implement the observer interfaces of other packages, its Show methods add collectors
+// of their state, and Handler serves a scrape. docs/metrics.md lists all metrics; a test compares the two. Label values
+// come from the catalog and from fixed sets, never from clients, so that clients cannot create series.
 package metrics
 
 import (
@@ -14,8 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// durationBuckets are those that the OpenTelemetry semantic conventions for MCP advise for mcp.server.operation.duration, in
-// seconds.
+// durationBuckets follow the OpenTelemetry semantic conventions for mcp.server.operation.duration, in seconds.
 var durationBuckets = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 
 // Metrics counts calls and shows the state of a host. It is safe for concurrent use.
@@ -32,9 +33,9 @@ type Metrics struct {
 	renewals *prometheus.CounterVec
 
 	labels labels
-	// binding is held while series are bound, and while some are taken out.
+	// binding is held while series are bound or removed.
 	binding sync.Mutex
-	// offers lists what is on offer; nil before Show. plugins are the vectors with a label "plugin".
+	// offers lists the catalog; nil before Show. plugins are the vectors with a label "plugin".
 	offers  func() map[offered]bool
 	plugins []vector
 }
@@ -54,7 +55,8 @@ func New(version string) *Metrics {
 		renewals: newRenewals(),
 		labels:   labels{gone: map[offered]time.Time{}},
 	}
-	m.registry.MustRegister(m.renewals, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.renewals, buildInfo(version), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.calls.register(m)
 	m.govern.register(m.registry)
 	m.brokers.register(m)
@@ -76,14 +78,16 @@ func buildInfo(version string) prometheus.Gauge {
 	return info
 }
 
-// Handler serves the metrics in the text format of Prometheus, or in that of OpenMetrics, with exemplars, to who accepts it.
+// Handler serves the metrics in Prometheus text format, or with exemplars in OpenMetrics format if the client accepts
+// it.
 func (m *Metrics) Handler() http.Handler {
-	serve := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: maxScrapes})
+	serve := promhttp.HandlerFor(m.registry,
+		promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: maxScrapes})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.sweep(time.Now())
 		serve.ServeHTTP(w, r)
 	})
 }
 
-// maxScrapes bounds how many are answered at once.
+// maxScrapes bounds concurrent scrapes.
 const maxScrapes = 8

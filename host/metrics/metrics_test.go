@@ -77,10 +77,14 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.CallEnded(pipeline.Record{
 		Caller: pipeline.Caller{Door: pipeline.DoorHTTP}, Method: abi.CallTool, Name: "file_read", Source: "files",
 		Outcome: pipeline.Timeout, Duration: 3 * time.Second, Input: 10, Output: 20, Steps: 5,
-		Action: policy.Ask, Rule: "ask before writing", Answers: []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}}, Elicitations: []pipeline.Elicited{{Mode: "form", Outcome: "accept"}}, Quota: "calls of a user",
+		Action: policy.Ask, Rule: "ask before writing",
+		Answers:      []pipeline.Answer{{Outcome: approval.Yes, Waited: time.Minute}, {Outcome: approval.No}},
+		Elicitations: []pipeline.Elicited{{Mode: "form", Outcome: "accept"}}, Quota: "calls of a user",
 	})
 	governed(t, m)
-	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second, Tries: 3, Bytes: 99})
+	m.RequestEnded("weather",
+		httpbroker.Observation{Rule: "jma", Status: 204, Source: httpbroker.SourceNetwork, Duration: time.Second,
+			Tries: 3, Bytes: 99})
 	m.RequestEnded("weather", httpbroker.Observation{Rule: "jma", Status: 777, Source: httpbroker.SourceNetwork})
 	m.RequestEnded("weather", httpbroker.Observation{Code: abi.CodeNotGranted})
 	m.SecretFound(secretscan.Finding{Rule: "github-pat"})
@@ -92,11 +96,15 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.AgentCall(agent.ResultAnswered, time.Second)
 	m.AgentSessions(1)
 	m.AgentOutdated(1)
-	m.TurnEnded(chat.Record{Door: pipeline.DoorTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second, Rounds: 11, Calls: 10})
+	m.TurnEnded(chat.Record{Door: pipeline.DoorTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second,
+		Rounds: 11, Calls: 10})
 	m.AnswerRated(chat.Feedback{Door: pipeline.DoorSlack, Good: true})
-	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second, FirstText: time.Second, Attempts: 2, Usage: llm.Usage{Input: 7}, Cost: 0.5})
+	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second,
+		FirstText: time.Second, Attempts: 2, Usage: llm.Usage{Input: 7}, Cost: 0.5})
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
-	credentials, err := credential.New(credential.Options{Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
+	credentials, err := credential.New(
+		credential.Options{
+			Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +115,8 @@ func filled(t *testing.T) *metrics.Metrics {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = upstreams.Close() })
-	if err := upstreams.Apply([]mcpclient.Spec{{Name: "search", Command: filepath.Join(t.TempDir(), "missing")}, {Name: "off", URL: "https://mcp.example.com/", Disabled: true}}); err != nil {
+	if err := upstreams.Apply([]mcpclient.Spec{{Name: "search", Command: filepath.Join(t.TempDir(), "missing")},
+		{Name: "off", URL: "https://mcp.example.com/", Disabled: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := upstreams.Ready(t.Context()); err != nil {
@@ -115,7 +124,8 @@ func filled(t *testing.T) *metrics.Metrics {
 	}
 	m.ShowUpstreams(upstreams)
 	m.CommandEnded("shell", execbroker.Observation{Program: "git", Outcome: execbroker.OutcomeOK, Duration: time.Second})
-	m.ConnectionEnded("shell", gateway.Observation{Rule: "github.com:443", Outcome: gateway.OutcomeOK, Sent: 10, Received: 20})
+	m.ConnectionEnded("shell",
+		gateway.Observation{Rule: "github.com:443", Outcome: gateway.OutcomeOK, Sent: 10, Received: 20})
 	inside(t, m)
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Duration: time.Millisecond})
 	m.StatementEnded("tasks", sqlbroker.Observation{Function: "query", Code: abi.CodeBusy, Duration: time.Second})
@@ -126,7 +136,8 @@ func filled(t *testing.T) *metrics.Metrics {
 func inside(t *testing.T, m *metrics.Metrics) {
 	t.Helper()
 	m.RequestAnswered("stateless", "tools/call", time.Second)
-	m.ShowDoor(func() metrics.DoorLoad { return metrics.DoorLoad{Requests: 1, Streams: 2, Sessions: 3} }, []string{"auth", "origin"})
+	m.ShowDoor(func() metrics.DoorLoad { return metrics.DoorLoad{Requests: 1, Streams: 2, Sessions: 3} },
+		[]string{"auth", "origin"})
 	m.RequestRefused("auth")
 	m.CallQueued("files", 20*time.Millisecond)
 	m.PluginCompiled("files", sandbox.FromCache, 200*time.Millisecond)
@@ -168,7 +179,8 @@ func governed(t *testing.T, m *metrics.Metrics) {
 		t.Fatal(err)
 	}
 	var pending *approval.PendingError
-	if _, err := desk.Ask(t.Context(), &approval.Question{Tool: "file_write"}, approval.Way{Later: true}); !errors.As(err, &pending) {
+	if _, err := desk.Ask(t.Context(), &approval.Question{Tool: "file_write"},
+		approval.Way{Later: true}); !errors.As(err, &pending) {
 		t.Fatal(err)
 	}
 	m.ShowGovernance(live, desk)

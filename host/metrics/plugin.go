@@ -6,7 +6,7 @@ import (
 	"github.com/hako-run/hako/host"
 )
 
-// Show adds the state of h: its plugins and their instances. It may be called once.
+// Show adds the state of h: its plugins and their instances. It must be called only once.
 func (m *Metrics) Show(h *host.Host) {
 	m.offers = func() map[offered]bool { return onOffer(h.Catalog().View()) }
 	m.registry.MustRegister(&hostCollector{h})
@@ -14,17 +14,23 @@ func (m *Metrics) Show(h *host.Host) {
 
 var (
 	pluginsDesc = prometheus.NewDesc("hako_plugins", "Plugins found, by state.", []string{"state"}, nil)
-	pluginDesc  = prometheus.NewDesc("hako_plugin_info", "Always 1; the labels say which version of a plugin is in service.",
+	pluginDesc  = prometheus.NewDesc("hako_plugin_info",
+		"Always 1; the labels say which version of a plugin is in service.",
 		[]string{"plugin", "version", "digest"}, nil)
-	sandboxDesc = prometheus.NewDesc("hako_sandbox_calls", "Calls of a plugin that run in an instance (state running) or wait for one (state waiting).",
+	sandboxDesc = prometheus.NewDesc("hako_sandbox_calls",
+		"Calls of a plugin that run in an instance (state running) or wait for one (state waiting).",
 		[]string{"plugin", "state"}, nil)
 	toolsDesc     = prometheus.NewDesc("hako_tools", "Tools on offer.", nil, nil)
-	instancesDesc = prometheus.NewDesc("hako_sandbox_instances", "Instances of a plugin between calls: ready (state idle), or to be put back first (state used).",
+	instancesDesc = prometheus.NewDesc("hako_sandbox_instances",
+		"Instances of a plugin between calls: ready (state idle), or to be put back first (state used).",
 		[]string{"plugin", "state"}, nil)
-	interpretedDesc = prometheus.NewDesc("hako_sandbox_interpreted", "1 while a plugin's code is not compiled yet and an interpreter runs it.", []string{"plugin"}, nil)
-	updateDesc      = prometheus.NewDesc("hako_plugin_update_waiting", "1 while another version of a plugin than the one in service lies in the folder.", []string{"plugin"}, nil)
+	interpretedDesc = prometheus.NewDesc("hako_sandbox_interpreted",
+		"1 while a plugin's code is not compiled yet and an interpreter runs it.", []string{"plugin"}, nil)
+	updateDesc = prometheus.NewDesc("hako_plugin_update_waiting",
+		"1 while another version of a plugin than the one in service lies in the folder.", []string{"plugin"}, nil)
 	memoryDesc      = prometheus.NewDesc("hako_sandbox_memory_bytes", "Memory that all plugins use together.", nil, nil)
-	memoryLimitDesc = prometheus.NewDesc("hako_sandbox_memory_limit_bytes", "Memory that all plugins may use together.", nil, nil)
+	memoryLimitDesc = prometheus.NewDesc("hako_sandbox_memory_limit_bytes",
+		"Memory that all plugins may use together.", nil, nil)
 )
 
 // hostCollector reads the host's state at every scrape.
@@ -32,7 +38,8 @@ type hostCollector struct{ host *host.Host }
 
 func (c *hostCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		pluginsDesc, pluginDesc, sandboxDesc, toolsDesc, instancesDesc, interpretedDesc, updateDesc, memoryDesc, memoryLimitDesc,
+		pluginsDesc, pluginDesc, sandboxDesc, toolsDesc, instancesDesc, interpretedDesc, updateDesc,
+		memoryDesc, memoryLimitDesc,
 	} {
 		out <- desc
 	}

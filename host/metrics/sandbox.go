@@ -10,14 +10,15 @@ import (
 
 var _ sandbox.Observer = (*Metrics)(nil)
 
-// Buckets in seconds: for waiting in a queue, for what is done to an instance, and for making code ready.
+// Buckets in seconds: for queues, for operations on instances, and for compilation.
 var (
 	queueBuckets    = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30}
-	instanceBuckets = []float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 1}
-	compileBuckets  = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+	instanceBuckets = []float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+		0.01, 0.05, 0.1, 1}
+	compileBuckets = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 )
 
-// sandboxCounters count what becomes of plugins' code and instances.
+// sandboxCounters counts operations on the code and the instances of plugins.
 type sandboxCounters struct {
 	queue, compile, made, restore *prometheus.HistogramVec
 	closed, steps                 *prometheus.CounterVec
@@ -25,7 +26,7 @@ type sandboxCounters struct {
 	bound bound[string, *sandboxSeries]
 }
 
-// sandboxSeries are those that every call of a plugin adds to.
+// sandboxSeries has a plugin's series that every call updates.
 type sandboxSeries struct{ queue, restore prometheus.Observer }
 
 func newSandboxCounters() *sandboxCounters {
@@ -69,27 +70,27 @@ func (c *sandboxCounters) register(m *Metrics) {
 	}
 }
 
-// CallQueued counts how long a call waited.
+// CallQueued records how long a call waited for an instance.
 func (m *Metrics) CallQueued(plugin string, waited time.Duration) {
 	seriesOf(m, &m.sandbox.bound, plugin).queue.Observe(waited.Seconds())
 }
 
-// PluginCompiled counts a plugin's code that was made ready.
+// PluginCompiled records the compilation or loading of a plugin's code.
 func (m *Metrics) PluginCompiled(_, how string, took time.Duration) {
 	m.sandbox.compile.WithLabelValues(how).Observe(took.Seconds())
 }
 
-// InstanceMade counts a new instance.
+// InstanceMade records the instantiation of a plugin.
 func (m *Metrics) InstanceMade(plugin, how string, took time.Duration) {
 	m.sandbox.made.WithLabelValues(plugin, how).Observe(took.Seconds())
 }
 
-// InstanceRestored counts an instance that was put back.
+// InstanceRestored records the restoration of a used instance.
 func (m *Metrics) InstanceRestored(plugin string, took time.Duration) {
 	seriesOf(m, &m.sandbox.bound, plugin).restore.Observe(took.Seconds())
 }
 
-// InstanceClosed counts an instance that was thrown away.
+// InstanceClosed counts a closed instance.
 func (m *Metrics) InstanceClosed(plugin, reason string) {
 	m.sandbox.closed.WithLabelValues(plugin, reason).Inc()
 }

@@ -7,7 +7,7 @@ import (
 
 var _ host.SecretObserver = (*Metrics)(nil)
 
-// SecretFound counts a secret that was found in arguments, a result or what a plugin logged.
+// SecretFound counts a secret found in arguments, a result or a log line.
 func (m *Metrics) SecretFound(f secretscan.Finding) {
 	m.govern.secrets.WithLabelValues(f.Rule, string(f.Place), string(f.Action)).Inc()
 }

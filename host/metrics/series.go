@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// bound holds the series that came before, to be found at once instead of label by label. Reading it takes no lock.
+// bound caches the series of label combinations, because looking them up by labels is slow. Reading takes no lock.
 type bound[K comparable, S any] struct {
 	series sync.Map // K to S
 	bind   func(K) (series S, keep bool)
 }
 
-// seriesOf returns the series of key. It binds them under the lock of sweep, so that none is kept that is being taken out.
+// seriesOf returns the series of key. New ones are bound under the lock of sweep, so that no removed series is cached.
 func seriesOf[K comparable, S any](m *Metrics, b *bound[K, S], key K) S {
 	if series, ok := b.series.Load(key); ok {
 		return series.(S)
@@ -29,14 +29,14 @@ func seriesOf[K comparable, S any](m *Metrics, b *bound[K, S], key K) S {
 	return series
 }
 
-// timings are a histogram with durationBuckets and exemplars: of each bucket the first since the last scrape, because a scrape sees one of
-// each, and an exemplar costs more than the rest of what is counted for a call.
+// timings is a histogram with durationBuckets and exemplars. Each bucket gets only the first exemplar since the last
+// scrape: a scrape shows one per bucket, and an exemplar costs more than all other metrics of a call.
 type timings struct {
 	histogram prometheus.Observer
-	shown     atomic.Uint32 // a bit for each bucket that has one
+	shown     atomic.Uint32 // a bit for each bucket with an exemplar
 }
 
-// observe counts a duration, with the trace that it is an example of. trace may be empty.
+// observe records a duration with the ID of its trace, which may be empty.
 func (t *timings) observe(took time.Duration, trace string) {
 	if trace != "" {
 		bucket, _ := slices.BinarySearch(durationBuckets, took.Seconds())
@@ -48,7 +48,7 @@ func (t *timings) observe(took time.Duration, trace string) {
 	observe(t.histogram, took, trace)
 }
 
-// observe counts a duration, with the trace that it is an example of. trace may be empty.
+// observe records a duration with the ID of its trace, which may be empty.
 func observe(o prometheus.Observer, took time.Duration, trace string) {
 	if with, ok := o.(prometheus.ExemplarObserver); ok && trace != "" {
 		with.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": trace})

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// slackCounters count what passes between Slack and the bot.
+// slackCounters counts events from and requests to Slack.
 type slackCounters struct {
 	events, requests, limited *prometheus.CounterVec
 	rollovers                 prometheus.Counter
@@ -33,7 +33,7 @@ func (s slackCounters) register(r *prometheus.Registry) {
 	r.MustRegister(s.events, s.requests, s.limited, s.rollovers)
 }
 
-// SlackEvent counts what Slack told.
+// SlackEvent counts an event from Slack.
 func (m *Metrics) SlackEvent(kind, result string) { m.slack.events.WithLabelValues(kind, result).Inc() }
 
 // SlackRequest counts a request to the Web API.
@@ -41,8 +41,8 @@ func (m *Metrics) SlackRequest(method, result string) {
 	m.slack.requests.WithLabelValues(method, result).Inc()
 }
 
-// SlackRateLimited counts a request that Slack put off.
+// SlackRateLimited counts a rate-limited request.
 func (m *Metrics) SlackRateLimited(method string) { m.slack.limited.WithLabelValues(method).Inc() }
 
-// SlackRollover counts an answer that went on in another message.
+// SlackRollover counts an answer continued in another message.
 func (m *Metrics) SlackRollover() { m.slack.rollovers.Inc() }

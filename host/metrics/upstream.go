@@ -7,8 +7,10 @@ import (
 )
 
 var (
-	upstreamUpDesc = prometheus.NewDesc("hako_upstream_up", "1 while an upstream MCP server is connected, 0 while it is not.", []string{"server"}, nil)
-	restartsDesc   = prometheus.NewDesc("hako_upstream_restarts_total", "How often an upstream MCP server was started or connected again.",
+	upstreamUpDesc = prometheus.NewDesc("hako_upstream_up",
+		"1 while an upstream MCP server is connected, 0 while it is not.", []string{"server"}, nil)
+	restartsDesc = prometheus.NewDesc("hako_upstream_restarts_total",
+		"How often an upstream MCP server was started or connected again.",
 		[]string{"server"}, nil)
 )
 
