@@ -1,8 +1,9 @@
-// Package backup copies the host's databases away and back, its own and those of plugins, and its audit log.
+// Package backup backs up and restores the host's databases, those of plugins, and the audit log.
 //
-// A backup is a directory with the same layout as the host's own, and a list of its files with their checksums. Each database in it is
-// of one moment, and of its own: nothing spans two databases. The audit log is there with its key, so that it can be verified and gone on
-// with; the key that encrypts credentials is not.
+// Create makes a backup of a running host; Restore copies one into a new data directory. A backup is a directory with
+// the layout of the data directory and a list of its files with checksums. Each database is consistent in itself, but
+// different databases are copied at different moments. The backup contains the audit log's signing key, so that the log
+// can be verified and continued, but not the key that encrypts credentials.
 package backup
 
 import (
@@ -25,28 +26,28 @@ import (
 	"github.com/hako-run/hako/internal/database"
 )
 
-// listName is the file in a backup that lists the others.
+// listName is the name of the list of files.
 const listName = "backup.json"
 
-// format is the version of the list. Backups of version 1 are without the audit log.
+// format is the version of the list. Version 1 has no audit log.
 const format = 2
 
-// auditFolder is where the host's audit log lies in its directory.
+// auditFolder is the folder of the audit log in the data directory.
 const auditFolder = "audit"
 
-// ErrNothing says that a directory holds no database.
+// ErrNothing means that a directory has no database.
 var ErrNothing = errors.New("there is no database to copy")
 
-// File is one database in a backup, or a file of the audit log.
+// File is a database or a file of the audit log in a backup.
 type File struct {
-	// Path is where it lies in the directory, with slashes.
+	// Path is relative to the directory, with slashes.
 	Path string `json:"path"`
-	// Bytes is its size, and SHA256 the hash of its content, hexadecimal.
+	// Bytes is the size, and SHA256 the hash of the content in hexadecimal.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Audit reports whether the file is one of the audit log.
+// Audit reports whether the file belongs to the audit log.
 func (f File) Audit() bool { return path.Dir(f.Path) == auditFolder }
 
 type list struct {
@@ -55,14 +56,14 @@ type list struct {
 	Files   []File    `json:"files"`
 }
 
-// Create copies the databases and the audit log in the directory data into the new directory to, while the host uses them, and returns what it copied.
-// The directory appears when it is complete, checked and flushed to the disk; if something fails, or ctx ends, there is none. An error
-// matches fs.ErrExist if to is there already, and ErrNothing if data holds no database.
+// Create copies the databases and the audit log in data into the new directory to and returns the files copied. The
+// host may be running. The directory appears when it is complete, checked and flushed to disk; on an error, or when ctx
+// ends, nothing remains. An error matches fs.ErrExist if to exists, and ErrNothing if data has no database.
 func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return nil, fmt.Errorf("backup: %s: %w: name a new directory", to, fs.ErrExist)
 	}
-	found, err := databasePaths.in(data)
+	found, err := databasePaths.glob(data)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
@@ -79,16 +80,16 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 		}
 	}()
 	l := list{Format: format, Created: time.Now().UTC().Truncate(time.Second)}
-	// Of the audit log the head comes before the segments: so none is missing of what the head says there is.
+	// The head of the audit log is copied before the segments, so that no segment listed in the head is missing.
 	for _, list := range []patterns{databasePaths, auditHead, auditSegments} {
-		paths, err := list.in(data)
+		paths, err := list.glob(data)
 		if err != nil {
 			return nil, err
 		}
 		for _, path := range paths {
 			file, err := copyOut(ctx, data, partial, path)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // removed meanwhile
+				continue // removed in the meantime
 			}
 			if err != nil {
 				return nil, err
@@ -102,11 +103,11 @@ func Create(ctx context.Context, data, to string) (_ []File, err error) {
 	return l.Files, os.Rename(partial, to)
 }
 
-// patterns are those of the paths of one kind of files, for path.Match.
+// patterns has path.Match patterns for one kind of files.
 type patterns []string
 
-// Of a host's directory a backup has three kinds of files. The fourth is what SQLite keeps beside a database: it would take a leftover of
-// another database for this one's.
+// A backup has three kinds of files. The fourth, SQLite's files beside a database, must not exist on restore: SQLite
+// would apply a leftover of another database.
 var (
 	databasePaths = patterns{"*.db", path.Join(sqlbroker.Folder, "*", "*.db")}
 	auditHead     = patterns{path.Join(auditFolder, "audit.*[^k]")} // all but the lock
@@ -114,8 +115,8 @@ var (
 	leftovers     = patterns{"*.db-*", path.Join(sqlbroker.Folder, "*", "*.db-*")}
 )
 
-// in lists the files in a host's directory, relative to it.
-func (list patterns) in(data string) (paths []string, err error) {
+// glob lists the matching files in a data directory, relative to it.
+func (list patterns) glob(data string) (paths []string, err error) {
 	for _, pattern := range list {
 		found, err := fs.Glob(os.DirFS(data), pattern)
 		if err != nil {
@@ -152,7 +153,7 @@ func copyOut(ctx context.Context, data, to, name string) (File, error) {
 
 func isDatabase(name string) bool { return path.Ext(name) == ".db" }
 
-// describe reads a file of a backup.
+// describe returns the size and the checksum of a file.
 func describe(ctx context.Context, dir, path string) (File, error) {
 	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(path)))
 	if err != nil {
@@ -172,7 +173,7 @@ func writeList(dir string, l list) error {
 	return writeFrom(bytes.NewReader(append(data, '\n')), filepath.Join(dir, listName))
 }
 
-// copyFile makes a new file with the content of another, flushed to the disk.
+// copyFile copies a file to a new one and flushes it to disk.
 func copyFile(ctx context.Context, from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {
@@ -182,7 +183,7 @@ func copyFile(ctx context.Context, from, to string) error {
 	return writeFrom(&reader{ctx, source}, to)
 }
 
-// writeFrom makes a new file of what r reads, flushed to the disk.
+// writeFrom writes r to a new file and flushes it to disk.
 func writeFrom(r io.Reader, to string) error {
 	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -192,9 +193,9 @@ func writeFrom(r io.Reader, to string) error {
 	return errors.Join(err, target.Sync(), target.Close())
 }
 
-// reader reads until its context ends.
+// reader fails when its context has ended.
 type reader struct {
-	ctx  context.Context // of one copy
+	ctx  context.Context // the context of one copy
 	from io.Reader
 }
 

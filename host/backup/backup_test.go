@@ -28,7 +28,8 @@ func dataDir(t *testing.T) string {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		if r := db.Session(nil).Exec(t.Context(), &abi.SQLStatement{SQL: "INSERT INTO a VALUES (?)", Args: []any{path}}); r.Error != nil {
+		if r := db.Session(nil).Exec(t.Context(),
+			&abi.SQLStatement{SQL: "INSERT INTO a VALUES (?)", Args: []any{path}}); r.Error != nil {
 			t.Fatal(r.Error)
 		}
 	}
@@ -72,7 +73,8 @@ func TestThereAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if r := db.Session(nil).Query(t.Context(), &abi.SQLStatement{SQL: "SELECT b FROM a"}); r.Error != nil || r.Rows[0][0] != path {
+		if r := db.Session(nil).Query(t.Context(), &abi.SQLStatement{SQL: "SELECT b FROM a"}); r.Error != nil ||
+			r.Rows[0][0] != path {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
@@ -97,7 +99,8 @@ func TestCreateFails(t *testing.T) {
 	if _, err := backup.Create(ctx, data, to); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "plugins", "notes", "bad.db"), []byte(strings.Repeat("damage", 1000)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "plugins", "notes", "bad.db"), []byte(strings.Repeat("damage", 1000)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := backup.Create(t.Context(), data, to); err == nil || !strings.Contains(err.Error(), "bad.db") {
@@ -115,9 +118,10 @@ func TestRestoreFails(t *testing.T) {
 		damage func(dir string) error
 		want   string
 	}{
-		"no backup":     {func(dir string) error { return os.Remove(filepath.Join(dir, "backup.json")) }, "is no backup"},
-		"no file":       {func(dir string) error { return os.Remove(filepath.Join(dir, "hako.db")) }, "no such file"},
-		"changed":       {func(dir string) error { return os.Truncate(filepath.Join(dir, "plugins/notes/acme.db"), 4096) }, "is not what was backed up"},
+		"no backup": {func(dir string) error { return os.Remove(filepath.Join(dir, "backup.json")) }, "is no backup"},
+		"no file":   {func(dir string) error { return os.Remove(filepath.Join(dir, "hako.db")) }, "no such file"},
+		"changed": {func(dir string) error { return os.Truncate(filepath.Join(dir, "plugins/notes/acme.db"), 4096) },
+			"is not what was backed up"},
 		"another list":  {rewrite(`"format": 2`, `"format": 3`), "is of format 3, and this hako reads up to 2"},
 		"no list":       {rewrite(`"format"`, `"formats"`), "unknown key"},
 		"path out":      {rewrite(`"hako.db"`, `"../hako.db"`), `"../hako.db" is not the path of a database`},
@@ -139,7 +143,8 @@ func TestRestoreFails(t *testing.T) {
 			}
 		})
 	}
-	if _, err := backup.Restore(t.Context(), create(t, data), data); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "stop hako and move it away") {
+	if _, err := backup.Restore(t.Context(), create(t, data), data); !errors.Is(err, fs.ErrExist) ||
+		!strings.Contains(err.Error(), "stop hako and move it away") {
 		t.Errorf("over databases: %v", err)
 	}
 }

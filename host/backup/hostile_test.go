@@ -89,17 +89,23 @@ func TestHostileBackups(t *testing.T) {
 		"a link to another file": replaced("hako.db", func(name string) error {
 			return os.Symlink(filepath.Join(data, "secrets.key"), name)
 		}),
-		"a link to a file of the backup": replaced("hako.db", func(name string) error { return os.Symlink("plugins/notes/acme.db", name) }),
+		"a link to a file of the backup": replaced("hako.db", func(name string) error {
+			return os.Symlink("plugins/notes/acme.db", name)
+		}),
 		"a link to the same content": replaced("hako.db", func(name string) error {
 			outside := filepath.Join(t.TempDir(), "x")
 			content, err := os.ReadFile(filepath.Join(data, "hako.db"))
 			return errors.Join(err, os.WriteFile(outside, content, 0o600), os.Symlink(outside, name))
 		}),
-		"a link to a device":         replaced("hako.db", func(name string) error { return os.Symlink("/dev/zero", name) }),
-		"a link to itself":           replaced("hako.db", func(name string) error { return os.Symlink("hako.db", name) }),
-		"a directory":                replaced("hako.db", func(name string) error { return os.Mkdir(name, 0o700) }),
-		"a folder that is a link":    replaced("plugins/notes", func(name string) error { return os.Symlink(filepath.Join(data, "plugins", "notes"), name) }),
-		"a list that is a link":      replaced("backup.json", func(name string) error { return os.Symlink("/dev/zero", name) }),
+		"a link to a device": replaced("hako.db", func(name string) error { return os.Symlink("/dev/zero", name) }),
+		"a link to itself":   replaced("hako.db", func(name string) error { return os.Symlink("hako.db", name) }),
+		"a directory":        replaced("hako.db", func(name string) error { return os.Mkdir(name, 0o700) }),
+		"a folder that is a link": replaced("plugins/notes", func(name string) error {
+			return os.Symlink(filepath.Join(data, "plugins", "notes"), name)
+		}),
+		"a list that is a link": replaced("backup.json", func(name string) error {
+			return os.Symlink("/dev/zero", name)
+		}),
 		"a list that is a directory": replaced("backup.json", func(name string) error { return os.Mkdir(name, 0o700) }),
 		"a sparse file of a terabyte": replaced("hako.db", func(name string) error {
 			return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40))
@@ -120,7 +126,9 @@ func TestHostileBackups(t *testing.T) {
 			}
 			listed(t, dir, "hako.db", string(content))
 		},
-		"a database of text":          func(t *testing.T, dir string) { listed(t, dir, "hako.db", strings.Repeat("no database ", 1000)) },
+		"a database of text": func(t *testing.T, dir string) {
+			listed(t, dir, "hako.db", strings.Repeat("no database ", 1000))
+		},
 		"a journal with a database":   func(t *testing.T, dir string) { listed(t, dir, "hako.db-journal", "x") },
 		"a log with a database":       func(t *testing.T, dir string) { listed(t, dir, "hako.db-wal", "x") },
 		"a key":                       func(t *testing.T, dir string) { listed(t, dir, "secrets.key", "x") },
@@ -135,17 +143,28 @@ func TestHostileBackups(t *testing.T) {
 		"a database in a hidden folder": func(t *testing.T, dir string) {
 			listed(t, dir, "plugins/.restore-1/x.db", "x")
 		},
-		"a file that is there twice": func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Files = append(l.Files, l.Files[0]) }) },
-		"a file in two spellings":    func(t *testing.T, dir string) { listed(t, dir, "HAKO.db", "x") },
-		"another format":             func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Format = 99 }) },
-		"no format":                  func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Format = 0 }) },
-		"a negative format":          func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Format = -1 }) },
-		"a negative size":            func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Files[0].Bytes = -1 }) },
-		"a size of nothing":          func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Files[0].Bytes = 0 }) },
-		"the greatest size":          func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Files[0].Bytes = 1<<63 - 1 }) },
-		"no checksum":                func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Files[0].SHA256 = "" }) },
+		"a file that is there twice": func(t *testing.T, dir string) {
+			forge(t, dir, func(l *list) { l.Files = append(l.Files, l.Files[0]) })
+		},
+		"a file in two spellings": func(t *testing.T, dir string) { listed(t, dir, "HAKO.db", "x") },
+		"another format":          func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Format = 99 }) },
+		"no format":               func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Format = 0 }) },
+		"a negative format":       func(t *testing.T, dir string) { forge(t, dir, func(l *list) { l.Format = -1 }) },
+		"a negative size": func(t *testing.T, dir string) {
+			forge(t, dir, func(l *list) { l.Files[0].Bytes = -1 })
+		},
+		"a size of nothing": func(t *testing.T, dir string) {
+			forge(t, dir, func(l *list) { l.Files[0].Bytes = 0 })
+		},
+		"the greatest size": func(t *testing.T, dir string) {
+			forge(t, dir, func(l *list) { l.Files[0].Bytes = 1<<63 - 1 })
+		},
+		"no checksum": func(t *testing.T, dir string) {
+			forge(t, dir, func(l *list) { l.Files[0].SHA256 = "" })
+		},
 		"a key twice": func(t *testing.T, dir string) {
-			_ = os.WriteFile(filepath.Join(dir, "backup.json"), []byte(`{"format":2,"format":1,"created":"2026-01-01T00:00:00Z","files":[]}`), 0o600)
+			_ = os.WriteFile(filepath.Join(dir, "backup.json"),
+				[]byte(`{"format":2,"format":1,"created":"2026-01-01T00:00:00Z","files":[]}`), 0o600)
 		},
 		"a list that is cut off": func(t *testing.T, dir string) {
 			text, _ := os.ReadFile(filepath.Join(dir, "backup.json"))
@@ -160,9 +179,12 @@ func TestHostileBackups(t *testing.T) {
 		},
 	}
 	for _, path := range []string{
-		"../x.db", "../../etc/x.db", "/etc/x.db", "plugins/../../x.db", "plugins/notes/../x.db", "./x.db", "plugins//x.db", "x.db/", "", ".", "..", ".db",
-		`..\x.db`, `C:\x.db`, "C:x.db", `\\server\share\x.db`, `\\?\C:\x.db`, "x.db:stream.db", "plugins/a:b/x.db", "NUL\x00.db", "a\x00b.db",
-		"a\nb.db", "\x1b]0;evil\x07.db", "a\u202eb.db", "plugins/\u200b/x.db", "пл.db", "a*.db", "a b.db", "plugins/notes/x.DB", "audit/../secrets.key",
+		"../x.db", "../../etc/x.db", "/etc/x.db", "plugins/../../x.db", "plugins/notes/../x.db", "./x.db", "plugins//x.db",
+		"x.db/", "", ".", "..", ".db",
+		`..\x.db`, `C:\x.db`, "C:x.db", `\\server\share\x.db`, `\\?\C:\x.db`, "x.db:stream.db", "plugins/a:b/x.db",
+		"NUL\x00.db", "a\x00b.db",
+		"a\nb.db", "\x1b]0;evil\x07.db", "a\u202eb.db", "plugins/\u200b/x.db", "пл.db", "a*.db", "a b.db",
+		"plugins/notes/x.DB", "audit/../secrets.key",
 	} {
 		cases["the path "+strings.ToValidUTF8(path, "?")] = func(t *testing.T, dir string) {
 			forge(t, dir, func(l *list) { l.Files[0].Path = path })
@@ -198,14 +220,16 @@ func TestHostileRestores(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
 	for _, there := range []string{
-		"hako.db", "other.db", "hako.db-wal", "hako.db-journal", "hako.db-shm", "plugins/notes/acme.db", "plugins/notes/acme.db-wal", "plugins/other/x.db-journal",
+		"hako.db", "other.db", "hako.db-wal", "hako.db-journal", "hako.db-shm", "plugins/notes/acme.db",
+		"plugins/notes/acme.db-wal", "plugins/other/x.db-journal",
 		"audit/audit-000001.jsonl", "audit/audit.key", "audit/audit.head",
 	} {
 		t.Run(there, func(t *testing.T) {
 			t.Parallel()
 			to := t.TempDir()
 			name := filepath.Join(to, filepath.FromSlash(there))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("mine"), 0o600)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700),
+				os.WriteFile(name, []byte("mine"), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := backup.Restore(t.Context(), create(t, data), to); !errors.Is(err, fs.ErrExist) {
@@ -275,7 +299,8 @@ func TestHostileRestores(t *testing.T) {
 	})
 }
 
-// TestHostileRestoredLogs changes the audit log in a backup, with checksums that are right: verifying the restored log finds it.
+// TestHostileRestoredLogs changes the audit log in a backup, with checksums that are right: verifying the restored log
+// finds it.
 func TestHostileRestoredLogs(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)

@@ -17,13 +17,13 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// maxList is the largest list of files, in bytes.
+// maxList bounds the list of files, in bytes.
 const maxList = 64 << 20
 
-// Restore puts what is in the backup from into the host's directory data, which must have neither databases nor an audit log yet, and returns
-// it. No host may be using data. All of the backup is checked before. If something fails, data has nothing as before.
+// Restore copies the backup from into the data directory data and returns its files. The directory must not be in use
+// and must have neither databases nor an audit log. The whole backup is checked first; on an error data is unchanged.
 //
-// An error matches fs.ErrExist if data has something already.
+// An error matches fs.ErrExist if data has databases or an audit log.
 func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	defer func() {
 		if err != nil {
@@ -35,12 +35,13 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 		return nil, err
 	}
 	for _, list := range []patterns{databasePaths, auditSegments, auditHead, leftovers} {
-		present, err := list.in(data)
+		present, err := list.glob(data)
 		if err != nil {
 			return nil, err
 		}
 		if len(present) > 0 {
-			return nil, fmt.Errorf("%s: %w: stop hako and move it away first", filepath.Join(data, filepath.FromSlash(present[0])), fs.ErrExist)
+			return nil, fmt.Errorf("%s: %w: stop hako and move it away first",
+				filepath.Join(data, filepath.FromSlash(present[0])), fs.ErrExist)
 		}
 	}
 	root, err := os.OpenRoot(from)
@@ -64,7 +65,7 @@ func Restore(ctx context.Context, from, data string) (_ []File, err error) {
 	return l.Files, move(l.Files, partial, data)
 }
 
-// readList reads a backup's list and checks it.
+// readList reads and checks a backup's list.
 func readList(dir string) (*list, error) {
 	name := filepath.Join(dir, listName)
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
@@ -87,7 +88,8 @@ func readList(dir string) (*list, error) {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	if l.Format < 1 || l.Format > format {
-		return nil, fmt.Errorf("%s is of format %d, and this hako reads up to %d: use the version that made it", file.Name(), l.Format, format)
+		return nil, fmt.Errorf("%s is of format %d, and this hako reads up to %d: use the version that made it",
+			file.Name(), l.Format, format)
 	}
 	seen := map[string]bool{}
 	for _, f := range l.Files {
@@ -103,17 +105,18 @@ func readList(dir string) (*list, error) {
 	return l, nil
 }
 
-// known reports whether a path is one that Create makes.
+// known reports whether Create could have made a file with this path.
 func known(name string) bool {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%-_./", r)
 	}
 	return filepath.IsLocal(filepath.FromSlash(name)) && path.Clean(name) == name &&
-		!strings.HasPrefix(name, ".") && !strings.Contains(name, "/.") && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) &&
+		!strings.HasPrefix(name, ".") && !strings.Contains(name, "/.") &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) &&
 		(databasePaths.match(name) || auditHead.match(name) || auditSegments.match(name))
 }
 
-// copyIn copies a file of the backup while it checks it. Links, devices and pipes are no files of a backup.
+// copyIn copies a file of the backup and checks it. It refuses links, devices and pipes.
 func copyIn(ctx context.Context, from *os.Root, to string, file File) error {
 	name := filepath.FromSlash(file.Path)
 	changed := fmt.Errorf("%s is not what was backed up: take another backup", filepath.Join(from.Name(), name))
@@ -145,7 +148,7 @@ func copyIn(ctx context.Context, from *os.Root, to string, file File) error {
 	return database.Check(ctx, target)
 }
 
-// move puts the files below from where they belong below to. It undoes what it did if it fails.
+// move moves the files from one directory to another. If it fails, it moves them back.
 func move(files []File, from, to string) (err error) {
 	var moved []string
 	defer func() {
