@@ -1,9 +1,10 @@
-// Package background does what has to be done from time to time by one of the processes that share a store, whichever it is.
+// Package background runs periodic jobs in one of the processes that share a store.
 //
-// Over PostgreSQL the jobs are those of river, a queue in the database: its leader adds each when it is due, any replica takes it, and
-// another one becomes the leader within 20 seconds when that dies. In a directory the process that holds a lock runs them, and another one
-// takes over within 3 seconds. Either way a job runs about as often as it asks for, at most once at a time as far as anybody can tell, and
-// again after a process died in the midst of it: so it must do no harm when it is done twice.
+// Start takes the jobs and returns a Runner, which Close stops. With PostgreSQL the jobs are queued by river: its
+// leader adds a job when it is due, any replica runs it, and a new leader is elected within 20 seconds. With a
+// directory the process that holds a lock runs all jobs, and another one takes over within 3 seconds. A job does not
+// overlap with itself, except when a process is wrongly considered dead, and it is run again if a process dies during
+// it: so it must be idempotent.
 package background
 
 import (
@@ -16,20 +17,20 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Job is something to do from time to time.
+// Job is a periodic job.
 type Job struct {
-	// Name is unique, and stays the same from version to version.
+	// Name is unique and stable across versions.
 	Name string
-	// Every is how often, at least a second.
+	// Every is the interval, at least a second.
 	Every time.Duration
-	// Run does it, within a minute. Its error is logged, and it is run again when it is due.
+	// Run runs the job, for at most a minute. An error is logged; the next run is at the usual time.
 	Run func(context.Context) error
 }
 
 const (
-	// jobTime bounds one run of a job.
+	// jobTime bounds one run.
 	jobTime = time.Minute
-	// takeOver is how often a process looks whether the one that runs the jobs of a directory has gone.
+	// takeOver is the interval at which a process tries to acquire the lock of a directory.
 	takeOver = 3 * time.Second
 )
 
@@ -38,9 +39,9 @@ type Runner struct {
 	close func()
 }
 
-// Start runs jobs, the first time soon, unless another process over the store does. Each process that shares the store calls it with the
-// same jobs. It fails if the queue's tables cannot be made in the store, or with a job that is not whole. The caller closes the Runner before
-// the store. A nil logger discards.
+// Start runs jobs unless another process does, the first time soon. All processes that share the store call it with the
+// same jobs. It fails for an invalid job or if the queue's tables cannot be created. The caller closes the Runner
+// before the store. A nil logger discards.
 func Start(ctx context.Context, s *store.Store, logger *slog.Logger, jobs ...Job) (*Runner, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -48,7 +49,8 @@ func Start(ctx context.Context, s *store.Store, logger *slog.Logger, jobs ...Job
 	names := map[string]bool{}
 	for _, j := range jobs {
 		if j.Name == "" || names[j.Name] || j.Every < time.Second || j.Run == nil {
-			return nil, fmt.Errorf("background: the job %q is not whole: it needs a name of its own, something to run, and a second between runs", j.Name)
+			return nil, fmt.Errorf("background: the job %q is invalid: "+
+				"it needs a unique name, a function to run, and an interval of at least a second", j.Name)
 		}
 		names[j.Name] = true
 	}
@@ -63,7 +65,7 @@ func Start(ctx context.Context, s *store.Store, logger *slog.Logger, jobs ...Job
 	return &Runner{stop}, nil
 }
 
-// Close stops, and waits for jobs that run, whose context ends; over PostgreSQL for up to 5 seconds. It may be called twice.
+// Close cancels running jobs and waits for them, with PostgreSQL for up to 5 seconds. It may be called twice.
 func (r *Runner) Close() { r.close() }
 
 // run runs a job once.

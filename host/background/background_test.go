@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/testwait"
 )
 
-// process is one over a store.
+// process is a process that uses a store.
 type process struct {
 	store  *store.Store
 	runner *Runner
@@ -131,8 +131,9 @@ func TestJobsAreWhole(t *testing.T) {
 	defer s.Close()
 	good := Job{Name: "x", Every: time.Second, Run: func(context.Context) error { return nil }}
 	for name, jobs := range map[string][]Job{
-		"no name": {{Every: time.Second, Run: good.Run}}, "too often": {{Name: "x", Run: good.Run}}, "nothing to do": {{Name: "x", Every: time.Second}},
-		"twice": {good, good},
+		"no name": {{Every: time.Second, Run: good.Run}}, "too often": {{Name: "x", Run: good.Run}},
+		"nothing to do": {{Name: "x", Every: time.Second}},
+		"twice":         {good, good},
 	} {
 		if _, err := Start(t.Context(), s, nil, jobs...); err == nil {
 			t.Errorf("%s: no error", name)

@@ -31,7 +31,7 @@ func startLocal(_ context.Context, s *store.Store, logger *slog.Logger, jobs []J
 	}, nil
 }
 
-// lead runs the jobs as long as this process holds the lock, if it gets it at once.
+// lead tries to acquire the lock, without waiting, and runs the jobs while it holds it.
 func lead(ctx context.Context, s *store.Store, logger *slog.Logger, jobs []Job) error {
 	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -48,12 +48,12 @@ func lead(ctx context.Context, s *store.Store, logger *slog.Logger, jobs []Job) 
 	return nil
 }
 
-// repeat runs a job until ctx ends, however the clock of the day is set meanwhile.
+// repeat runs a job until ctx ends. Changes of the wall clock do not matter.
 func (j *Job) repeat(ctx context.Context, logger *slog.Logger) {
 	ticker := time.NewTicker(j.Every)
 	defer ticker.Stop()
 	for {
-		_ = j.run(ctx, logger) // which logs
+		_ = j.run(ctx, logger) // logs the error
 		select {
 		case <-ctx.Done():
 			return

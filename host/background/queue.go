@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// rescueTime is after how long a job is taken for lost that its replica has not ended.
+	// rescueTime is the age at which a running job is considered lost.
 	rescueTime = 2 * time.Minute
-	// keepTime is how long the queue keeps what is done.
-	keepTime = time.Hour
-	// pollTime is how often a replica looks for jobs that it was not told of.
+	// retention is how long the queue keeps completed jobs.
+	retention = time.Hour
+	// pollTime is the interval at which a replica polls, in case it missed a notification.
 	pollTime = 5 * time.Second
-	// stopTime is how long a replica that stops waits for the jobs that it runs.
+	// stopTime bounds the wait for running jobs at shutdown.
 	stopTime = 5 * time.Second
 )
 
-// due says that a job is.
+// due is the river job for a Job that is due.
 type due struct {
 	Job string `json:"job"`
 }
@@ -59,8 +59,9 @@ func startQueue(ctx context.Context, s *store.Store, logger *slog.Logger, jobs [
 		ID: "hako " + s.Replica(), Logger: demote.Logger(logger), Workers: workers, PeriodicJobs: periodic(jobs),
 		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2, FetchPollInterval: pollTime}},
 		JobTimeout: jobTime + time.Second, RescueStuckJobsAfter: rescueTime, MaxAttempts: 1,
-		CompletedJobRetentionPeriod: keepTime, CancelledJobRetentionPeriod: keepTime, DiscardedJobRetentionPeriod: 24 * time.Hour,
-		Test: river.TestConfig{Time: clock{s}},
+		CompletedJobRetentionPeriod: retention, CancelledJobRetentionPeriod: retention,
+		DiscardedJobRetentionPeriod: 24 * time.Hour,
+		Test:                        river.TestConfig{Time: clock{s}},
 	})
 	if err != nil {
 		return nil, err
@@ -74,12 +75,12 @@ func startQueue(ctx context.Context, s *store.Store, logger *slog.Logger, jobs [
 		defer cancel()
 		soon, end := context.WithTimeout(context.Background(), stopTime)
 		defer end()
-		_ = client.StopAndCancel(soon) // what does not end in time is done again by another replica
+		_ = client.StopAndCancel(soon) // another replica repeats jobs that do not end in time
 	}), nil
 }
 
-// clock is the store's, so that jobs are due when they are due, also while the clock of the machine that adds them is wrong. River takes
-// another clock as a setting for tests only, but does with it what is wanted here.
+// clock is the store's clock, so that a wrong clock of one machine does not matter. River offers the setting for tests
+// only, but uses it for all scheduling.
 type clock struct{ *store.Store }
 
 // Now implements rivertype.TimeGenerator.
@@ -90,7 +91,7 @@ func (clock) NowOrNil() *time.Time { return nil }
 
 var _ rivertype.TimeGenerator = clock{}
 
-// migrate lets one replica at a time make the queue's tables.
+// migrate runs the queue's migration in one replica at a time.
 func migrate(ctx context.Context, s *store.Store, do func(context.Context) error) error {
 	held, release, err := s.Lock(ctx, "background migration")
 	if err != nil {
@@ -100,7 +101,7 @@ func migrate(ctx context.Context, s *store.Store, do func(context.Context) error
 	return do(held)
 }
 
-// worker runs what is due, unless another replica does: the queue may take a job for lost that is not.
+// worker runs due jobs under a lock, because the queue may consider a running job lost.
 func worker(s *store.Store, jobs []Job, logger *slog.Logger) func(context.Context, *river.Job[due]) error {
 	known := map[string]*Job{}
 	for _, j := range jobs {
@@ -109,7 +110,8 @@ func worker(s *store.Store, jobs []Job, logger *slog.Logger) func(context.Contex
 	return func(ctx context.Context, d *river.Job[due]) error {
 		j := known[d.Args.Job]
 		if j == nil {
-			return river.JobCancel(fmt.Errorf("another version of hako has the job %q", d.Args.Job)) // and adds it again
+			// The other version adds the job again.
+			return river.JobCancel(fmt.Errorf("another version of hako has the job %q", d.Args.Job))
 		}
 		held, release, err := s.Lock(ended(ctx), "background job "+j.Name)
 		if errors.Is(err, store.ErrLocked) {
@@ -126,17 +128,18 @@ func worker(s *store.Store, jobs []Job, logger *slog.Logger) func(context.Contex
 	}
 }
 
-// ended is ctx, but has ended: whoever takes a lock with it makes one attempt.
+// ended returns a cancelled context, with which Lock makes a single attempt.
 func ended(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	return ctx
 }
 
-// periodic are the jobs for the leader to add. None is added while it waits or runs.
+// periodic returns the jobs for the leader to add. A job is not added while it waits or runs.
 func periodic(jobs []Job) (list []*river.PeriodicJob) {
 	unique := river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
+		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning,
+		rivertype.JobStateScheduled,
 	}}
 	for _, j := range jobs {
 		list = append(list, river.NewPeriodicJob(river.PeriodicInterval(j.Every),
