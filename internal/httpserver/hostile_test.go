@@ -20,7 +20,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// serve starts a server of this package with at most limit connections, and returns the configuration for clients that trust it.
+// serve starts a server of this package with at most limit connections, and returns the configuration for clients that
+// trust it.
 func serve(t *testing.T, limit int, handler http.Handler, encrypted bool) (address string, trust *tls.Config) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -45,7 +46,8 @@ func ask(t *testing.T, address string, trust *tls.Config) error {
 	if trust != nil {
 		scheme = "https"
 	}
-	response, err := (&http.Client{Transport: transport}).Post(scheme+"://"+address, "text/plain", strings.NewReader("hello"))
+	response, err := (&http.Client{Transport: transport}).Post(scheme+"://"+address, "text/plain",
+		strings.NewReader("hello"))
 	if err != nil {
 		return err
 	}
@@ -59,8 +61,8 @@ func ask(t *testing.T, address string, trust *tls.Config) error {
 
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 
-// TestHostileConnections opens four times as many connections as the server keeps. None of them has a request, and the next client is
-// answered at once.
+// TestHostileConnections opens four times as many connections as the server keeps. None of them has a request, and the
+// next client is answered at once.
 func TestHostileConnections(t *testing.T) {
 	t.Parallel()
 	const limit = 8
@@ -68,12 +70,14 @@ func TestHostileConnections(t *testing.T) {
 		encrypted bool
 		use       func(net.Conn) error
 	}{
-		"silent":                           {false, func(net.Conn) error { return nil }},
-		"half a request line":              {false, func(c net.Conn) error { return write(c, "POS") }},
-		"headers without end":              {false, func(c net.Conn) error { return write(c, "POST / HTTP/1.1\r\nHost: a\r\nX-A: ") }},
-		"kept alive after a request":       {false, func(c net.Conn) error { return exchange(c) }},
-		"silent before the handshake":      {true, func(net.Conn) error { return nil }},
-		"half a handshake":                 {true, func(c net.Conn) error { return write(c, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") }},
+		"silent":              {false, func(net.Conn) error { return nil }},
+		"half a request line": {false, func(c net.Conn) error { return write(c, "POS") }},
+		"headers without end": {false,
+			func(c net.Conn) error { return write(c, "POST / HTTP/1.1\r\nHost: a\r\nX-A: ") }},
+		"kept alive after a request":  {false, func(c net.Conn) error { return exchange(c) }},
+		"silent before the handshake": {true, func(net.Conn) error { return nil }},
+		"half a handshake": {true,
+			func(c net.Conn) error { return write(c, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") }},
 		"HTTP/2 without a request":         {true, func(c net.Conn) error { _, err := preface(c); return err }},
 		"plain text where TLS is expected": {true, func(c net.Conn) error { return write(c, "GET / HTTP/1.1\r\n\r\n") }},
 	} {
@@ -150,7 +154,8 @@ func TestHostileBodies(t *testing.T) {
 			return func(http.ResponseWriter, *http.Request) { read <- os.ErrDeadlineExceeded }
 		},
 	} {
-		for encoding, headers := range map[string]string{"length": "Content-Length: 100000\r\n\r\nx", "chunks": "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"} {
+		for encoding, headers := range map[string]string{"length": "Content-Length: 100000\r\n\r\nx",
+			"chunks": "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"} {
 			t.Run(name+"/"+encoding, func(t *testing.T) {
 				t.Parallel()
 				read := make(chan error, 1)
@@ -298,7 +303,8 @@ func (f *framer) encode(fields ...string) []byte {
 
 func (f *framer) request(stream uint32, end bool) error {
 	block := f.encode(":method", "POST", ":scheme", "https", ":path", "/", ":authority", "a")
-	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block, EndHeaders: true, EndStream: end})
+	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block,
+		EndHeaders: true, EndStream: end})
 }
 
 func (f *framer) repeat(n int, write func() error) error {

@@ -1,9 +1,11 @@
-// Package httpserver makes the HTTP servers that hako listens with: net/http's, with limits on what clients may hold up.
+// Package httpserver makes the HTTP servers that hako listens with: net/http's, with limits on what clients may hold
+// up.
 //
-// New returns a *http.Server. A client has 10 s for the headers of a request and 30 s for its body, a response may take a minute unless the
-// handler lifts that limit (http.ResponseController), and a connection without a request is closed after two minutes. Connections are
-// limited in number: beyond the limit, the one that has waited longest without a complete request is closed for each new one. So clients
-// that open connections and never use them cannot keep others out.
+// New returns a *http.Server. A client has 10 s for the headers of a request and 30 s for its body, a response may take
+// a minute unless the handler lifts that limit (http.ResponseController), and a connection without a request is closed
+// after two minutes. Connections are limited in number: beyond the limit, the one that has waited longest without a
+// complete request is closed for each new one. So clients that open connections and never use them cannot keep others
+// out.
 package httpserver
 
 import (
@@ -22,7 +24,8 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-// New returns a server for addr. The logger receives, at debug level, what net/http reports about broken connections; nil discards it.
+// New returns a server for addr. The logger receives, at debug level, what net/http reports about broken connections;
+// nil discards it.
 func New(addr string, handler http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -39,8 +42,8 @@ func New(addr string, handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// limitBody limits the time in which the body of a request arrives, also where the handler does not read it. http.Server.ReadTimeout
-// would do so too, but it goes on after the body and ends event streams.
+// limitBody limits the time in which the body of a request arrives, also where the handler does not read it.
+// http.Server.ReadTimeout would do so too, but it goes on after the body and ends event streams.
 func limitBody(next http.Handler, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody {
