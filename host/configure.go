@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// configure returns a plugin's configuration for callers of whom nothing else is set.
+// configure returns a plugin's configuration for tenants without their own.
 func (o *Options) configure(m *manifest.Manifest) ([]byte, error) {
 	config, err := m.Configure(o.Settings[m.Name].Config)
 	if err != nil {
@@ -17,7 +17,7 @@ func (o *Options) configure(m *manifest.Manifest) ([]byte, error) {
 	return config, nil
 }
 
-// tenantConfigs are the keys that tenants set for a plugin, by tenant.
+// tenantConfigs returns the configuration keys that tenants set for a plugin, by tenant.
 func (o *Options) tenantConfigs(plugin string) map[string]map[string]any {
 	configs := map[string]map[string]any{}
 	for tenant, settings := range o.Tenants {
@@ -28,7 +28,7 @@ func (o *Options) tenantConfigs(plugin string) map[string]map[string]any {
 	return configs
 }
 
-// configureTenants returns a plugin's configuration for the tenants that have their own, by tenant.
+// configureTenants returns a plugin's configuration for tenants with their own, by tenant.
 func (o *Options) configureTenants(m *manifest.Manifest, extism bool) (map[string][]byte, error) {
 	name, configured := m.Name, map[string][]byte{}
 	tenants := o.tenantConfigs(name)
@@ -47,10 +47,11 @@ func (o *Options) configureTenants(m *manifest.Manifest, extism bool) (map[strin
 	return configured, nil
 }
 
-// checkTenantKeys refuses keys that cannot differ from tenant to tenant.
+// checkTenantKeys rejects keys that cannot differ between tenants.
 func checkTenantKeys(m *manifest.Manifest, extism bool, config map[string]any) error {
 	if extism {
-		return fmt.Errorf("a plugin of the Extism ABI has one configuration for all tenants: set it under plugin.%s.config", m.Name)
+		return fmt.Errorf("a plugin of the Extism ABI has one configuration for all tenants: set it under plugin.%s.config",
+			m.Name)
 	}
 	for _, permission := range m.Permissions.HTTP {
 		if _, set := config[permission.ConfigKey]; set && permission.ConfigKey != "" {

@@ -8,15 +8,15 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// consents are the operator's, as the file or the store has them.
+// consents caches the operator's consents from the file or the store.
 type consents struct {
-	file  *grant.File
-	stamp fileStamp
-	away  bool // the store could not be read
+	file        *grant.File
+	stamp       fileStamp
+	unreachable bool // the store could not be read
 }
 
-// refresh reads the consents of o again if they have changed. What cannot be read leaves the old consents in force, and is an error once
-// for each version of the file, or for each outage of the store.
+// refresh reloads the consents of o if they have changed. If that fails, the old consents stay in force; the error is
+// returned once for each version of the file or outage of the store.
 func (c *consents) refresh(ctx context.Context, o *Options) (changed bool, err error) {
 	switch {
 	case o.Consents == "":
@@ -31,13 +31,13 @@ func (c *consents) refresh(ctx context.Context, o *Options) (changed bool, err e
 func (c *consents) refreshStored(ctx context.Context, o *Options) (changed bool, err error) {
 	file, err := grant.LoadStored(ctx, o.ConsentStore, o.Consents)
 	switch {
-	case err != nil && c.file != nil && c.away:
+	case err != nil && c.file != nil && c.unreachable:
 		return false, nil
 	case err != nil:
-		c.away = true
+		c.unreachable = true
 		return false, err
 	}
-	c.away = false
+	c.unreachable = false
 	if c.file != nil && c.file.Same(file) {
 		return false, nil
 	}
@@ -62,7 +62,7 @@ func (c *consents) refreshFile(path string) (changed bool, err error) {
 	return true, nil
 }
 
-// of returns the consent in force for some version of the plugin.
+// of returns the consent in force for any version of the plugin.
 func (c *consents) of(name string) (grant.Consent, bool) {
 	for _, consent := range c.file.Consents() {
 		if consent.Name == name && consent.RevokedAt.IsZero() {

@@ -51,7 +51,8 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/token":
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token":%q,"refresh_token":%q,"expires_in":21600,"token_type":"bearer","company_id":"1234"}`, accessToken, refreshToken)
+		fmt.Fprintf(w, `{"access_token":%q,"refresh_token":%q,"expires_in":21600,"token_type":"bearer","company_id":"1234"}`,
+			accessToken, refreshToken)
 	case "/redirect":
 		http.Redirect(w, r, r.FormValue("to"), http.StatusFound)
 	case "/leak":
@@ -72,7 +73,8 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func echo(w http.ResponseWriter, r *http.Request, secret string) {
 	switch r.FormValue("as") {
 	case "base64":
-		fmt.Fprint(w, base64.StdEncoding.EncodeToString([]byte("x"+secret)), base64.URLEncoding.EncodeToString([]byte(secret)))
+		fmt.Fprint(w, base64.StdEncoding.EncodeToString([]byte("x"+secret)),
+			base64.URLEncoding.EncodeToString([]byte(secret)))
 	case "query":
 		fmt.Fprint(w, url.QueryEscape(secret), url.PathEscape(secret))
 	case "gzip":
@@ -106,8 +108,8 @@ func echo(w http.ResponseWriter, r *http.Request, secret string) {
 	}
 }
 
-// hunter is the plugin that hunts, with a permission that brings the credential "prize" and one that brings none. Its bytes are always
-// the same, so that it is compiled once.
+// hunter is the plugin that hunts, with a permission that brings the credential "prize" and one that brings none. Its
+// bytes are always the same, so that it is compiled once.
 func hunter(t *testing.T) host.Shipped {
 	t.Helper()
 	const text = `
@@ -123,7 +125,8 @@ config:
   api: {type: url}
   other: {type: url}
 `
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hunter"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hunter"),
+		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,22 +140,26 @@ type hunting struct {
 }
 
 // hunt runs the hunter once.
-func hunt(t *testing.T, record bool, credentials *credential.Broker, servers []*httptest.Server, paths []string) *hunting {
+func hunt(t *testing.T, record bool, credentials *credential.Broker, servers []*httptest.Server,
+	paths []string) *hunting {
 	t.Helper()
 	var log bytes.Buffer
 	dir := t.TempDir()
 	w := newWorld(t, func(o *host.Options) {
 		o.Shipped = []host.Shipped{hunter(t)}
-		o.Settings = map[string]host.Settings{"hunter": {Config: map[string]any{"api": servers[0].URL, "other": servers[1].URL}}}
+		o.Settings = map[string]host.Settings{"hunter": {Config: map[string]any{"api": servers[0].URL,
+			"other": servers[1].URL}}}
 		o.Credentials = credentials
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		o.Limits = manifest.Limits{Log: 1 << 20, Time: 10 * time.Minute} // it may run in the interpreter, under the race detector
+		// it may run in the interpreter, under the race detector
+		o.Limits = manifest.Limits{Log: 1 << 20, Time: 10 * time.Minute}
 		if record {
 			o.RecordDir = dir
 		}
 	})
 	w.load()
-	arguments := map[string]any{"api": servers[0].URL, "other": servers[1].URL, "foreign": servers[2].URL, "paths": paths, "fingerprints": fingerprints()}
+	arguments := map[string]any{"api": servers[0].URL, "other": servers[1].URL, "foreign": servers[2].URL, "paths": paths,
+		"fingerprints": fingerprints()}
 	encoded, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +244,8 @@ func vault(t *testing.T, kind, server string) (*credential.Broker, []string) {
 	t.Setenv("HAKO_TEST_CLIENT", clientSecret)
 	specs := map[string]credential.Spec{
 		"static": {Token: credential.Source{Env: "HAKO_TEST_KOT"}},
-		"connected": {Provider: credential.Freee, ClientID: "client", ClientSecret: credential.Source{Env: "HAKO_TEST_CLIENT"},
+		"connected": {Provider: credential.Freee, ClientID: "client",
+			ClientSecret: credential.Source{Env: "HAKO_TEST_CLIENT"},
 			AuthorizeURL: server + "/authorize", TokenURL: server + "/token"},
 	}
 	b, err := credential.New(credential.Options{
@@ -299,7 +307,8 @@ func expectNothing(t *testing.T, place, text string) {
 
 // forms are a secret, and how it looks inside texts.
 func forms(secret string) []string {
-	list := []string{secret, url.QueryEscape(secret), strings.ReplaceAll(secret, "/", `\/`), secret[:len(secret)-2], secret[2:]}
+	list := []string{secret, url.QueryEscape(secret), strings.ReplaceAll(secret, "/", `\/`),
+		secret[:len(secret)-2], secret[2:]}
 	for offset := range 3 {
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", offset) + secret))
 		list = append(list, encoded[4:len(encoded)-4])
@@ -307,7 +316,8 @@ func forms(secret string) []string {
 	return list
 }
 
-// TestShippedPluginWaitsForCredential holds that a shipped plugin is offered once one of the credentials that it asks for is there.
+// TestShippedPluginWaitsForCredential holds that a shipped plugin is offered once one of the credentials that it asks
+// for is there.
 func TestShippedPluginWaitsForCredential(t *testing.T) {
 	t.Parallel()
 	token := credential.Spec{Token: credential.Source{Env: "HAKO_TEST_UNSET"}}
@@ -318,11 +328,14 @@ func TestShippedPluginWaitsForCredential(t *testing.T) {
 		acme    bool // its tools are visible to callers of that tenant
 		zeta    bool
 	}{
-		"none":           {credential.Options{}, false, host.Pending, false, false},
-		"another":        {credential.Options{Credentials: map[string]credential.Spec{"kot": token}}, false, host.Pending, false, false},
-		"for all":        {credential.Options{Credentials: map[string]credential.Spec{"prize": token}}, false, host.Active, true, true},
-		"for one tenant": {credential.Options{Tenants: map[string]map[string]credential.Spec{"acme": {"prize": token}}}, false, host.Active, true, false},
-		"not needed":     {credential.Options{}, true, host.Active, true, true},
+		"none": {credential.Options{}, false, host.Pending, false, false},
+		"another": {credential.Options{Credentials: map[string]credential.Spec{"kot": token}}, false,
+			host.Pending, false, false},
+		"for all": {credential.Options{Credentials: map[string]credential.Spec{"prize": token}}, false,
+			host.Active, true, true},
+		"for one tenant": {credential.Options{Tenants: map[string]map[string]credential.Spec{"acme": {"prize": token}}},
+			false, host.Active, true, false},
+		"not needed": {credential.Options{}, true, host.Active, true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

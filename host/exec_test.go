@@ -12,7 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestShippedCommandsWait: a plugin that asks to run commands needs the operator's yes, also if it is part of the program.
+// TestShippedCommandsWait: a plugin that asks to run commands needs the operator's yes, also if it is part of the
+// program.
 func TestShippedCommandsWait(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(guesttest.Root(), "manifests", "shell.yaml"))

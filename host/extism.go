@@ -18,9 +18,10 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// adopt makes spec run an Extism guest, and returns its manifest with everything that it offers. client may be nil. It fails with errAsked
-// if the guest has to be asked for that first.
-func (h *Host) adopt(p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spec) (*manifest.Manifest, error) {
+// configureExtism configures spec for an Extism guest and returns its manifest, completed with the guest's listing.
+// client may be nil. It fails with errAsked until the listing is available.
+func (h *Host) configureExtism(p *pluginFile, client *httpbroker.Broker,
+	spec *sandbox.Spec) (*manifest.Manifest, error) {
 	config, err := h.options().configure(p.manifest)
 	if err != nil {
 		return nil, err
@@ -32,8 +33,9 @@ func (h *Host) adopt(p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spe
 	adapter.Equip(spec)
 	key := sha256.Sum256(fmt.Append(nil, p.module.Digest, string(config)))
 	asked := *spec
-	listing, err := h.store.listing(hex.EncodeToString(key[:]), func(key string) ([]byte, error) {
-		return h.listings.take(key, func(ctx context.Context) ([]byte, error) { return h.ask(ctx, p, config, asked) })
+	listing, err := h.copies.listing(hex.EncodeToString(key[:]), func(key string) ([]byte, error) {
+		return h.listings.request(key,
+			func(ctx context.Context) ([]byte, error) { return h.runListing(ctx, p, config, asked) })
 	})
 	if err != nil {
 		return nil, err
@@ -41,8 +43,8 @@ func (h *Host) adopt(p *pluginFile, client *httpbroker.Broker, spec *sandbox.Spe
 	return extism.Complete(p.manifest, listing)
 }
 
-// ask runs an Extism guest to learn what it offers, with its configuration and nothing else.
-func (h *Host) ask(ctx context.Context, p *pluginFile, config []byte, spec sandbox.Spec) (_ []byte, err error) {
+// runListing runs an Extism guest to list its tools, with its configuration and without any permission.
+func (h *Host) runListing(ctx context.Context, p *pluginFile, config []byte, spec sandbox.Spec) (_ []byte, err error) {
 	adapter, err := extism.New(p.module, &extism.Options{Config: config})
 	if err != nil {
 		return nil, err
@@ -56,11 +58,11 @@ func (h *Host) ask(ctx context.Context, p *pluginFile, config []byte, spec sandb
 	return extism.List(ctx, plugin)
 }
 
-// listingSuffix ends the names of kept listings.
+// listingSuffix is the file name suffix of stored listings.
 const listingSuffix = ".listing.json"
 
-// listing returns what an Extism guest offers, from disk if it has been asked before.
-func (s *store) listing(key string, ask func(key string) ([]byte, error)) ([]byte, error) {
+// listing returns the listing of an Extism guest, from disk if it was stored before.
+func (s *copies) listing(key string, ask func(key string) ([]byte, error)) ([]byte, error) {
 	if s.dir == "" {
 		return ask(key)
 	}
@@ -69,11 +71,11 @@ func (s *store) listing(key string, ask func(key string) ([]byte, error)) ([]byt
 	switch {
 	case err == nil:
 		if now := time.Now(); !s.readOnly {
-			_ = os.Chtimes(path, now, now) // one that is pruned is asked for again
+			_ = os.Chtimes(path, now, now) // on failure it is pruned and made again
 		}
 		return data, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("what the plugin offers: %w", err)
+		return nil, fmt.Errorf("list the plugin's tools: %w", err)
 	}
 	if data, err = ask(key); err != nil || s.readOnly {
 		return data, err

@@ -51,7 +51,8 @@ func (w *world) consentTo(file string, mounts map[string]grant.Mount) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions, ApprovedBy: "test", Mounts: mounts}
+	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions,
+		ApprovedBy: "test", Mounts: mounts}
 	if err := consents.Approve(w.t.Context(), consent); err != nil {
 		w.t.Fatal(err)
 	}
@@ -60,7 +61,9 @@ func (w *world) consentTo(file string, mounts map[string]grant.Mount) {
 // TestExtismGuest drops a guest of the Extism ABI in with a manifest beside it, approves it and calls it.
 func TestExtismGuest(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "fetched ", r.URL.Path) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "fetched ", r.URL.Path)
+	}))
 	t.Cleanup(server.Close)
 	data := t.TempDir()
 	if err := os.WriteFile(filepath.Join(data, "note"), []byte("inside"), 0o600); err != nil {
@@ -97,7 +100,8 @@ func (w *world) tool(name string, arguments any) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result, err := w.Call(w.t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: name, Arguments: raw}})
+	result, err := w.Call(w.t.Context(),
+		&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: name, Arguments: raw}})
 	if err != nil || len(result.Response.Content) == 0 {
 		w.t.Fatalf("%s: %+v, %v", name, result, err)
 	}
@@ -154,7 +158,8 @@ func TestExtismGuestIsAskedWithoutGrants(t *testing.T) {
 	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
 	w.consentTo("guest.wasm", map[string]grant.Mount{"data": {Name: "data", Path: data}})
 	w.load()
-	if status := w.status("guest.wasm"); status.State != host.Broken || !strings.Contains(status.Reason, "failed in describe: open /data/note") {
+	if status := w.status("guest.wasm"); status.State != host.Broken ||
+		!strings.Contains(status.Reason, "failed in describe: open /data/note") {
 		t.Errorf("%s: %s", status.State, status.Reason)
 	}
 }
@@ -162,7 +167,8 @@ func TestExtismGuestIsAskedWithoutGrants(t *testing.T) {
 func TestExtismGuestRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ manifest, tools, want string }{
-		"lists tools itself":     {"tools: [{name: x, description: x, inputSchema: {type: object}}]", "", "asked for what it offers"},
+		"lists tools itself": {"tools: [{name: x, description: x, inputSchema: {type: object}}]", "",
+			"asked for what it offers"},
 		"a name nobody accepts":  {"", `{"tools":[{"name":"a.b"}]}`, "tools[0].name"},
 		"a tool twice":           {"", `{"tools":[{"name":"a"},{"name":"a"}]}`, "tools[1].name"},
 		"no tools":               {"", `{"tools":[]}`, "offers nothing"},

@@ -10,28 +10,28 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// source is where a plugin comes from: a file in a folder, or the program itself.
+// source is the origin of a plugin: a file in a folder, or the program itself.
 type source struct {
 	path string
-	wasm []byte // not nil: shipped
+	wasm []byte // of a shipped plugin, else nil
 }
 
 func (s source) shipped() bool { return s.wasm != nil }
 
-// beside is the path of a manifest that is not inside its plugin: NAME.yaml next to NAME.wasm.
-func beside(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".yaml" }
+// manifestPath returns the path of a separate manifest: NAME.yaml next to NAME.wasm.
+func manifestPath(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".yaml" }
 
-// pluginFile is what a plugin's file holds, read without running it.
+// pluginFile is the content of a plugin's file, read without running it.
 type pluginFile struct {
-	// wasm is the file, with the manifest inside also where it lies beside. It is nil where the rest is known from the index.
+	// wasm is the file with its manifest embedded. It is nil if the rest is known from the index.
 	wasm       []byte
 	module     *manifest.Module
 	manifest   *manifest.Manifest
 	recordings *httpbroker.Recordings
 }
 
-// read reads a plugin and checks everything that can be known without running it: that it is Wasm, its manifest, the ABI that it
-// speaks, and that it imports only what its manifest asks for.
+// read reads a plugin and checks what can be checked without running it: the Wasm format, the manifest, the ABI, and
+// that it imports only what its manifest asks for.
 func (s source) read(maxSize int64) (*pluginFile, error) {
 	wasm := s.wasm
 	if !s.shipped() {
@@ -43,17 +43,17 @@ func (s source) read(maxSize int64) (*pluginFile, error) {
 	return parse(wasm)
 }
 
-// parse reads a plugin's bytes.
+// parse parses a plugin's bytes.
 func parse(wasm []byte) (*pluginFile, error) {
 	module, err := manifest.Read(wasm)
 	if err != nil {
 		return nil, err
 	}
-	return interpret(module, wasm)
+	return checkModule(module, wasm)
 }
 
-// interpret checks what a module says about itself. wasm may be nil.
-func interpret(module *manifest.Module, wasm []byte) (*pluginFile, error) {
+// checkModule checks the manifest, the ABI and the imports of a module. wasm may be nil.
+func checkModule(module *manifest.Module, wasm []byte) (*pluginFile, error) {
 	if _, err := module.ABI(); err != nil && !errors.Is(err, manifest.ErrExtism) {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func interpret(module *manifest.Module, wasm []byte) (*pluginFile, error) {
 	return p, nil
 }
 
-// readRecordings reads the plugin's recordings, which may be large, for a host that replays them.
+// readRecordings parses the plugin's recordings, which may be large and are only needed for replay.
 func (p *pluginFile) readRecordings() (err error) {
 	p.recordings = new(httpbroker.Recordings)
 	if p.module.Recordings != nil {

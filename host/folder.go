@@ -17,9 +17,9 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// Load looks at the folders once and brings the plugins found into service. What is wrong with a single plugin is in its Status; an
-// error means that a folder or the consents could not be read. Guests of the Extism ABI that are new are asked what they offer, for up to ten
-// seconds; other plugins are in service before.
+// Load scans the folders once and brings the plugins found into service. Problems of a single plugin are in its Status;
+// an error means that a folder or the consents could not be read. Load waits up to ten seconds for new Extism guests to
+// list their tools; other plugins are in service before.
 func (h *Host) Load(ctx context.Context) error {
 	err := h.scan(ctx)
 	for err == nil && h.listings.wait(ctx) {
@@ -28,7 +28,7 @@ func (h *Host) Load(ctx context.Context) error {
 	return err
 }
 
-// scan is Load, but does not wait for guests that are asked.
+// scan is Load without waiting for the listings of Extism guests.
 func (h *Host) scan(ctx context.Context) error {
 	h.scanning.Lock()
 	defer h.scanning.Unlock()
@@ -41,11 +41,11 @@ func (h *Host) scan(ctx context.Context) error {
 		return err
 	}
 	h.forget(sources)
-	// In pieces, so that not all files are in memory at once.
+	// In chunks, so that not all files are in memory at the same time.
 	for piece := range slices.Chunk(h.candidates(sources, changed), 4*runtime.GOMAXPROCS(0)) {
-		h.read(piece)
+		h.readAll(piece)
 		for _, c := range piece {
-			h.look(ctx, c)
+			h.evaluate(ctx, c)
 			c.content = nil
 		}
 	}
@@ -55,7 +55,7 @@ func (h *Host) scan(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sources lists what should be there: shipped plugins first, so that one in a folder can take its place.
+// sources lists all plugins: shipped ones first, so that a plugin in a folder can replace one.
 func (h *Host) sources() ([]source, error) {
 	var sources []source
 	for _, shipped := range h.options().Shipped {
@@ -78,7 +78,7 @@ func (h *Host) sources() ([]source, error) {
 	return sources, nil
 }
 
-// forget retires the plugins whose files are gone. Others that were in their way are looked at again.
+// forget retires the plugins whose files are gone. Plugins that conflicted with them are evaluated again.
 func (h *Host) forget(sources []source) {
 	present := map[string]bool{}
 	for _, source := range sources {
@@ -108,7 +108,7 @@ func (h *Host) forget(sources []source) {
 	}
 }
 
-// reconsider has plugins that were in conflict looked at again. h.mu is held.
+// reconsider marks conflicting plugins for evaluation. Callers hold h.mu.
 func (h *Host) reconsider() {
 	for _, p := range h.plugins {
 		if p.status.State == Conflict {
@@ -118,16 +118,16 @@ func (h *Host) reconsider() {
 }
 
 const (
-	// quiet is how long a folder must be still before it is read: files are copied in pieces.
-	quiet = 100 * time.Millisecond
-	// impatience bounds the waiting for quiet.
-	impatience = 500 * time.Millisecond
-	// pollInterval is how often the folders are looked at anyway, for file systems that do not tell.
+	// settleTime is how long a folder must be unchanged before it is read: files may still be being copied.
+	settleTime = 100 * time.Millisecond
+	// maxSettle bounds the wait for settleTime.
+	maxSettle = 500 * time.Millisecond
+	// pollInterval is the scan interval for file systems without notifications.
 	pollInterval = 2 * time.Second
 )
 
-// Watch keeps the plugins up to date with the folders and the consents until ctx ends, renews credentials, and compiles plugins that are
-// not yet in the background. Load must have been called. It returns nil when ctx ends, or an error if watching is impossible here.
+// Watch keeps the plugins up to date with the folders and the consents, renews credentials, and compiles plugins in the
+// background. Load must have been called. It returns nil when ctx ends, or an error if the system cannot watch files.
 func (h *Host) Watch(ctx context.Context) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *Host) Watch(ctx context.Context) error {
 	compiling := make(chan struct{})
 	go func() {
 		defer close(compiling)
-		if err := errors.Join(h.store.prune(), h.engine.Prune()); err != nil {
+		if err := errors.Join(h.copies.prune(), h.engine.Prune()); err != nil {
 			h.logger.Warn("remove old copies and images of plugins", "err", err)
 		}
 		h.compile(ctx)
@@ -152,7 +152,7 @@ func (h *Host) Watch(ctx context.Context) error {
 	}
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
-	keep := time.NewTicker(storeAge / 30)
+	keep := time.NewTicker(copyRetention / 30)
 	defer keep.Stop()
 	var consented <-chan struct{}
 	if s := h.options().ConsentStore; s != nil {
@@ -178,7 +178,7 @@ func (h *Host) Watch(ctx context.Context) error {
 	}
 }
 
-// watch has the watcher tell of the directories that it does not watch yet.
+// watch adds the directories that the watcher does not watch yet.
 func (h *Host) watch(watcher *fsnotify.Watcher, watched map[string]bool) {
 	for _, dir := range h.watched() {
 		if watched[dir] {
@@ -186,12 +186,13 @@ func (h *Host) watch(watcher *fsnotify.Watcher, watched map[string]bool) {
 		}
 		watched[dir] = true
 		if err := watcher.Add(dir); err != nil {
-			h.logger.Warn("this folder tells nothing of changes: it is looked at every two seconds", "path", dir, "err", err)
+			h.logger.Warn("the folder cannot be watched for changes: it is scanned every two seconds",
+				"path", dir, "err", err)
 		}
 	}
 }
 
-// watched are the directories whose changes matter.
+// watched returns the directories to watch.
 func (h *Host) watched() []string {
 	dirs := append([]string(nil), h.options().Folders...)
 	if h.options().Consents != "" {
@@ -200,12 +201,12 @@ func (h *Host) watched() []string {
 	return dirs
 }
 
-// settle waits until events have stopped coming.
+// settle waits until no events arrive for settleTime.
 func settle(ctx context.Context, events <-chan fsnotify.Event) {
-	limit := time.NewTimer(impatience)
+	limit := time.NewTimer(maxSettle)
 	defer limit.Stop()
 	for {
-		still := time.NewTimer(quiet)
+		still := time.NewTimer(settleTime)
 		select {
 		case <-events:
 			still.Stop()
@@ -221,7 +222,7 @@ func settle(ctx context.Context, events <-chan fsnotify.Event) {
 	}
 }
 
-// compile prepares one plugin after the other, the newest state of things first, so that a first call does not have to wait.
+// compile compiles the plugins in service one after the other, so that first calls need not wait for it.
 func (h *Host) compile(ctx context.Context) {
 	for {
 		for _, s := range h.unprepared() {
@@ -249,16 +250,17 @@ func (h *Host) unprepared() []*service {
 			list = append(list, s)
 		}
 	}
-	if len(list) > eager {
+	if len(list) > maxPreload {
 		list = slices.DeleteFunc(list, func(s *service) bool { return s.known })
 	}
 	return list
 }
 
-// eager is how many plugins are loaded from the cache of compiled code at the start. Where there are more, most will not be called soon.
-const eager = 64
+// maxPreload bounds the plugins loaded from the cache of compiled code at the start. With more, most are not called
+// soon.
+const maxPreload = 64
 
-// fail takes a service out whose code turned out not to compile.
+// fail stops a service whose code does not compile.
 func (h *Host) fail(s *service, err error) {
 	h.scanning.Lock()
 	defer h.scanning.Unlock()

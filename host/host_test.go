@@ -45,7 +45,8 @@ config:
   word: {type: string, default: Hello}
 #permissions
 `)
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"),
+		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +63,8 @@ type world struct {
 	consents string
 }
 
-// patience is the time that calls have in tests that are not about it, and how long those wait: guests may run in the interpreter, under the
-// race detector, on a busy machine.
+// patience is the time that calls have in tests that are not about it, and how long those wait: guests may run in the
+// interpreter, under the race detector, on a busy machine.
 const patience = 10 * time.Minute
 
 func newWorld(t *testing.T, change func(*host.Options)) *world {
@@ -73,7 +74,8 @@ func newWorld(t *testing.T, change func(*host.Options)) *world {
 	if err := os.Mkdir(w.folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: filepath.Join(dir, "cache"), Limits: manifest.Limits{Time: patience}}
+	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: filepath.Join(dir, "cache"),
+		Limits: manifest.Limits{Time: patience}}
 	if change != nil {
 		change(options)
 	}
@@ -85,7 +87,8 @@ func newWorld(t *testing.T, change func(*host.Options)) *world {
 		if err := os.MkdirAll(guesttest.CacheDir(t), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(guesttest.CacheDir(t), filepath.Join(options.CacheDir, "compiled")); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Symlink(guesttest.CacheDir(t), filepath.Join(options.CacheDir, "compiled")); err != nil &&
+			!errors.Is(err, os.ErrExist) {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +139,8 @@ func (w *world) approve(name string, mounts map[string]grant.Mount) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions, ApprovedBy: "test", Mounts: mounts}
+	consent := grant.Consent{Name: m.Name, Version: m.Version, Digest: module.Digest, Asked: m.Permissions,
+		ApprovedBy: "test", Mounts: mounts}
 	if err := file.Approve(w.t.Context(), consent); err != nil {
 		w.t.Fatal(err)
 	}
@@ -383,7 +387,8 @@ func TestShipped(t *testing.T) {
 		o.Consents = ""
 		o.Shipped = []host.Shipped{
 			{File: "hello.wasm", Wasm: plugin(t, "hello")},
-			{File: "mounted.wasm", Wasm: plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2", "look", "look2")},
+			{File: "mounted.wasm",
+				Wasm: plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2", "look", "look2")},
 		}
 		o.ShippedMounts = map[string]string{"workspace": filepath.Join(dir, "made")}
 	})
@@ -483,7 +488,8 @@ func TestManyPlugins(t *testing.T) {
 	w := newWorld(t, nil)
 	for i := range many {
 		n := fmt.Sprint(i)
-		w.put(n+".wasm", plugin(t, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n, "name: look", "name: look"+n))
+		w.put(n+".wasm", plugin(t, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n,
+			"name: look", "name: look"+n))
 	}
 	w.load()
 	for i := range many {
@@ -552,14 +558,16 @@ func TestRecordAndReplay(t *testing.T) {
 	sections[abi.RecordingsSection] = recordings
 	mock := newWorld(t, func(o *host.Options) { o.Shipped, o.Mock = shipped(), true })
 	mock.load()
-	result, err := mock.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: json.RawMessage(arguments)}})
+	result, err := mock.Call(t.Context(),
+		&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: json.RawMessage(arguments)}})
 	if err != nil || !result.Response.Replayed || result.Response.Content[0].Text != "200 live /page" {
 		t.Errorf("replayed: %+v, %v", result, err)
 	}
 	if got, err := mock.call("clock", `{}`); err != nil || got != pinned.Format(time.RFC3339) {
 		t.Errorf("the clock of the recording: %q, %v", got, err)
 	}
-	if got, _ := mock.call("fetch", fmt.Sprintf(`{"text":%q}`, server.URL+"/other")); !strings.Contains(got, "/other") || strings.Contains(got, "200") {
+	if got, _ := mock.call("fetch", fmt.Sprintf(`{"text":%q}`, server.URL+"/other")); !strings.Contains(got, "/other") ||
+		strings.Contains(got, "200") {
 		t.Errorf("a request that was not recorded: %q", got)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// index remembers what plugin files say about themselves, so that those which have not changed are neither read nor hashed at the next
-// start. What it says is checked like what was just read, and only a copy with the digest that it names ever runs: an entry that is
-// wrong can keep an older version in service, but bring in nothing that was not approved.
+// index caches the manifest and digest of plugin files, so that unchanged files are neither read nor hashed at the next
+// start. Its entries are validated like files, and only a copy with the digest of the entry ever runs. A wrong entry
+// can keep an older version in service, but cannot bring in anything that was not approved.
 type index struct {
-	path string // empty: nothing is remembered
-	// readOnly leaves the file at path as it is.
+	path string // empty: nothing is cached
+	// readOnly leaves the file at path unchanged.
 	readOnly bool
-	// settled is how old a change must be before a stamp tells it from another: clocks of file systems go in steps.
+	// settled is the minimum age of a change for its stamp to be unique: file systems have coarse clocks.
 	settled time.Duration
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ type entry struct {
 	Module *manifest.Module
 }
 
-// indexVersion changes with the form of the file, and with what a Module holds.
+// indexVersion changes with the format of the file and the fields of Module.
 const indexVersion = 1
 
 type indexFile struct {
@@ -43,7 +43,7 @@ type indexFile struct {
 	Entries map[string]entry
 }
 
-// openIndex reads the index at path. One that cannot be read is as good as none.
+// openIndex reads the index at path. An unreadable one counts as empty.
 func openIndex(path string) *index {
 	x := &index{path: path, settled: 2 * time.Second, entries: map[string]entry{}}
 	data, err := os.ReadFile(path)
@@ -57,7 +57,7 @@ func openIndex(path string) *index {
 	return x
 }
 
-// lookup returns what the file at path said when it had this stamp.
+// lookup returns the cached module of the file at path if its stamp is unchanged.
 func (x *index) lookup(path string, now stamp) (*manifest.Module, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -68,13 +68,13 @@ func (x *index) lookup(path string, now stamp) (*manifest.Module, bool) {
 	return e.Module, true
 }
 
-// note remembers what a file says that had this stamp before and after it was read.
+// note caches the module of a file that had the same stamp before and after it was read.
 func (x *index) note(path string, before stamp, module *manifest.Module) {
 	if x.path == "" || module.Recordings != nil || time.Since(before.latest()) < x.settled {
 		return
 	}
 	remembered := *module
-	remembered.Manifest = bytes.Clone(module.Manifest) // which would keep the whole file in memory
+	remembered.Manifest = bytes.Clone(module.Manifest) // otherwise it would keep the whole file in memory
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.entries[path] = entry{before, &remembered}
@@ -108,14 +108,14 @@ func (x *index) save(present func(path string) bool) error {
 	return nil
 }
 
-// readCandidate reads a plugin's file, or takes what is known of it.
+// readCandidate reads a plugin's file, or returns the cached content.
 func (h *Host) readCandidate(c *candidate) (*pluginFile, error) {
 	source := c.plugin.source
 	if source.shipped() {
 		return parse(source.wasm)
 	}
 	if module, ok := h.index.lookup(source.path, c.stamp); ok && c.stamp.Wasm.Size <= h.maxPluginSize() {
-		return interpret(module, nil)
+		return checkModule(module, nil)
 	}
 	content, err := source.read(h.options().MaxPluginSize)
 	if err != nil {
@@ -134,11 +134,11 @@ func (h *Host) maxPluginSize() int64 {
 	return h.options().MaxPluginSize
 }
 
-// keepCopy makes sure that there is a copy of the plugin, which is read again if only the index is known.
+// keepCopy ensures that there is a copy of the plugin. It reads the file if the content came from the index.
 func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 	digest := content.module.Digest
 	if content.wasm == nil {
-		if h.store.touch(digest) {
+		if h.copies.touch(digest) {
 			return nil
 		}
 		read, err := p.source.read(h.options().MaxPluginSize)
@@ -146,17 +146,17 @@ func (h *Host) keepCopy(p *plugin, content *pluginFile) error {
 			return err
 		}
 		if read.module.Digest != digest {
-			return errors.New("it has changed while it was looked at")
+			return errors.New("it has changed while it was read")
 		}
 		content.wasm = read.wasm
 	}
-	return h.store.keep(digest, content.wasm)
+	return h.copies.save(digest, content.wasm)
 }
 
-// copyOf returns the plugin with this digest. Where the copy of it is gone, such as by another process that shares the directory and took it for
-// unused, it is made again from where the plugin came from.
+// copyOf returns the plugin with this digest. If its copy is gone, for example pruned by another process that shares
+// the directory, it is copied again from its source.
 func (h *Host) copyOf(from source, digest string) ([]byte, error) {
-	wasm, err := h.store.open(digest)
+	wasm, err := h.copies.open(digest)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return wasm, err
 	}
@@ -167,19 +167,19 @@ func (h *Host) copyOf(from source, digest string) ([]byte, error) {
 	if read.module.Digest != digest {
 		return nil, fmt.Errorf("%w, and %s has changed since: call again when the plugin is updated", err, from.path)
 	}
-	if err := h.store.keep(digest, read.wasm); err != nil {
+	if err := h.copies.save(digest, read.wasm); err != nil {
 		h.logger.Warn("a copy of a plugin cannot be kept", "path", from.path, "err", err)
 	}
 	return read.wasm, nil
 }
 
-// keepCopies keeps the copies of what is in service from being pruned.
+// keepCopies marks the copies of plugins in service as used, so that they are not pruned.
 func (h *Host) keepCopies() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {
 		if p.service != nil {
-			h.store.touch(p.service.digest)
+			h.copies.touch(p.service.digest)
 		}
 	}
 }

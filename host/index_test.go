@@ -25,7 +25,9 @@ const tiny = "\x00asm\x01\x00\x00\x00" +
 
 func tinyPlugin(t testing.TB, name, description string) []byte {
 	t.Helper()
-	text := fmt.Sprintf("name: %s\nversion: 1.0.0\ndescription: %s\ntools: [{name: t_%s, description: d, inputSchema: {type: object}}]\n", name, description, name)
+	text := fmt.Sprintf(
+		"name: %s\nversion: 1.0.0\ndescription: %s\ntools: [{name: t_%s, description: d, inputSchema: {type: object}}]\n",
+		name, description, name)
 	wasm, err := manifest.Embed([]byte(tiny), map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +38,8 @@ func tinyPlugin(t testing.TB, name, description string) []byte {
 // again is another process with the same files.
 func (w *world) again(t *testing.T) *world {
 	t.Helper()
-	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: filepath.Join(filepath.Dir(w.folder), "cache")}
+	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents,
+		CacheDir: filepath.Join(filepath.Dir(w.folder), "cache")}
 	h, err := host.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +88,8 @@ func TestIndex(t *testing.T) {
 		t.Errorf("replaced by a file of the same size: %s", got)
 	}
 	w.put("a.wasm", tinyPlugin(t, "a", "original"))
-	for name, data := range map[string][]byte{"another version": changed, "damaged": []byte("{"), "null": []byte("null"), "empty": nil} {
+	for name, data := range map[string][]byte{"another version": changed, "damaged": []byte("{"),
+		"null": []byte("null"), "empty": nil} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +122,8 @@ func TestReadOnly(t *testing.T) {
 	for name, cache := range map[string]string{"used": filepath.Join(dir, "cache"), "new": filepath.Join(dir, "nothing")} {
 		before := tree(t, dir)
 		h, err := host.New(&host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: cache, ReadOnly: true,
-			Shipped: []host.Shipped{{File: "b.wasm", Wasm: tinyPlugin(t, "b", "shipped")}}, ShippedMounts: map[string]string{"m": filepath.Join(dir, "made")}})
+			Shipped:       []host.Shipped{{File: "b.wasm", Wasm: tinyPlugin(t, "b", "shipped")}},
+			ShippedMounts: map[string]string{"m": filepath.Join(dir, "made")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,8 +203,8 @@ func TestIndexCannotApprove(t *testing.T) {
 	}
 }
 
-// TestCopyIsGone: a copy that another process has pruned, which shares the directory and has another clock, is made again from the plugin's
-// file; and copies of what is in service are not old.
+// TestCopyIsGone: a copy that another process has pruned, which shares the directory and has another clock, is made
+// again from the plugin's file; and copies of what is in service are not old.
 func TestCopyIsGone(t *testing.T) {
 	t.Parallel()
 	var cache string

@@ -32,10 +32,11 @@ func TestHostileManifestLimits(t *testing.T) {
 			warned:  "asked=4GiB given=128MiB",
 		},
 		"what the operator sets passes them": {
-			options: Options{Settings: map[string]Settings{"p": {Limits: manifest.Limits{Memory: 2 << 30, Time: 2 * time.Hour}}}},
-			want:    manifest.Limits{Memory: 2 << 30, Time: 2 * time.Hour},
-			tool:    manifest.Limits{Output: 64 << 20}, // the time is the operator's
-			warned:  "ceilings.output",
+			options: Options{Settings: map[string]Settings{"p": {Limits: manifest.Limits{Memory: 2 << 30,
+				Time: 2 * time.Hour}}}},
+			want:   manifest.Limits{Memory: 2 << 30, Time: 2 * time.Hour},
+			tool:   manifest.Limits{Output: 64 << 20}, // the time is the operator's
+			warned: "ceilings.output",
 		},
 		"what the operator sets for all holds for tools": {
 			options: Options{Limits: manifest.Limits{Time: time.Second, Output: 1 << 20}},

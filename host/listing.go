@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// listingTime is how long an Extism guest may take to say what it offers.
+// listingTime bounds an Extism guest's listing of its tools.
 const listingTime = 10 * time.Second
 
-// errAsked says that a guest is still being asked what it offers.
+// errAsked says that a guest has not yet listed its tools.
 var errAsked = errors.New("it is being asked what it offers")
 
-// listings asks Extism guests what they offer. That runs their code and may take long, so it is done while h.scanning is free.
+// listings runs Extism guests to list their tools. That runs their code and may take long, so h.scanning is not held.
 type listings struct {
 	// ctx ends when the host is closed.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// time is how long a guest may take.
+	// time bounds one guest.
 	time   time.Duration
 	asking sync.WaitGroup
 	slots  chan struct{}
-	// answered has something when there are answers.
+	// answered is signalled when there are new answers.
 	answered chan struct{}
 
-	// mu guards answers, which are by digest of module and configuration, until they are taken.
+	// mu guards answers, by digest of module and configuration, until they are consumed.
 	mu      sync.Mutex
 	answers map[string]*answer
 }
 
-// answer is what a guest said, once done is closed.
+// answer is a guest's listing. It is set when done is closed.
 type answer struct {
 	done chan struct{}
 	data []byte
@@ -41,12 +41,13 @@ type answer struct {
 func newListings() *listings {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &listings{
-		ctx: ctx, cancel: cancel, time: listingTime, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), answered: make(chan struct{}, 1), answers: map[string]*answer{},
+		ctx: ctx, cancel: cancel, time: listingTime, slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		answered: make(chan struct{}, 1), answers: map[string]*answer{},
 	}
 }
 
-// take returns the answer to a question that has been asked, and forgets it. Otherwise it has the question asked and returns errAsked.
-func (l *listings) take(key string, ask func(ctx context.Context) ([]byte, error)) ([]byte, error) {
+// request returns and forgets the answer for key. Without one it starts ask in the background and returns errAsked.
+func (l *listings) request(key string, ask func(ctx context.Context) ([]byte, error)) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.answers[key]; a != nil {
@@ -73,7 +74,7 @@ func (l *listings) take(key string, ask func(ctx context.Context) ([]byte, error
 	return nil, errAsked
 }
 
-// wait waits until all questions have been answered. It reports false if there are no new answers, or ctx has ended.
+// wait waits until all guests have answered. It reports false if there are no new answers or ctx has ended.
 func (l *listings) wait(ctx context.Context) bool {
 	for _, a := range l.open() {
 		select {
@@ -90,7 +91,7 @@ func (l *listings) wait(ctx context.Context) bool {
 	}
 }
 
-// open are the answers that are not there yet.
+// open returns the pending answers.
 func (l *listings) open() []*answer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +106,7 @@ func (l *listings) open() []*answer {
 	return list
 }
 
-// close stops the guests that are being asked. No more may be.
+// close stops running guests. No requests may follow.
 func (l *listings) close() {
 	l.cancel()
 	l.asking.Wait()

@@ -48,7 +48,8 @@ func TestSilentGuest(t *testing.T) {
 	}
 }
 
-// TestSilentGuestIsBroken: the time of a guest that does not say what it offers is bounded, although its manifest gives it more.
+// TestSilentGuestIsBroken: the time of a guest that does not say what it offers is bounded, although its manifest gives
+// it more.
 func TestSilentGuestIsBroken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -57,7 +58,8 @@ func TestSilentGuestIsBroken(t *testing.T) {
 	w.put("a.yaml", []byte("name: silent\nversion: 1.0.0\nlimits: {time: 1h, cpu: 100000000}\n"))
 	w.consentTo("a.wasm", nil)
 	w.load()
-	if status := w.status("a.wasm"); status.State != host.Broken || !strings.Contains(status.Reason, "time limit of 300ms") {
+	if status := w.status("a.wasm"); status.State != host.Broken ||
+		!strings.Contains(status.Reason, "time limit of 300ms") {
 		t.Errorf("after its time the silent guest is %s: %s", status.State, status.Reason)
 	}
 }

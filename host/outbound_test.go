@@ -27,7 +27,8 @@ version: 1.0.0
 tools: [{name: fetch, description: Fetches., inputSchema: {type: object}}]
 permissions: {http: [{name: api, url: "BASE", reason: r}]}
 `, "BASE", base)
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func fetch(t *testing.T, w *world, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := w.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: arguments}})
+	result, err := w.Call(t.Context(),
+		&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: arguments}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,8 @@ func TestRetriesAreSet(t *testing.T) {
 		var observer requests
 		w := newWorld(t, func(o *host.Options) {
 			o.Shipped = []host.Shipped{fetcher(t, server.URL)}
-			o.Settings = map[string]host.Settings{"fetching": {HTTP: map[string]httpbroker.RuleOptions{"api": {Retries: retries}}}}
+			o.Settings = map[string]host.Settings{
+				"fetching": {HTTP: map[string]httpbroker.RuleOptions{"api": {Retries: retries}}}}
 			o.Observer = &observer
 		})
 		w.load()
@@ -116,7 +119,8 @@ func TestSettingsOfUnknownPermissions(t *testing.T) {
 		o.Settings = map[string]host.Settings{"fetching": {HTTP: map[string]httpbroker.RuleOptions{"apo": {}}}}
 	})
 	w.load()
-	if s := w.Plugins()[0]; s.State != host.Broken || !strings.Contains(s.Reason, `plugin.fetching.http in hako.yaml: unknown HTTP permission "apo": did you mean "api"?`) {
+	if s := w.Plugins()[0]; s.State != host.Broken ||
+		!strings.Contains(s.Reason, `plugin.fetching.http in hako.yaml: unknown HTTP permission "apo": did you mean "api"?`) {
 		t.Errorf("%s: %s", s.State, s.Reason)
 	}
 }

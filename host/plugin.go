@@ -27,16 +27,16 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// plugin is one plugin file and what is in service for it.
+// plugin is a plugin file and its service.
 type plugin struct {
 	source source
 	stamp  stamp
-	// stale says that it has to be looked at again although its file has not changed.
+	// stale forces an evaluation although the file has not changed.
 	stale bool
-	// asked says that its guest was being asked what it offers when it was last looked at. h.scanning guards it.
+	// asked says that the last evaluation was waiting for the guest's listing. Guarded by h.scanning.
 	asked  bool
 	status Status
-	// service is what answers calls; nil if nothing does.
+	// service handles calls. It is nil if the plugin is not in service.
 	service *service
 }
 
@@ -46,18 +46,18 @@ type service struct {
 	digest   string
 	identity string
 	grants   grant.Grants
-	// manifest is the file's, for an Extism guest with what it was asked for.
+	// manifest is the file's, completed with the listing of an Extism guest.
 	manifest *manifest.Manifest
 	tools    []string
 	sandbox  *sandbox.Plugin
 	closers  []io.Closer
-	// extism says that it is a guest of that ABI.
+	// extism says that the plugin has the Extism ABI.
 	extism bool
-	// known says that an earlier process served the same file, and so has probably left compiled code in the cache.
+	// known says that an earlier process served the same file, so compiled code is probably cached.
 	known bool
 }
 
-// close waits for the calls in flight and gives everything up.
+// close waits for calls in flight and frees all resources.
 func (s *service) close() error {
 	err := s.sandbox.Close()
 	for _, closer := range s.closers {
@@ -66,11 +66,12 @@ func (s *service) close() error {
 	return err
 }
 
-// build makes a service of what was read, under its grants. Nothing of the plugin runs, unless it is an Extism guest that has not yet
-// been asked for its tools.
+// build returns a service for the content under its grants. No guest code runs, except for the first listing of an
+// Extism guest.
 func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants grant.Grants) (_ *service, err error) {
 	settings := h.options().Settings[p.manifest.Name]
-	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: h.identity(p, grants), grants: grants, manifest: p.manifest, extism: p.module.IsExtism(), known: p.wasm == nil}
+	s := &service{name: p.manifest.Name, digest: p.module.Digest, identity: h.identity(p, grants), grants: grants,
+		manifest: p.manifest, extism: p.module.IsExtism(), known: p.wasm == nil}
 	defer func() {
 		if err != nil {
 			for _, closer := range s.closers {
@@ -107,7 +108,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	spec.Wasm = func() ([]byte, error) { return h.copyOf(from.source, s.digest) }
 	switch {
 	case p.module.IsExtism():
-		if s.manifest, err = h.adopt(p, client, &spec); err != nil {
+		if s.manifest, err = h.configureExtism(p, client, &spec); err != nil {
 			return nil, err
 		}
 	case client != nil:
@@ -131,7 +132,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	return s, nil
 }
 
-// client makes what sends the plugin's HTTP requests, at most perCall of them in one call; nil if it asks for none.
+// client returns the broker for the plugin's HTTP requests, at most perCall per call, or nil without the permission.
 func (h *Host) client(s *service, p *pluginFile, grants grant.Grants, perCall int) (*httpbroker.Broker, error) {
 	if len(p.manifest.Permissions.HTTP) == 0 {
 		return nil, nil
@@ -166,7 +167,7 @@ func (h *Host) client(s *service, p *pluginFile, grants grant.Grants, perCall in
 	return client, nil
 }
 
-// checkRules checks that what is set for single HTTP permissions is for some that there are.
+// checkRules rejects settings for HTTP permissions that do not exist.
 func checkRules(plugin string, rules map[string]httpbroker.RuleOptions, permissions []manifest.HTTPPermission) error {
 	var known []string
 	for _, p := range permissions {
@@ -180,7 +181,7 @@ func checkRules(plugin string, rules map[string]httpbroker.RuleOptions, permissi
 	return nil
 }
 
-// database makes what runs the plugin's SQL; nil if it asks for none.
+// database returns the plugin's SQL broker, or nil without the permission.
 func (h *Host) database(s *service, grants grant.Grants) (*sqlbroker.Broker, error) {
 	if grants.SQL == nil {
 		return nil, nil
@@ -202,13 +203,14 @@ func (h *Host) database(s *service, grants grant.Grants) (*sqlbroker.Broker, err
 	return database, nil
 }
 
-// commands makes what runs the plugin's commands; nil if it asks for none.
+// commands returns the plugin's command broker, or nil without the permission.
 func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, error) {
 	if grants.Exec == nil {
 		return nil, nil
 	}
 	options := execbroker.Options{
-		Plugin: s.name, Rules: h.options().CommandRules, Environ: h.options().Environ, Proxy: h.options().Proxy, Logger: h.logger,
+		Plugin: s.name, Rules: h.options().CommandRules, Environ: h.options().Environ,
+		Proxy: h.options().Proxy, Logger: h.logger,
 	}
 	if observer, ok := h.options().Observer.(CommandObserver); ok {
 		options.Observe = func(o execbroker.Observation) { observer.CommandEnded(s.name, o) }
@@ -221,7 +223,7 @@ func (h *Host) commands(s *service, grants grant.Grants) (*execbroker.Broker, er
 	return commands, nil
 }
 
-// clock is the wall clock for a plugin: the operator's, or that of the recordings that it lives in.
+// clock returns a plugin's wall clock: the operator's, or that of its recordings. Nil means the real one.
 func (h *Host) clock(p *pluginFile) func() time.Time {
 	if h.options().Clock != nil || !h.options().Mock || p.recordings == nil || p.recordings.Clock.IsZero() {
 		return h.options().Clock
@@ -229,13 +231,14 @@ func (h *Host) clock(p *pluginFile) func() time.Time {
 	return func() time.Time { return p.recordings.Clock }
 }
 
-// identity changes whenever a service has to be made anew.
+// identity changes whenever a service has to be rebuilt.
 func (h *Host) identity(p *pluginFile, grants grant.Grants) string {
 	hash := sha256.New()
 	name := p.manifest.Name
 	o := h.options()
-	// The parts are plain data, so encoding them cannot fail.
-	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, o.Settings[name], o.tenantConfigs(name), o.Limits, o.Ceilings, fmt.Sprint(o.Proxy), o.Mock})
+	// Encoding cannot fail: all parts are plain data.
+	_ = json.NewEncoder(hash).Encode([]any{p.module.Digest, grants, o.Settings[name], o.tenantConfigs(name), o.Limits,
+		o.Ceilings, fmt.Sprint(o.Proxy), o.Mock})
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
@@ -260,7 +263,7 @@ func (h *Host) offer(p *pluginFile, s *service) (catalog.Source, error) {
 	}, nil
 }
 
-// credentialsOf are the names of those that the plugin's requests carry.
+// credentialsOf returns the names of the credentials that are applied to the plugin's requests.
 func credentialsOf(grants grant.Grants) []string {
 	var names []string
 	for _, rule := range grants.HTTP {
@@ -271,8 +274,8 @@ func credentialsOf(grants grant.Grants) []string {
 	return names
 }
 
-// replace puts the new service in the place of p's old one. An old one stays until the new one is ready, so that no call falls
-// between them. If it fails, the old one stays.
+// replace replaces p's service when the new one is ready, so that no call fails in between. On an error the old one
+// stays.
 func (h *Host) replace(ctx context.Context, p *plugin, content *pluginFile, s *service) error {
 	offered, err := h.offer(content, s)
 	if err != nil {
@@ -297,7 +300,7 @@ func (h *Host) replace(ctx context.Context, p *plugin, content *pluginFile, s *s
 	return nil
 }
 
-// retire takes p out of service.
+// retire stops p's service.
 func (h *Host) retire(p *plugin) {
 	if p.service == nil {
 		return
@@ -307,7 +310,7 @@ func (h *Host) retire(p *plugin) {
 	p.service = nil
 }
 
-// dispose closes a service when its calls have ended.
+// dispose closes a service in the background when its calls have ended.
 func (h *Host) dispose(s *service) {
 	if s == nil {
 		return
@@ -319,7 +322,7 @@ func (h *Host) dispose(s *service) {
 	})
 }
 
-// offers reports whether the plugin's file describes a tool that the doors would call name.
+// offers reports whether the plugin's file describes a tool with this name in the catalog.
 func (p *plugin) offers(name string, settings map[string]Settings) bool {
 	if p.status.Manifest == nil {
 		return false

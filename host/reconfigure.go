@@ -8,31 +8,36 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 )
 
-// Reconfigure checks other options and returns what puts them in force, which Watch need not run for. Of options those count that say what an
-// operator wants of plugins: Folders, Shipped, ShippedMounts, Roots, Consents, Updates, Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale,
-// Proxy, and of Governance AuditOptional and AuditFields. All others stay as they were given to New.
+// Reconfigure checks other options and returns what puts them in force, which Watch need not run for. Of options those
+// count that say what an operator wants of plugins: Folders, Shipped, ShippedMounts, Roots, Consents, Updates,
+// Settings, Tenants, Limits, Ceilings, MaxPluginSize, MountQuota, Mock, Locale, Proxy, and of Governance AuditOptional
+// and AuditFields. All others stay as they were given to New.
 //
-// The error says which folder cannot be read, or which plugin in service does not take its settings. Nothing has changed before put is called,
-// once; that looks at all plugins, as Load does, and has its errors. Plugins for which nothing changes stay as they are. One for which
-// something does gets a new service, and the calls in flight are finished by the old; if that fails, the old stays, and its Status says why.
+// The error says which folder cannot be read, or which plugin in service does not take its settings. Nothing has
+// changed before put is called, once; that looks at all plugins, as Load does, and has its errors. Plugins for which
+// nothing changes stay as they are. One for which something does gets a new service, and the calls in flight are
+// finished by the old; if that fails, the old stays, and its Status says why.
 func (h *Host) Reconfigure(options *Options) (put func(context.Context) error, err error) {
 	next := *h.options()
-	next.Folders, next.Shipped, next.ShippedMounts, next.Consents, next.Updates = options.Folders, options.Shipped, options.ShippedMounts, options.Consents, options.Updates
-	next.Settings, next.Tenants, next.Limits, next.MaxPluginSize = options.Settings, options.Tenants, options.Limits, options.MaxPluginSize
+	next.Folders, next.Shipped, next.ShippedMounts, next.Consents, next.Updates = options.Folders, options.Shipped,
+		options.ShippedMounts, options.Consents, options.Updates
+	next.Settings, next.Tenants, next.Limits, next.MaxPluginSize = options.Settings, options.Tenants, options.Limits,
+		options.MaxPluginSize
 	next.MountQuota, next.Roots = options.MountQuota, options.Roots
 	next.Mock, next.Locale, next.Proxy = options.Mock, options.Locale, options.Proxy
-	next.Governance.AuditOptional, next.Governance.AuditFields = options.Governance.AuditOptional, options.Governance.AuditFields
-	if err := h.suits(&next); err != nil {
+	next.Governance.AuditOptional, next.Governance.AuditFields = options.Governance.AuditOptional,
+		options.Governance.AuditFields
+	if err := h.checkOptions(&next); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		h.take(&next)
+		h.apply(&next)
 		return h.Load(ctx)
 	}, nil
 }
 
-// suits reports what of o does not go with the folders there are or with the plugins in service.
-func (h *Host) suits(o *Options) error {
+// checkOptions validates o against the existing folders and the plugins in service.
+func (h *Host) checkOptions(o *Options) error {
 	for _, folder := range o.Folders {
 		if _, err := os.ReadDir(folder); err != nil {
 			return fmt.Errorf("plugin folder: %w", err)
@@ -44,15 +49,15 @@ func (h *Host) suits(o *Options) error {
 		if p.service == nil {
 			continue
 		}
-		if err := o.fits(p.service); err != nil {
+		if err := o.checkService(p.service); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fits reports what a service does not take of its settings.
-func (o *Options) fits(s *service) error {
+// checkService validates the settings of a service.
+func (o *Options) checkService(s *service) error {
 	if _, err := o.configure(s.manifest); err != nil {
 		return err
 	}
@@ -62,14 +67,15 @@ func (o *Options) fits(s *service) error {
 	return checkRules(s.name, o.Settings[s.name].HTTP, s.manifest.Permissions.HTTP)
 }
 
-// take puts options in force, and has all plugins looked at again.
-func (h *Host) take(o *Options) {
+// apply puts options in force and marks all plugins for evaluation.
+func (h *Host) apply(o *Options) {
 	h.scanning.Lock()
 	defer h.scanning.Unlock()
 	if h.current.Swap(o).Consents != o.Consents {
 		h.consents = consents{}
 	}
-	h.pipeline.Set(pipeline.Settings{Locale: o.Locale, AuditOptional: o.Governance.AuditOptional, AuditFields: o.Governance.AuditFields})
+	h.pipeline.Set(pipeline.Settings{Locale: o.Locale, AuditOptional: o.Governance.AuditOptional,
+		AuditFields: o.Governance.AuditFields})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {

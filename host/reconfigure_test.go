@@ -16,7 +16,8 @@ import (
 // reconfigure puts options in force, and returns the error of their check.
 func (w *world) reconfigure(change func(*host.Options)) error {
 	w.t.Helper()
-	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, Settings: map[string]host.Settings{}, Limits: manifest.Limits{Time: patience}}
+	options := &host.Options{Folders: []string{w.folder}, Consents: w.consents, Settings: map[string]host.Settings{},
+		Limits: manifest.Limits{Time: patience}}
 	change(options)
 	put, err := w.Reconfigure(options)
 	if err == nil {
@@ -27,8 +28,8 @@ func (w *world) reconfigure(change func(*host.Options)) error {
 	return err
 }
 
-// TestReconfigure changes what an operator wants of plugins while their tools are called: every call is answered, under the old settings
-// or the new.
+// TestReconfigure changes what an operator wants of plugins while their tools are called: every call is answered, under
+// the old settings or the new.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *host.Options) { o.Limits.Rate = 1_000_000 })
@@ -90,7 +91,8 @@ func TestReconfigureEverything(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.call("x_greet", `{"name":"a long name, which is longer"}`); err != nil || !strings.Contains(got, "10 bytes") {
+	if got, err := w.call("x_greet", `{"name":"a long name, which is longer"}`); err != nil ||
+		!strings.Contains(got, "10 bytes") {
 		t.Errorf("%q, %v", got, err)
 	}
 	elsewhere := filepath.Join(t.TempDir(), "plugins")
@@ -121,7 +123,8 @@ func TestReconfigureLeavesOthersAlone(t *testing.T) {
 	w.approve("a.wasm", nil)
 	w.load()
 	before := w.Service("a")
-	if err := w.reconfigure(func(o *host.Options) { o.Settings["b"] = host.Settings{Prefix: "y_"}; o.Locale = "ja" }); err != nil {
+	if err := w.reconfigure(
+		func(o *host.Options) { o.Settings["b"] = host.Settings{Prefix: "y_"}; o.Locale = "ja" }); err != nil {
 		t.Fatal(err)
 	}
 	if w.Service("a") != before {

@@ -6,13 +6,13 @@ import (
 	"github.com/hako-run/hako/host/secretscan"
 )
 
-// SecretObserver is a pipeline.Observer that is also told of secrets in what plugins log. Its method is called from many goroutines at once.
-// Those in calls are in the pipeline.Record.
+// SecretObserver is a pipeline.Observer that also observes secrets in logs of plugins. It is called concurrently.
+// Secrets in calls are in the pipeline.Record.
 type SecretObserver interface {
 	SecretFound(f secretscan.Finding)
 }
 
-// redact masks secrets in what a plugin logs, or drops the line.
+// redact masks secrets in a plugin's log line, or drops the line.
 func (h *Host) redact(text string) string {
 	scanner := h.options().Governance.Scanner
 	if scanner == nil {

@@ -28,7 +28,8 @@ func database(t *testing.T, migrations ...string) []byte {
 	for _, migration := range migrations {
 		text += fmt.Sprintf("      - %q\n", migration)
 	}
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"), map[string][]byte{abi.ManifestSection: []byte(text)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"),
+		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,8 @@ func TestDatabase(t *testing.T) {
 	for i, tenant := range tenants {
 		w.gives(tenant, "SELECT n FROM counter", fmt.Sprintf("[[%d]]", i))
 	}
-	if _, err := w.sql("", "exec", "INSERT INTO nothing_there VALUES (1)"); err == nil || !strings.Contains(err.Error(), "no such table: nothing_there") {
+	if _, err := w.sql("", "exec", "INSERT INTO nothing_there VALUES (1)"); err == nil ||
+		!strings.Contains(err.Error(), "no such table: nothing_there") {
 		t.Errorf("%v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -177,7 +179,8 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 	w.load()
 	w.approve("database.wasm", nil)
 	w.load()
-	if _, err := w.sql("acme", "query", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "a newer version has used it") {
+	if _, err := w.sql("acme", "query", "SELECT 1"); err == nil ||
+		!strings.Contains(err.Error(), "a newer version has used it") {
 		t.Errorf("%v", err)
 	}
 	w.gives("", "SELECT n FROM counter", "[[0]]") // this one has not met the newer version
@@ -187,7 +190,8 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 	w.approve("database.wasm", nil)
 	w.load()
 	for range 2 {
-		if _, err := w.sql("acme", "query", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "migration 3 of the plugin's database fails") {
+		if _, err := w.sql("acme", "query", "SELECT 1"); err == nil ||
+			!strings.Contains(err.Error(), "migration 3 of the plugin's database fails") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -198,10 +202,12 @@ func TestDamagedDatabase(t *testing.T) {
 	dir := t.TempDir()
 	w := databaseWorld(t, dir, counter)
 	path := filepath.Join(dir, "plugins", "database", "acme.db")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.Repeat("damage", 1000)), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+		os.WriteFile(path, []byte(strings.Repeat("damage", 1000)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.sql("acme", "query", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), dir) {
+	if _, err := w.sql("acme", "query", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "damaged") ||
+		strings.Contains(err.Error(), dir) {
 		t.Errorf("%v", err)
 	}
 	w.gives("", "SELECT n FROM counter", "[[0]]")

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// stamp changes when a plugin's file, or the manifest beside it, does.
+// stamp changes when a plugin's file or its separate manifest changes.
 type stamp struct {
 	Wasm, Manifest fileStamp
 }
 
-// fileStamp tells versions of a file apart. Its times are in nanoseconds of Unix time.
+// fileStamp identifies a version of a file. Times are Unix nanoseconds.
 type fileStamp struct {
 	Size, Modified int64
-	// Changed and Inode are zero where the system does not have them. A program can set Modified, but not these.
+	// Changed and Inode are zero on systems without them. Unlike Modified, programs cannot set them.
 	Changed int64
 	Inode   uint64
 }
@@ -28,14 +28,14 @@ func (s source) stamp() (stamp, error) {
 	if err != nil {
 		return stamp{}, err
 	}
-	beside, err := stampOf(beside(s.path))
+	beside, err := stampOf(manifestPath(s.path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return stamp{}, err
 	}
 	return stamp{wasm, beside}, nil
 }
 
-// latest is when one of the files changed last.
+// latest returns the last change of either file.
 func (s stamp) latest() time.Time {
 	return time.Unix(0, max(s.Wasm.Modified, s.Wasm.Changed, s.Manifest.Modified, s.Manifest.Changed))
 }

@@ -11,7 +11,9 @@ func BenchmarkLoad50(b *testing.B) {
 	var shipped []host.Shipped
 	for i := range 50 {
 		n := fmt.Sprint(i)
-		shipped = append(shipped, host.Shipped{File: n + ".wasm", Wasm: plugin(b, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n, "name: look", "name: look"+n)})
+		shipped = append(shipped,
+			host.Shipped{File: n + ".wasm",
+				Wasm: plugin(b, "p"+n, "name: greet", "name: greet"+n, "name: wait", "name: wait"+n, "name: look", "name: look"+n)})
 	}
 	dir := b.TempDir()
 	for b.Loop() {

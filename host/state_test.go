@@ -23,7 +23,8 @@ permissions: {http: [{name: any, url: "https://example.com/", reason: the guest 
 // TestState takes a caller's session from the door to the guest, under the state of the manifest and of the operator.
 func TestState(t *testing.T) {
 	t.Parallel()
-	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"), map[string][]byte{abi.ManifestSection: []byte(countManifest)})
+	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+		map[string][]byte{abi.ManifestSection: []byte(countManifest)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +34,11 @@ func TestState(t *testing.T) {
 		callers []pipeline.Caller
 		want    string
 	}{
-		{"", []pipeline.Caller{aki, aki, {Door: pipeline.DoorHTTP, User: "ben", Session: "1"}, {Door: pipeline.DoorHTTP, User: "aki", Session: "2"}, aki}, "1 2 1 1 3"},
+		{"", []pipeline.Caller{aki, aki, {Door: pipeline.DoorHTTP, User: "ben", Session: "1"},
+			{Door: pipeline.DoorHTTP, User: "aki", Session: "2"}, aki}, "1 2 1 1 3"},
 		{"", []pipeline.Caller{{Door: pipeline.DoorHTTP, User: "aki"}, {Door: pipeline.DoorHTTP, User: "aki"}}, "1 1"},
-		{"", []pipeline.Caller{{Door: pipeline.DoorStdio}, {Door: pipeline.DoorStdio}, {Door: pipeline.DoorTerminal}}, "1 2 1"},
+		{"", []pipeline.Caller{{Door: pipeline.DoorStdio}, {Door: pipeline.DoorStdio},
+			{Door: pipeline.DoorTerminal}}, "1 2 1"},
 		{manifest.StateCall, []pipeline.Caller{aki, aki}, "1 1"},
 		{manifest.StateShared, []pipeline.Caller{aki, {Door: pipeline.DoorHTTP}}, "1 2"},
 	} {
@@ -46,7 +49,8 @@ func TestState(t *testing.T) {
 		w.load()
 		var got []string
 		for _, caller := range test.callers {
-			result, err := w.Call(t.Context(), &pipeline.Call{Caller: caller, Request: abi.Request{Method: abi.CallTool, Name: "count"}})
+			result, err := w.Call(t.Context(),
+				&pipeline.Call{Caller: caller, Request: abi.Request{Method: abi.CallTool, Name: "count"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,11 +37,13 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestToolsOfATenant holds that a tool is listed where the tenant's configuration has a value that the tool's "when" names.
+// TestToolsOfATenant holds that a tool is listed where the tenant's configuration has a value that the tool's "when"
+// names.
 func TestToolsOfATenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *host.Options) {
-		o.Shipped = []host.Shipped{{File: "greeter.wasm", Wasm: plugin(t, "greeter", "    description: Greets.\n", "    description: Greets.\n    when: {word: [Ahoy]}\n")}}
+		o.Shipped = []host.Shipped{{File: "greeter.wasm",
+			Wasm: plugin(t, "greeter", "    description: Greets.\n", "    description: Greets.\n    when: {word: [Ahoy]}\n")}}
 		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
 		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}}}
 	})
@@ -84,7 +86,8 @@ permissions: {http: [{name: api, url: "https://api.example.com/", configKey: ser
 	}
 }
 
-// TestTenantsOfExtismGuests: such a plugin was asked for its tools under one configuration, which therefore holds for all tenants.
+// TestTenantsOfExtismGuests: such a plugin was asked for its tools under one configuration, which therefore holds for
+// all tenants.
 func TestTenantsOfExtismGuests(t *testing.T) {
 	t.Parallel()
 	wasm, err := manifest.Embed(guesttest.Build(t, "host/internal/guesttest/guests/extism"),
@@ -97,7 +100,8 @@ func TestTenantsOfExtismGuests(t *testing.T) {
 		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"guest": {"tools": "x"}}}}
 	})
 	w.load()
-	if s := w.Plugins()[0]; s.State != host.Broken || !strings.Contains(s.Reason, "one configuration for all tenants: set it under plugin.guest.config") {
+	if s := w.Plugins()[0]; s.State != host.Broken ||
+		!strings.Contains(s.Reason, "one configuration for all tenants: set it under plugin.guest.config") {
 		t.Errorf("%s: %s", s.State, s.Reason)
 	}
 }

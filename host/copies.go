@@ -15,22 +15,23 @@ import (
 	"github.com/hako-run/hako/host/internal/wholefile"
 )
 
-// store keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at any time,
-// also while an update waits for consent or this program is not running. Without a directory it keeps them in memory.
-type store struct {
+// copies keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at
+// any time, also while an update waits for consent or hako is not running. Without a directory it keeps them in
+// memory.
+type copies struct {
 	dir string
-	// readOnly leaves the directory as it is. What is not there is kept in memory.
+	// readOnly leaves the directory unchanged. New copies are kept in memory.
 	readOnly bool
 
 	mu     sync.Mutex
 	memory map[string][]byte
 }
 
-// storeAge is how long an unused copy is kept.
-const storeAge = 30 * 24 * time.Hour
+// copyRetention is how long an unused copy is kept.
+const copyRetention = 30 * 24 * time.Hour
 
-// keep stores the plugin with this digest.
-func (s *store) keep(digest string, wasm []byte) error {
+// save stores a copy of the plugin with this digest.
+func (s *copies) save(digest string, wasm []byte) error {
 	if s.touch(digest) {
 		return nil
 	}
@@ -49,8 +50,8 @@ func (s *store) keep(digest string, wasm []byte) error {
 	return wholefile.Write(s.path(digest), wasm)
 }
 
-// touch reports whether there is a copy on disk, and keeps it from being pruned. A read-only store only reports.
-func (s *store) touch(digest string) bool {
+// touch reports whether there is a copy on disk, and marks it as used. A read-only store only reports.
+func (s *copies) touch(digest string) bool {
 	if s.dir == "" {
 		return false
 	}
@@ -62,8 +63,8 @@ func (s *store) touch(digest string) bool {
 	return os.Chtimes(s.path(digest), now, now) == nil
 }
 
-// open returns the plugin with this digest. It fails with fs.ErrNotExist if there is no copy, or it is not what it was.
-func (s *store) open(digest string) ([]byte, error) {
+// open returns the plugin with this digest. It fails with fs.ErrNotExist if there is no intact copy.
+func (s *copies) open(digest string) ([]byte, error) {
 	s.mu.Lock()
 	wasm, ok := s.memory[digest]
 	s.mu.Unlock()
@@ -88,15 +89,15 @@ func (s *store) open(digest string) ([]byte, error) {
 	return wasm, nil
 }
 
-// digestPrefix starts a digest of package manifest.
+// digestPrefix is the prefix of a digest of package manifest.
 const digestPrefix = "sha256:"
 
-func (s *store) path(digest string) string {
+func (s *copies) path(digest string) string {
 	return filepath.Join(s.dir, strings.TrimPrefix(digest, digestPrefix)+".wasm")
 }
 
-// prune removes copies that have not been used for long.
-func (s *store) prune() error {
+// prune removes copies that were not used for copyRetention.
+func (s *copies) prune() error {
 	if s.dir == "" || s.readOnly {
 		return nil
 	}
@@ -106,7 +107,8 @@ func (s *store) prune() error {
 	}
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
-		if infoErr == nil && (strings.HasSuffix(entry.Name(), ".wasm") || strings.HasSuffix(entry.Name(), listingSuffix)) && time.Since(info.ModTime()) > storeAge {
+		if infoErr == nil && (strings.HasSuffix(entry.Name(), ".wasm") || strings.HasSuffix(entry.Name(), listingSuffix)) &&
+			time.Since(info.ModTime()) > copyRetention {
 			err = errors.Join(err, os.Remove(filepath.Join(s.dir, entry.Name())))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/internal/wholefile"
 )
 
-// recorder collects a plugin's HTTP exchanges, with the time of the first, and writes them when the plugin goes out of service.
+// recorder collects a plugin's HTTP exchanges, with the time of the first, and writes them to a file on Close.
 type recorder struct {
 	path string
 	now  func() time.Time
@@ -31,7 +31,7 @@ func (r *recorder) add(exchange httpbroker.Exchange) {
 	r.recordings.Exchanges = append(r.recordings.Exchanges, exchange)
 }
 
-// Close writes the file, unless there was nothing to record.
+// Close writes the file, unless there were no exchanges.
 func (r *recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

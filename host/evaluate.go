@@ -18,7 +18,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// candidate is a plugin that has to be looked at, with what its file holds now.
+// candidate is a plugin to evaluate, with the current content of its file.
 type candidate struct {
 	plugin  *plugin
 	stamp   stamp
@@ -26,7 +26,8 @@ type candidate struct {
 	err     error
 }
 
-// candidates are the plugins whose files have changed, or all of them when the consents have. h.scanning is held.
+// candidates returns the plugins whose files have changed, or all of them if the consents have. Callers hold
+// h.scanning.
 func (h *Host) candidates(sources []source, consentsChanged bool) []*candidate {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,8 +46,8 @@ func (h *Host) candidates(sources []source, consentsChanged bool) []*candidate {
 	return list
 }
 
-// read reads the candidates' files, several at once.
-func (h *Host) read(list []*candidate) {
+// readAll reads the candidates' files in parallel.
+func (h *Host) readAll(list []*candidate) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range list {
@@ -55,18 +56,18 @@ func (h *Host) read(list []*candidate) {
 			return nil
 		})
 	}
-	_ = group.Wait() // what went wrong is in the candidates
+	_ = group.Wait() // the candidates have the errors
 }
 
-// look decides what becomes of one plugin. h.scanning is held.
-func (h *Host) look(ctx context.Context, c *candidate) {
+// evaluate updates the state of one plugin and reports the change. Callers hold h.scanning.
+func (h *Host) evaluate(ctx context.Context, c *candidate) {
 	if h.closing() {
 		return
 	}
 	p := c.plugin
 	before := p.status
 	p.asked = false
-	status := h.consider(ctx, p, c.content, c.err)
+	status := h.decideState(ctx, p, c.content, c.err)
 	h.mu.Lock()
 	p.stamp, p.stale = c.stamp, false
 	p.status = status
@@ -121,13 +122,14 @@ func (h *Host) changed(now Status) {
 	}
 }
 
-// consider decides what becomes of a plugin and brings it into service or out of it. h.scanning is held.
-func (h *Host) consider(ctx context.Context, p *plugin, content *pluginFile, err error) Status {
+// decideState determines a plugin's state, and starts or stops its service accordingly. Callers hold h.scanning.
+func (h *Host) decideState(ctx context.Context, p *plugin, content *pluginFile, err error) Status {
 	status := Status{Path: p.source.path}
 	if err != nil {
 		return h.broken(p, status, err)
 	}
-	status.Name, status.Version, status.Digest, status.Manifest = content.manifest.Name, content.manifest.Version, content.module.Digest, content.manifest
+	status.Name, status.Version, status.Digest, status.Manifest = content.manifest.Name, content.manifest.Version,
+		content.module.Digest, content.manifest
 	rival := h.rival(p, status.Name)
 	if rival != nil && (p.source.shipped() || !rival.source.shipped()) {
 		status.State = Conflict
@@ -136,7 +138,7 @@ func (h *Host) consider(ctx context.Context, p *plugin, content *pluginFile, err
 	}
 	decision := h.decide(p, content)
 	if decision.State != grant.Approved {
-		return h.waiting(ctx, p, status, decision)
+		return h.awaitConsent(ctx, p, status, decision)
 	}
 	if rival != nil {
 		h.displace(rival, p)
@@ -144,7 +146,7 @@ func (h *Host) consider(ctx context.Context, p *plugin, content *pluginFile, err
 	return h.admit(ctx, p, status, content, decision)
 }
 
-// broken keeps what is in service and says why the file is not.
+// broken returns the status of an unusable file. A version in service stays there.
 func (h *Host) broken(p *plugin, status Status, err error) Status {
 	status.State, status.Reason = Broken, err.Error()
 	if p.service != nil {
@@ -154,7 +156,7 @@ func (h *Host) broken(p *plugin, status Status, err error) Status {
 	return status
 }
 
-// rival is another plugin that serves under this name, or nil.
+// rival returns another plugin in service with this name, or nil.
 func (h *Host) rival(p *plugin, name string) *plugin {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +168,7 @@ func (h *Host) rival(p *plugin, name string) *plugin {
 	return nil
 }
 
-// displace takes a shipped plugin out of service because a file takes its place.
+// displace stops a shipped plugin that is replaced by a file.
 func (h *Host) displace(shipped, file *plugin) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,8 +177,8 @@ func (h *Host) displace(shipped, file *plugin) {
 	shipped.status.Reason = file.source.path + " takes its place"
 }
 
-// decide holds a plugin against the operator's consents. What is part of the program needs none, unless it asks to
-// run commands, but obeys one that is there.
+// decide compares a plugin with the operator's consents. A shipped plugin needs none unless it asks to run commands,
+// but obeys an existing one.
 func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 	shipped := p.source.shipped() || h.isShipped(content.module.Digest)
 	rule := h.options().Updates
@@ -187,14 +189,14 @@ func (h *Host) decide(p *plugin, content *pluginFile) grant.Decision {
 	if !shipped {
 		return decision
 	}
-	decision.Unrecorded = false // the consent may be for a file of that name
+	decision.Unrecorded = false // the consent may belong to a file of the same name
 	if decision.State != grant.Pending || content.manifest.Permissions.Exec != nil {
 		return decision
 	}
 	return h.shippedConsent(content.manifest, decision)
 }
 
-// isShipped reports whether a file is the copy of a shipped plugin.
+// isShipped reports whether a file is a copy of a shipped plugin.
 func (h *Host) isShipped(digest string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +208,7 @@ func (h *Host) isShipped(digest string) bool {
 	return false
 }
 
-// shippedConsent is the yes to everything that a shipped plugin asks for, with the operator's mounts.
+// shippedConsent grants everything that a shipped plugin asks for, with the operator's mounts.
 func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) grant.Decision {
 	if pending.Reason = h.lacksCredentials(m); pending.Reason != "" {
 		return pending
@@ -215,7 +217,8 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 	for _, asked := range m.Permissions.Files {
 		dir, ok := h.options().ShippedMounts[asked.Mount]
 		if !ok {
-			pending.Reason = fmt.Sprintf("plugin %s has no folder for its mount %s: set shipped.mounts.%[2]s in hako.yaml", m.Name, asked.Mount)
+			pending.Reason = fmt.Sprintf("plugin %s has no folder for its mount %s: set shipped.mounts.%[2]s in hako.yaml",
+				m.Name, asked.Mount)
 			return pending
 		}
 		dir, err := filepath.Abs(dir)
@@ -231,14 +234,14 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 	return grant.Decision{State: grant.Approved, Consent: &grant.Consent{Mounts: mounts}}
 }
 
-// MountQuota is the quota, in bytes, of a mount that becomes writable.
+// MountQuota is the default quota of a writable mount in bytes.
 func (h *Host) MountQuota() int64 { return cmp.Or(h.options().MountQuota, grant.DefaultMountQuota) }
 
 // Roots are the directories for plugins whose manifests ask for roots.
 func (h *Host) Roots() grant.Roots { return h.options().Roots }
 
-// lacksCredentials says what to set where none of the credentials that a plugin asks for is configured for anybody. One is enough:
-// a plugin may know several services, of which an operator has one.
+// lacksCredentials says what to set if none of the credentials that a plugin asks for is configured for anybody. One is
+// enough: a plugin may support several services, of which an operator uses one.
 func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 	var asked []string
 	for _, p := range m.Permissions.HTTP {
@@ -252,11 +255,12 @@ func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 	if len(asked) == 0 || h.options().Mock || slices.ContainsFunc(asked, configured) {
 		return ""
 	}
-	return fmt.Sprintf("plugin %s needs a credential of yours: set %s in hako.yaml (docs/credentials.md)", m.Name, strings.Join(asked, " or "))
+	return fmt.Sprintf("plugin %s needs a credential of yours: set %s in hako.yaml (docs/credentials.md)", m.Name,
+		strings.Join(asked, " or "))
 }
 
-// waiting keeps a version in service that the operator consented to, also across restarts, while this one waits.
-func (h *Host) waiting(ctx context.Context, p *plugin, status Status, decision grant.Decision) Status {
+// awaitConsent keeps the version with consent in service, also across restarts, while this one waits for consent.
+func (h *Host) awaitConsent(ctx context.Context, p *plugin, status Status, decision grant.Decision) Status {
 	status.State, status.Reason = Pending, decision.Reason
 	if decision.State == grant.Revoked {
 		status.State = Revoked
@@ -266,18 +270,18 @@ func (h *Host) waiting(ctx context.Context, p *plugin, status Status, decision g
 		return status
 	}
 	if p.service == nil {
-		h.revive(ctx, p, status.Name)
+		h.restoreConsented(ctx, p, status.Name)
 	}
 	return status
 }
 
-// revive brings the version into service that has consent, from the copy that was kept of it.
-func (h *Host) revive(ctx context.Context, p *plugin, name string) {
+// restoreConsented brings the version with consent into service from its copy.
+func (h *Host) restoreConsented(ctx context.Context, p *plugin, name string) {
 	consent, ok := h.consents.of(name)
 	if !ok {
 		return
 	}
-	wasm, err := h.store.open(consent.Digest)
+	wasm, err := h.copies.open(consent.Digest)
 	if err != nil {
 		h.logger.Debug("no copy of the version with consent", "plugin", name, "err", err)
 		return
@@ -288,12 +292,13 @@ func (h *Host) revive(ctx context.Context, p *plugin, name string) {
 	}
 	p.asked = errors.Is(err, errAsked)
 	if err != nil && !p.asked {
-		h.logger.Warn("the version with consent cannot be brought back", "plugin", name, "err", err)
+		h.logger.Warn("the version with consent cannot be restored", "plugin", name, "err", err)
 	}
 }
 
-// admit brings a plugin into service under the consent.
-func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *pluginFile, decision grant.Decision) Status {
+// admit brings a plugin into service under its consent.
+func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *pluginFile,
+	decision grant.Decision) Status {
 	err := h.serve(ctx, p, content, decision.Consent)
 	var conflict *catalog.ConflictError
 	switch {
@@ -316,9 +321,10 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 	return status
 }
 
-// serve makes a service of the content under the consent and puts it in the place of the one there, unless that is the same.
+// serve builds a service from the content and the consent. It replaces the current one unless that is identical.
 func (h *Host) serve(ctx context.Context, p *plugin, content *pluginFile, consent *grant.Consent) error {
-	grants, err := grant.Resolve(content.manifest, consent, h.options().Settings[content.manifest.Name].Config, h.options().Roots)
+	grants, err := grant.Resolve(content.manifest, consent, h.options().Settings[content.manifest.Name].Config,
+		h.options().Roots)
 	if err != nil {
 		return err
 	}
