@@ -1,4 +1,7 @@
-// Package toolschema makes input schemas of tools such that clients and providers of models take them.
+// Package toolschema adapts the input schemas of tools to the restrictions of MCP clients and model providers.
+//
+// Listed returns a schema for tools/list. Flatten removes references and compositions such as oneOf from the top of a
+// decoded schema; Lookup and TypesOf inspect schemas.
 package toolschema
 
 import (
@@ -9,19 +12,20 @@ import (
 )
 
 const (
-	// maxHops bounds how many references and compositions are followed at the top of a schema, one within the other and in all.
+	// maxHops and maxSteps bound the references and compositions followed at the top of a schema, nested and in total.
 	maxHops, maxSteps = 16, 1000
-	// maxEither bounds how many schemas one property may have that do not agree.
+	// maxEither bounds the different schemas that are combined for one property.
 	maxEither = 8
 )
 
-// errNotObject is for schemas of something else than arguments.
+// errNotObject means that a schema allows no object.
 var errNotObject = errors.New("its schema does not describe an object")
 
-// compositions are the keywords that no provider takes at the top of a schema.
-var compositions = []string{"$ref", "allOf", "anyOf", "const", "dependentSchemas", "else", "enum", "if", "not", "oneOf", "then"}
+// compositions are the keywords that no provider accepts at the top of a schema.
+var compositions = []string{"$ref", "allOf", "anyOf", "const", "dependentSchemas", "else", "enum", "if",
+	"not", "oneOf", "then"}
 
-// Composed returns the keywords at the top of a schema that Flatten takes away.
+// Composed returns the keywords at the top of a schema that Flatten removes.
 func Composed(root map[string]any) []string {
 	var found []string
 	for _, keyword := range compositions {
@@ -32,8 +36,8 @@ func Composed(root map[string]any) []string {
 	return found
 }
 
-// Flatten makes the top of a schema an object with properties: providers allow neither references nor compositions there. The schema
-// becomes wider where its meaning cannot be kept.
+// Flatten rewrites the top of a schema to an object with properties, because providers allow neither references nor
+// compositions there. If the meaning cannot be preserved, the result accepts more than the original.
 func Flatten(root map[string]any) error {
 	steps := maxSteps
 	top := shape{root: root, steps: &steps}
@@ -56,21 +60,21 @@ func Flatten(root map[string]any) error {
 	return nil
 }
 
-// shape is what a schema says of an object's properties, whichever way it is composed.
+// shape collects the properties of an object from a composed schema.
 type shape struct {
-	root       map[string]any // what references lead into
-	steps      *int           // that may still be taken
+	root       map[string]any // the schema that references point into
+	steps      *int           // remaining of maxSteps
 	properties map[string]any
 	required   []string
 }
 
-// add takes in schema as one that applies besides the others. It reports false if schema allows no object.
+// add merges a schema that applies in addition. It reports false if schema allows no object.
 func (s *shape) add(schema map[string]any, depth int) bool {
 	if kinds := TypesOf(schema); len(kinds) > 0 && !slices.Contains(kinds, "object") {
 		return false
 	}
 	if *s.steps--; depth > maxHops || *s.steps < 0 {
-		return true // wider than it is
+		return true // ignore the rest, which accepts more
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	s.merge(properties)
@@ -88,7 +92,7 @@ func (s *shape) add(schema map[string]any, depth int) bool {
 	return ok
 }
 
-// list is the reverse of elements.
+// list reverses elements.
 func list[T any](values []T) []any {
 	out := make([]any, len(values))
 	for i, value := range values {
@@ -97,7 +101,7 @@ func list[T any](values []T) []any {
 	return out
 }
 
-// elements are those of a list that are a T.
+// elements returns the elements of a list that have type T.
 func elements[T any](list any) []T {
 	all, _ := list.([]any)
 	var out []T
@@ -109,7 +113,7 @@ func elements[T any](list any) []T {
 	return out
 }
 
-// addAny takes in alternatives: the properties of all, and what every one of them requires.
+// addAny merges alternatives: the properties of all, and the required properties common to all.
 func (s *shape) addAny(branches []map[string]any, depth int) bool {
 	var fit []shape
 	for _, branch := range branches {
@@ -121,7 +125,9 @@ func (s *shape) addAny(branches []map[string]any, depth int) bool {
 	for i, alternative := range fit {
 		s.merge(alternative.properties)
 		if i > 0 {
-			fit[0].required = slices.DeleteFunc(fit[0].required, func(name string) bool { return !slices.Contains(alternative.required, name) })
+			fit[0].required = slices.DeleteFunc(fit[0].required, func(name string) bool {
+				return !slices.Contains(alternative.required, name)
+			})
 		}
 	}
 	if len(fit) > 0 {
@@ -130,7 +136,7 @@ func (s *shape) addAny(branches []map[string]any, depth int) bool {
 	return len(fit) > 0 || len(branches) == 0
 }
 
-// merge adds properties; one that is there already may be either.
+// merge adds properties. A property with two schemas may match either.
 func (s *shape) merge(properties map[string]any) {
 	if s.properties == nil && properties != nil {
 		s.properties = map[string]any{}
@@ -143,7 +149,7 @@ func (s *shape) merge(properties map[string]any) {
 	}
 }
 
-// either is a schema for what a or b allows.
+// either returns a schema that allows what a or b allows.
 func either(a, b any) any {
 	list := []any{a}
 	if composed, ok := a.(map[string]any); ok && len(composed) == 1 && composed["anyOf"] != nil {
@@ -158,10 +164,10 @@ func either(a, b any) any {
 	return map[string]any{"anyOf": append(slices.Clone(list), b)}
 }
 
-// types are those that JSON has.
+// types are the types of JSON.
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// TypesOf are the types that a schema allows, or none if it does not say.
+// TypesOf returns the value of a schema's "type", or none if it is missing or invalid.
 func TypesOf(schema map[string]any) []string {
 	list, ok := schema["type"].([]any)
 	if !ok {
@@ -178,7 +184,8 @@ func TypesOf(schema map[string]any) []string {
 	return kinds
 }
 
-// Lookup follows a reference into root: "#" or a JSON pointer (RFC 6901) after it. It returns nil if nothing is there.
+// Lookup resolves a reference into root: "#" with an optional JSON pointer (RFC 6901). It returns nil if it is
+// dangling.
 func Lookup(root map[string]any, ref string) map[string]any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

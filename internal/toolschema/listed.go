@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Listed returns an input schema as clients are shown it: with a composed top made flat. Every other schema stays as it is, byte by byte.
-// Claude's clients drop a tool with an anyOf, oneOf or allOf at the top, some of them the whole request. Arguments are still checked
-// against the original.
+// Listed returns an input schema for clients: flattened if its top is composed, else unchanged byte by byte. Claude's
+// clients drop tools with anyOf, oneOf or allOf at the top, and some fail the whole request. Arguments are still
+// validated against the original schema.
 func Listed(schema json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(schema))
-	decoder.UseNumber() // so that numbers stay as they are written
+	decoder.UseNumber() // preserves the digits of numbers
 	var root map[string]any
 	if decoder.Decode(&root) != nil || len(Composed(root)) == 0 || Flatten(root) != nil {
 		return schema
@@ -24,10 +24,10 @@ func Listed(schema json.RawMessage) json.RawMessage {
 	return flat
 }
 
-// maxDepth bounds how deep dropDangling looks.
+// maxDepth bounds the recursion of dropDangling.
 const maxDepth = 64
 
-// dropDangling takes away references into what Flatten has removed.
+// dropDangling removes references to parts that Flatten removed.
 func dropDangling(root map[string]any, value any, depth int) {
 	if depth > maxDepth {
 		return

@@ -14,8 +14,9 @@ import (
 	"github.com/hako-run/hako/internal/toolschema"
 )
 
-// provider is what an API takes of a tool without changing it, with strict checking of arguments where it has that. Bounds of numbers,
-// texts and lists are in every set: where an API does not enforce them, its SDKs and clients move them into the description.
+// provider is what an API takes of a tool without changing it, with strict checking of arguments where it has that.
+// Bounds of numbers, texts and lists are in every set: where an API does not enforce them, its SDKs and clients move
+// them into the description.
 type provider struct {
 	name        *regexp.Regexp
 	description int // characters; 0 is any number
@@ -30,21 +31,25 @@ var (
 		items maxItems maxLength maximum minItems minLength minimum multipleOf pattern properties required title type`)
 	// common is without what the Schema of Gemini's API does not have: references and exclusive bounds.
 	common = slices.DeleteFunc(slices.Clone(everywhere), func(keyword string) bool {
-		return slices.Contains([]string{"$defs", "$ref", "const", "exclusiveMaximum", "exclusiveMinimum", "multipleOf"}, keyword)
+		return slices.Contains([]string{"$defs", "$ref", "const", "exclusiveMaximum", "exclusiveMinimum",
+			"multipleOf"}, keyword)
 	})
 )
 
 var providers = map[string]provider{
 	"OpenAI": {
-		name: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), description: 1024, key: regexp.MustCompile(`^.{1,64}$`), depth: 10, keywords: everywhere,
-		formats: []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"},
+		name: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), description: 1024, key: regexp.MustCompile(`^.{1,64}$`), depth: 10,
+		keywords: everywhere,
+		formats:  []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"},
 	},
 	"Anthropic": {
-		name: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), key: regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`), depth: 32, keywords: everywhere,
-		formats: []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"},
+		name: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), key: regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`), depth: 32,
+		keywords: everywhere,
+		formats:  []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"},
 	},
 	"Gemini": {
-		name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,62}$`), key: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`), depth: 32, keywords: common,
+		name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,62}$`), key: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`),
+		depth: 32, keywords: common,
 		formats: []string{"date", "date-time", "time"},
 	},
 }
@@ -119,7 +124,7 @@ func decoded(t *testing.T, schema json.RawMessage) (object map[string]any) {
 	return object
 }
 
-// TestShippedTools holds that every provider takes every shipped tool, and those of the examples, as tools/list shows them.
+// TestShippedTools checks that every provider accepts the listed schemas of the shipped tools and the examples.
 func TestShippedTools(t *testing.T) {
 	t.Parallel()
 	shipped, _ := filepath.Glob("../../manifests/*.yaml")
@@ -152,7 +157,7 @@ func TestShippedTools(t *testing.T) {
 	}
 }
 
-// TestProviders holds that the table finds what the providers refuse.
+// TestProviders checks that the table detects what the providers refuse.
 func TestProviders(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{
