@@ -1,9 +1,10 @@
-// Package agent is the door of Anthropic's managed agents: it follows their sessions, runs the tools of the catalog that they call as
-// custom tools, and sends the results back.
+// Package agent is the frontend for Anthropic's managed agents: a Runner follows their sessions, runs the catalog's
+// tools that they call as custom tools, and sends the results. A Publisher updates the tool definitions of agents.
 //
-// A call is written into the store before it runs and after each step. So it is answered once, by one of several processes, also when
-// it was seen twice, and a process that dies in the middle leaves no call behind: the next one runs what had not begun, sends what was
-// not sent, and says honestly that the outcome of the rest is not known. Types of the Anthropic SDK stay inside this package.
+// New returns a Runner and Run runs it. Every call is recorded in a journal in the store before it runs and after each
+// step. So a call is answered once, by one of several processes, even if its event arrives twice. When a process dies,
+// another one takes over its calls: it runs those that had not started, sends answers that were not sent, and reports
+// an unknown outcome for the others. Types of the Anthropic SDK stay inside this package.
 package agent
 
 import (
@@ -21,23 +22,23 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Observer counts. Its methods are called concurrently and must be quick. Results are of a fixed set.
+// Observer receives metrics. Its methods are called concurrently and must not block. Results are from a fixed set.
 type Observer interface {
-	// AgentRequest counts a request to the API: "ok", "canceled" or a Kind.
+	// AgentRequest counts a request to the API. The result is "ok", "canceled" or a Kind.
 	AgentRequest(operation, result string)
-	// AgentCall counts a call that has ended, and how long it took since it was seen: one of Results.
+	// AgentCall counts an ended call with one of Results and the time since its event arrived.
 	AgentCall(result string, took time.Duration)
-	// AgentSessions counts the sessions that are followed: n are more than before, or fewer.
+	// AgentSessions adds n, which may be negative, to the number of followed sessions.
 	AgentSessions(n int)
-	// AgentOutdated counts the sessions that have other tools than hako offers: n are more than before, or fewer.
+	// AgentOutdated adds n, which may be negative, to the number of sessions whose tools differ from hako's.
 	AgentOutdated(n int)
 }
 
-// Results of calls, for the observer.
+// Results of calls for the Observer.
 const (
 	ResultAnswered    = "answered"
-	ResultLost        = "lost"        // a process had died in the middle of it, which the agent was told
-	ResultDropped     = "dropped"     // it was interrupted, answered by another program, or its session ended
+	ResultLost        = "lost"        // its process died while the tool ran; the agent was told
+	ResultDropped     = "dropped"     // interrupted, answered by another program, or the session ended
 	ResultUndelivered = "undelivered" // the API refused the answer
 	ResultLeft        = "left"        // an unknown tool, left to another program
 )
@@ -48,26 +49,26 @@ var Results = []string{ResultAnswered, ResultLost, ResultDropped, ResultUndelive
 // Options configures a Runner.
 type Options struct {
 	Spec Spec
-	// Tools returns the tools that a caller may use, and Call runs one of them.
+	// Tools returns the tools that a caller may use. Call runs one of them.
 	Tools func(pipeline.Caller) []*catalog.Tool
 	Call  func(context.Context, *pipeline.Call) (*pipeline.Result, error)
-	// Known reports whether there is a tool of that name, for whomever.
+	// Known reports whether a tool of that name exists for any caller.
 	Known func(name string) bool
-	// Lost, if not nil, is told of calls whose outcome is not known since their process died, which no record has therefore.
+	// Lost, if not nil, is called for calls with an unknown outcome because their process died. They have no audit record.
 	Lost func(caller pipeline.Caller, tool string)
 	// Store keeps the journal.
 	Store *store.Store
-	// Locale is the language of the host's texts. Empty means the pipeline's.
+	// Locale is the language of the host's texts. Empty means the pipeline's default.
 	Locale string
-	// Proxy is an upstream proxy for the requests to the API. Nil means none; the environment plays no part.
+	// Proxy is an upstream proxy for requests to the API. Nil means none. The environment is ignored.
 	Proxy *url.URL
 	// Observer may be nil.
 	Observer Observer
-	// Logger receives what happens to sessions and calls. Nil discards it.
+	// Logger receives events of sessions and calls. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Runner runs the tools of managed agents. It is used once.
+// Runner runs the tools of managed agents. Run may be called once.
 type Runner struct {
 	options Options
 	spec    Spec
@@ -81,7 +82,7 @@ type Runner struct {
 	slots   chan struct{} // of tools that run
 	waiting int           // discover's: sessions for which there was no room at the last look
 	calls   sync.WaitGroup
-	// calling is the context of calls, which outlives that of Run while they drain, and following that of what follows sessions.
+	// calling is the context of calls, which outlives Run's while they drain. following is the context of followers.
 	calling, following context.Context
 	// serving ends with Retire.
 	serving context.Context
@@ -90,34 +91,35 @@ type Runner struct {
 	fail context.CancelCauseFunc
 
 	mu       sync.Mutex
-	sessions map[string]*session // guarded by mu: those that are followed
-	resting  map[string]string   // guarded by mu: stamps of sessions that are not, by ID
-	open     map[string]*call    // guarded by mu: those under way, by session and ID
+	sessions map[string]*session // guarded by mu: followed sessions
+	resting  map[string]string   // guarded by mu: stamps of sessions that are not followed, by ID
+	open     map[string]*call    // guarded by mu: calls in progress, by session and ID
 }
 
-// tempo is how long things take. Tests have less patience.
+// tempo has intervals and timeouts, which tests shorten.
 type tempo struct {
-	discover time.Duration // between two looks for sessions
-	silence  time.Duration // after which a stream is opened anew, since it may be broken
-	tick     time.Duration // between two looks for calls that could not be taken yet
-	rest     time.Duration // after which a session in which nothing happens is not followed any more
-	retry    time.Duration // before a request that failed is made again, for the first time
-	inspect  time.Duration // between two looks at the tools of sessions
-	later    time.Duration // before a call that another process has is looked at again
-	drain    time.Duration // for calls to end when Run's context has
+	discover time.Duration // interval of looking for sessions
+	silence  time.Duration // idle time after which a stream is reopened, because it may be broken
+	tick     time.Duration // interval of trying to start waiting calls
+	rest     time.Duration // idle time after which a session is no longer followed
+	retry    time.Duration // first wait before a failed request is retried
+	inspect  time.Duration // interval of inspecting the tools of sessions
+	later    time.Duration // wait before trying again to claim a call of another process
+	drain    time.Duration // time for calls to end after Run's context
 }
 
 var usual = tempo{
-	discover: 10 * time.Second, silence: time.Minute, tick: time.Second, rest: 10 * time.Minute, retry: 500 * time.Millisecond,
+	discover: 10 * time.Second, silence: time.Minute, tick: time.Second, rest: 10 * time.Minute,
+	retry:   500 * time.Millisecond,
 	inspect: 30 * time.Second, later: 5 * time.Second, drain: 10 * time.Second,
 }
 
 const (
-	// maxOpen is how many calls are under way at once, those that wait for people included.
+	// maxOpen bounds the calls in progress, including those that wait for people.
 	maxOpen = 256
-	// maxSessions is how many sessions are followed at once.
+	// maxSessions bounds the followed sessions.
 	maxSessions = 256
-	// maxFound is how many sessions are looked at for each agent: the newest ones.
+	// maxFound bounds the sessions listed for each agent, newest first.
 	maxFound = 1000
 )
 
@@ -156,7 +158,7 @@ func (noObserver) AgentCall(string, time.Duration) {}
 func (noObserver) AgentSessions(int)               {}
 func (noObserver) AgentOutdated(int)               {}
 
-// caller is who calls tools in a session. An empty call is for lists of tools.
+// caller returns the caller for a session. call is empty for listing tools.
 func (r *Runner) caller(session, call string) pipeline.Caller {
 	return pipeline.Caller{
 		Door: pipeline.DoorAgent, Tenant: r.spec.Tenant, User: r.spec.User, Session: session, Locale: r.options.Locale,
@@ -164,15 +166,15 @@ func (r *Runner) caller(session, call string) pipeline.Caller {
 	}
 }
 
-// errDone ends Run because all sessions have ended that it was to follow.
+// errDone ends Run because all sessions to follow have ended.
 var errDone = errors.New("all sessions have ended")
 
-// Run follows the sessions until ctx ends, or until all have ended where none but Spec.Sessions are followed. Then no more calls are
-// taken: tools that run have 10 seconds to answer, and what is open after that is left to the next Run over the store. After Retire it
-// ends when all tools have that run.
+// Run follows the sessions until ctx ends, or until all have ended if only Spec.Sessions are followed. It then accepts
+// no more calls and gives running tools 10 seconds; remaining calls are left to the next Run over the store. After
+// Retire it returns when all running tools have ended.
 //
-// It fails with an Auth error if the API refuses the key, with store.ErrLockLost if other processes may take this one for dead, or with
-// the store's error. Other failures are logged, and tried again.
+// It fails with an Auth error if the API refuses the key, with store.ErrLockLost if other processes may consider this
+// one dead, or with the store's error. Other failures are logged and retried.
 func (r *Runner) Run(ctx context.Context) error {
 	held, err := r.journal.begin(ctx)
 	if err != nil {
@@ -208,8 +210,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// Retire has Run end without its context, for another Runner over the store that takes its place: no more calls are taken, those that have
-// no effect yet are left to the other one, and the sessions of tools that run are followed until those have answered.
+// Retire makes Run return without cancelling its context, because another Runner over the store replaces it. It accepts
+// no more calls, leaves those that have not started their tool to the other Runner, and follows the sessions of running
+// tools until those have answered.
 func (r *Runner) Retire() {
 	r.retire()
 	r.leaveUnstarted()
@@ -218,10 +221,10 @@ func (r *Runner) Retire() {
 // retired reports whether Retire was called.
 func (r *Runner) retired() bool { return r.serving.Err() != nil }
 
-// tidyTime is how often old calls are taken out of the journal.
+// tidyTime is the interval of removing old calls from the journal.
 const tidyTime = time.Hour
 
-// tidy keeps the journal small until ctx ends.
+// tidy removes old calls from the journal until ctx ends.
 func (r *Runner) tidy(ctx context.Context) {
 	for {
 		if err := r.journal.forget(ctx); err != nil && ctx.Err() == nil {
@@ -233,7 +236,7 @@ func (r *Runner) tidy(ctx context.Context) {
 	}
 }
 
-// leaveUnstarted ends the calls that have no effect yet.
+// leaveUnstarted ends the calls whose tool has not started.
 func (r *Runner) leaveUnstarted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +245,7 @@ func (r *Runner) leaveUnstarted() {
 	}
 }
 
-// drain lets calls end whose tools run. The others have no effect yet, and end at once.
+// drain waits for calls whose tool runs, and ends the others at once.
 func (r *Runner) drain(end context.CancelCauseFunc) {
 	r.leaveUnstarted()
 	ended := make(chan struct{})
@@ -259,7 +262,7 @@ func (r *Runner) drain(end context.CancelCauseFunc) {
 	}
 }
 
-// sleep waits for d, or until ctx ends: then it returns ctx's error.
+// sleep waits for d. If ctx ends first, it returns ctx's error.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -116,7 +116,8 @@ func (w *world) newRunner(t *testing.T, spec Spec) *Runner {
 		Known: func(name string) bool { _, ok := w.catalog.View().Tool(name); return ok },
 	}
 	brisk := tempo{
-		discover: 20 * time.Millisecond, silence: time.Minute, tick: 10 * time.Millisecond, rest: time.Minute, retry: 5 * time.Millisecond,
+		discover: 20 * time.Millisecond, silence: time.Minute, tick: 10 * time.Millisecond, rest: time.Minute,
+		retry:   5 * time.Millisecond,
 		inspect: time.Hour, later: 20 * time.Millisecond, drain: 5 * time.Second,
 	}
 	if w.change != nil {
@@ -259,7 +260,8 @@ func TestAnswers(t *testing.T) {
 				if got := w.wait(t, session, before...); got[0] != (result{text: `echo {"n":1}`}) {
 					t.Errorf("the call from before the start got %+v", got)
 				}
-				after := w.fake.Call(session, "", echo(2), managedagents.Call{Tool: "people", Input: object{}}, managedagents.Call{Tool: "echo", Input: object{"n": "x"}})
+				after := w.fake.Call(session, "", echo(2), managedagents.Call{Tool: "people", Input: object{}},
+					managedagents.Call{Tool: "echo", Input: object{"n": "x"}})
 				got := w.wait(t, session, after...)
 				if got[0] != (result{text: `echo {"n":2}`}) || got[1].text != `people {}` {
 					t.Errorf("got %+v", got)

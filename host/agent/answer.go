@@ -13,16 +13,16 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Bounds of the pictures in one answer. The API takes images of up to 5 MB in base64.
+// Limits on the images of one answer. The API accepts images of up to 5 MB in base64.
 const (
 	maxImages = 4
 	maxImage  = 3_700_000 // bytes
 )
 
-// imageTypes are those that the API takes.
+// imageTypes are the types that the API accepts.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// answer is what the agent gets for a call. It is kept in the journal as JSON.
+// answer is the answer to a call. It is stored in the journal as JSON.
 type answer struct {
 	Text    string  `json:"text"`
 	IsError bool    `json:"isError,omitempty"`
@@ -34,17 +34,18 @@ type image struct {
 	Data     []byte `json:"data"`
 }
 
-// failed is an answer in the host's own words.
+// failed returns an error answer written by the host.
 func failed(format string, args ...any) *answer {
 	return &answer{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// newAnswer makes an answer of a tool's response to a call, with at most limit bytes of text.
+// newAnswer converts a tool's response to an answer with at most limit bytes of text.
 func newAnswer(w *wanted, r *abi.Response, limit int64) *answer {
 	a := &answer{IsError: r.IsError}
 	var parts []string
 	for _, block := range r.Content {
-		if block.Type == abi.Image && len(a.Images) < maxImages && len(block.Data) <= maxImage && slices.Contains(imageTypes, block.MIMEType) {
+		if block.Type == abi.Image && len(a.Images) < maxImages && len(block.Data) <= maxImage &&
+			slices.Contains(imageTypes, block.MIMEType) {
 			a.Images = append(a.Images, image{block.MIMEType, block.Data})
 			continue
 		}
@@ -61,7 +62,7 @@ func newAnswer(w *wanted, r *abi.Response, limit int64) *answer {
 	return a
 }
 
-// blocks are the answer as the API takes it, which refuses an empty text and an answer without any block.
+// blocks returns the answer's content. The API refuses empty texts and answers without blocks.
 func (a *answer) blocks() []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion {
 	var list []anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion
 	text := a.Text
@@ -74,11 +75,14 @@ func (a *answer) blocks() []anthropic.BetaManagedAgentsUserCustomToolResultEvent
 		})
 	}
 	for _, i := range a.Images {
-		list = append(list, anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{OfImage: &anthropic.BetaManagedAgentsImageBlockParam{
-			Source: anthropic.BetaManagedAgentsImageBlockSourceUnionParam{OfBase64: &anthropic.BetaManagedAgentsBase64ImageSourceParam{
-				Data: base64.StdEncoding.EncodeToString(i.Data), MediaType: i.MIMEType,
-			}},
-		}})
+		list = append(
+			list, anthropic.BetaManagedAgentsUserCustomToolResultEventParamsContentUnion{
+				OfImage: &anthropic.BetaManagedAgentsImageBlockParam{
+					Source: anthropic.BetaManagedAgentsImageBlockSourceUnionParam{
+						OfBase64: &anthropic.BetaManagedAgentsBase64ImageSourceParam{
+							Data: base64.StdEncoding.EncodeToString(i.Data), MediaType: i.MIMEType,
+						}},
+				}})
 	}
 	return list
 }

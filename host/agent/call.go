@@ -14,7 +14,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Why a call is cancelled.
+// Causes of cancelling a call.
 var (
 	errInterrupted = errors.New("it was interrupted")
 	errAnswered    = errors.New("it was answered")
@@ -22,7 +22,7 @@ var (
 	errTimeout     = errors.New("its tool took too long")
 )
 
-// call is a call under way.
+// call is a call in progress.
 type call struct {
 	session *session
 	event   *event
@@ -32,11 +32,11 @@ type call struct {
 	cancel  context.CancelCauseFunc
 
 	mu      sync.Mutex
-	started bool // guarded by mu: its tool runs, so that it may have had an effect
+	started bool // guarded by mu: the tool was started and may have had an effect
 }
 
-// begin starts a call. It returns nil if it has to wait: for room, or for its end where it has been under way since the session was
-// followed before.
+// begin starts a call. It returns nil if the call must wait: for a free place, or because it still runs from an earlier
+// time that the session was followed.
 func (r *Runner) begin(s *session, p *pending) *call {
 	key := s.id + "/" + p.event.ID
 	r.mu.Lock()
@@ -58,13 +58,13 @@ func (r *Runner) begin(s *session, p *pending) *call {
 	return c
 }
 
-// unwanted reports whether nobody wants an answer any more.
+// unwanted reports whether the answer is no longer wanted.
 func (c *call) unwanted() bool {
 	cause := context.Cause(c.ctx)
 	return errors.Is(cause, errInterrupted) || errors.Is(cause, errAnswered) || errors.Is(cause, errEnded)
 }
 
-// halt ends the call unless its tool runs: hako is shutting down.
+// halt ends the call at shutdown, unless its tool runs.
 func (c *call) halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *call) halt() {
 	}
 }
 
-// start notes that the tool runs from now on, unless the call has ended.
+// start marks the tool as started, unless the call has ended.
 func (c *call) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *call) start() error {
 	return c.ctx.Err()
 }
 
-// run takes a call to its end, and reports whether it needs nothing more.
+// run runs a call to its end. It reports whether the call is settled.
 func (r *Runner) run(c *call) (settled bool) {
 	wanted := r.resolve(c.event)
 	if r.spec.Unknown == UnknownLeave && wanted.tool == nil && !r.options.Known(wanted.Name) {
@@ -95,7 +95,7 @@ func (r *Runner) run(c *call) (settled bool) {
 	case errors.Is(err, errElsewhere):
 		return false
 	case err != nil && c.ctx.Err() == nil:
-		c.logger.Error("a call could not be taken: it is tried again", "err", err)
+		c.logger.Error("a call could not be claimed: retrying", "err", err)
 		return false
 	case err != nil:
 		return r.over(c)
@@ -105,7 +105,8 @@ func (r *Runner) run(c *call) (settled bool) {
 	a, result := e.answer, ResultAnswered
 	if e.state == StateDropped || e.state == StateRunning && !repeatable(wanted.tool) {
 		c.logger.Warn("a call ended in the middle, and is not made again", "tool", wanted.Name)
-		a, result = failed("hako stopped in the middle of this call, and it was not made again. Whether %s had an effect is not known: find out before you call it again.", wanted.Name), ResultLost
+		a, result = failed(
+			"hako stopped in the middle of this call, and it was not made again. Whether %s had an effect is not known: find out before you call it again.", wanted.Name), ResultLost
 		r.options.Lost(r.caller(c.session.id, c.event.ID), wanted.Name)
 	}
 	if a == nil {
@@ -120,7 +121,7 @@ func (r *Runner) run(c *call) (settled bool) {
 	return r.deliver(c, a, result)
 }
 
-// wanted is a call with the tool's own names. tool is nil if the caller has none of that name.
+// wanted is a call with the tool's original names. tool is nil if the caller has no such tool.
 type wanted struct {
 	llm.Call
 	tool *catalog.Tool
@@ -141,7 +142,7 @@ func (r *Runner) resolve(e *event) wanted {
 	return w
 }
 
-// offered describes tools to an agent.
+// offered returns the tools as definitions for an agent.
 func offered(tools []*catalog.Tool, locale string) []llm.Tool {
 	list := make([]llm.Tool, len(tools))
 	for i, tool := range tools {
@@ -150,16 +151,16 @@ func offered(tools []*catalog.Tool, locale string) []llm.Tool {
 	return list
 }
 
-// repeatable reports whether running a tool twice does no more than running it once.
+// repeatable reports whether a tool is read-only or idempotent.
 func repeatable(tool *catalog.Tool) bool {
 	if tool == nil {
-		return false // it is not known any more
+		return false // the tool no longer exists
 	}
 	hints := tool.Hints()
 	return hints.ReadOnlyHint != nil && *hints.ReadOnlyHint || hints.IdempotentHint != nil && *hints.IdempotentHint
 }
 
-// execute runs the tool and returns what the agent gets to know; nil if the call has ended before.
+// execute runs the tool and returns the answer, or nil if the call ended before.
 func (r *Runner) execute(c *call, w wanted) *answer {
 	if c.event.refused != "" {
 		return failed("The arguments of %s %s", w.Name, c.event.refused)
@@ -184,12 +185,13 @@ func (r *Runner) execute(c *call, w wanted) *answer {
 	case c.ctx.Err() != nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return failed("%s did not answer within %s. Whether it had an effect is not known. Try something smaller.", w.Name, r.spec.Timeout)
+		return failed("%s did not answer within %s. Whether it had an effect is not known. Try something smaller.",
+			w.Name, r.spec.Timeout)
 	}
 	return r.refusal(c, w, err)
 }
 
-// enter waits for a slot and notes that the tool runs. release gives the slot back.
+// enter acquires a slot and records that the tool runs. release frees the slot.
 func (r *Runner) enter(ctx context.Context, c *call, stop context.CancelCauseFunc) (release func(), err error) {
 	select {
 	case r.slots <- struct{}{}:
@@ -207,7 +209,7 @@ func (r *Runner) enter(ctx context.Context, c *call, stop context.CancelCauseFun
 	return release, r.journal.move(context.WithoutCancel(ctx), c.session.id, c.event.ID, StateRunning, nil)
 }
 
-// refusal is what the agent is told of a call that has no result.
+// refusal returns the answer to a call without a result.
 func (r *Runner) refusal(c *call, w wanted, err error) *answer {
 	var missing *pipeline.NotFoundError
 	var denied *pipeline.NotAllowedError
@@ -226,7 +228,8 @@ func (r *Runner) refusal(c *call, w wanted, err error) *answer {
 	return failed("%s failed inside hako, whose log says why.", w.Name)
 }
 
-// deliver sends an answer until the API has it or nobody wants it any more. It reports whether the call needs nothing more.
+// deliver sends an answer, with retries, until the API has it or it is no longer wanted. It reports whether the call is
+// settled.
 func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
 	for failures := 0; ; {
 		err := r.client.send(c.ctx, c.session.id, c.event.ID, a)
@@ -235,7 +238,7 @@ func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
 			r.sent(c, result)
 			return true
 		case errors.Is(context.Cause(c.ctx), errAnswered):
-			r.sent(c, result) // the events were faster than the answer to the request
+			r.sent(c, result) // the session's event arrived before the response
 			return true
 		case c.ctx.Err() != nil:
 			return r.over(c)
@@ -243,21 +246,23 @@ func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
 			r.fail(err)
 			return false
 		case errors.Is(err, Refused) && r.delivered(c):
-			r.sent(c, result) // by a request before, whose answer was lost
+			r.sent(c, result) // an earlier request succeeded, but its response was lost
 			return true
 		case errors.Is(err, Refused) && result == ResultAnswered:
 			c.logger.Warn("the API refuses an answer: the agent is told that there is none", "err", err)
-			a, result = failed("The result cannot be delivered: the API refuses it. The call was made, and may have had an effect."), ResultUndelivered
+			a, result = failed(
+				"The result cannot be delivered: the API refuses it. The call was made, and may have had an effect."),
+				ResultUndelivered
 			continue
 		case errors.Is(err, Refused), errors.Is(err, Gone):
-			c.logger.Error("the API takes no answer to a call", "err", err)
+			c.logger.Error("the API accepts no answer to a call", "err", err)
 			r.move(c, StateDropped, nil)
 			r.options.Observer.AgentCall(ResultUndelivered, time.Since(c.since))
-			c.session.recheck() // the session may be gone
+			c.session.recheck() // the session may have ended
 			return true
 		}
 		failures++
-		c.logger.Warn("an answer could not be sent: it is tried again", "err", err)
+		c.logger.Warn("an answer could not be sent: retrying", "err", err)
 		_ = sleep(c.ctx, r.backoff(failures)) // whether the call is over, the next request sees
 	}
 }
@@ -269,23 +274,24 @@ func (r *Runner) delivered(c *call) (found bool) {
 		since = *c.event.ProcessedAt
 	}
 	take := func(e *event) { found = found || e.Type == typeResult && e.Call == c.event.ID }
-	_ = r.client.list(c.ctx, c.session.id, since, take, func(error) {}) // what cannot be listed is not known to be there
+	// without a list the answer counts as not delivered
+	_ = r.client.list(c.ctx, c.session.id, since, take, func(error) {})
 	return found
 }
 
-// sent notes that the agent has the answer.
+// sent records that the agent has the answer.
 func (r *Runner) sent(c *call, result string) {
 	r.move(c, StateSent, nil)
 	r.options.Observer.AgentCall(result, time.Since(c.since))
 }
 
-// over notes that a call was cancelled, and reports whether that settles it.
+// over records that a call was cancelled. It reports whether that settles the call.
 func (r *Runner) over(c *call) (settled bool) {
 	if !c.unwanted() {
-		if err := r.journal.leave(context.WithoutCancel(c.ctx), c.session.id, c.event.ID); err != nil {
+		if err := r.journal.releaseCall(context.WithoutCancel(c.ctx), c.session.id, c.event.ID); err != nil {
 			c.logger.Error("a call could not be left to others", "err", err)
 		}
-		return false // the journal has it for the next one
+		return false // the next process finds it in the journal
 	}
 	r.move(c, StateDropped, nil)
 	c.logger.Info("a call has ended without an answer", "cause", context.Cause(c.ctx))
@@ -293,7 +299,7 @@ func (r *Runner) over(c *call) (settled bool) {
 	return true
 }
 
-// move notes how far a call is, also when it is over.
+// move records the state of a call, even if its context has ended.
 func (r *Runner) move(c *call, state State, a *answer) {
 	if err := r.journal.move(context.WithoutCancel(c.ctx), c.session.id, c.event.ID, state, a); err != nil {
 		c.logger.Error("a call could not be written down", "state", state, "err", err)

@@ -85,7 +85,8 @@ func TestUnknownTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.setPolicy(t, "  - {name: no looking, action: deny, tools: [look]}\n")
-	unknown, denied := managedagents.Call{Tool: "no_such_tool", Input: object{}}, managedagents.Call{Tool: "look", Input: object{}}
+	unknown, denied := managedagents.Call{Tool: "no_such_tool", Input: object{}},
+		managedagents.Call{Tool: "look", Input: object{}}
 	for _, test := range []struct {
 		name, unknown string
 		call          managedagents.Call
@@ -99,7 +100,8 @@ func TestUnknownTools(t *testing.T) {
 			t.Parallel()
 			session := w.fake.NewSession()
 			start(t, w.newRunner(t, Spec{Sessions: []string{session}, Unknown: test.unknown}))
-			if got := w.wait(t, session, w.fake.Call(session, "", test.call)...); !got[0].isError || !strings.Contains(got[0].text, test.want) {
+			if got := w.wait(t, session, w.fake.Call(session, "", test.call)...); !got[0].isError ||
+				!strings.Contains(got[0].text, test.want) {
 				t.Errorf("got %+v", got[0])
 			}
 		})
@@ -160,11 +162,13 @@ func TestApproval(t *testing.T) {
 			if q.Caller.Door != pipeline.DoorAgent || q.Caller.User != "robot" || q.Caller.Session != session {
 				t.Errorf("the caller is %+v", q.Caller)
 			}
-			if err := desk.Answer(t.Context(), q.ID, approval.Answer{Yes: yes, By: approval.Person{User: "boss", Operator: true}}); err != nil {
+			if err := desk.Answer(t.Context(), q.ID,
+				approval.Answer{Yes: yes, By: approval.Person{User: "boss", Operator: true}}); err != nil {
 				t.Fatal(err)
 			}
 			got := w.wait(t, session, ids[0])
-			if yes && got[0] != (result{text: "put {}"}) || !yes && (!got[0].isError || !strings.Contains(got[0].text, "refused by boss")) {
+			if yes && got[0] != (result{text: "put {}"}) || !yes &&
+				(!got[0].isError || !strings.Contains(got[0].text, "refused by boss")) {
 				t.Errorf("got %+v", got[0])
 			}
 		})
@@ -251,7 +255,8 @@ func TestTimeout(t *testing.T) {
 	w.blocks()
 	session := w.fake.NewSession()
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}, Timeout: 20 * time.Millisecond}))
-	if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError || !strings.Contains(got[0].text, "did not answer within 20ms") {
+	if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError ||
+		!strings.Contains(got[0].text, "did not answer within 20ms") {
 		t.Errorf("got %+v", got[0])
 	}
 }
@@ -268,19 +273,30 @@ func TestResults(t *testing.T) {
 		want     result
 	}{
 		{"a text", text("fine"), nil, result{text: "fine"}},
-		{"a tool's failure", &abi.Response{IsError: true, Content: text("broken").Content}, nil, result{text: "broken", isError: true}},
-		{"an error of the host", nil, errors.New("secret detail"), result{text: "the host failed inside: its log has the details", isError: true}},
+		{"a tool's failure", &abi.Response{IsError: true, Content: text("broken").Content}, nil,
+			result{text: "broken", isError: true}},
+		{"an error of the host", nil, errors.New("secret detail"),
+			result{text: "the host failed inside: its log has the details", isError: true}},
 		{"nothing", &abi.Response{}, nil, result{text: "(nothing)"}},
 		{"blanks", text(" \n"), nil, result{text: "(nothing)"}},
 		{"broken UTF-8", text("a\xffb"), nil, result{text: "a�b"}},
-		{"too much", text(strings.Repeat("é", 60)), nil, result{text: strings.Repeat("é", 50) + "\n(cut off: these are the first 100 of 120 bytes. Ask for less, or for a part)"}},
+		{"too much", text(strings.Repeat("é", 60)), nil,
+			result{text: strings.Repeat("é", 50) +
+				"\n(cut off: these are the first 100 of 120 bytes. Ask for less, or for a part)"}},
 		{"images", &abi.Response{Content: []abi.Content{png(10), png(20)}}, nil, result{images: 2}},
-		{"an image with text", &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "see"}, png(10)}}, nil, result{text: "see", images: 1}},
-		{"too many images", &abi.Response{Content: []abi.Content{png(1), png(1), png(1), png(1), png(1)}}, nil, result{text: "(image, image/png, 1 bytes, which are not shown)", images: 4}},
-		{"too large an image", &abi.Response{Content: []abi.Content{png(maxImage + 1)}}, nil, result{text: "(image, image/png, 3700001 bytes, which are not shown)"}},
-		{"an image of another type", &abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/tiff", Data: []byte{1}}}}, nil, result{text: "(image, image/tiff, 1 bytes, which are not shown)"}},
-		{"a resource", &abi.Response{Content: []abi.Content{{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x://y", Text: "inside"}}}}, nil, result{text: "(resource x://y)\ninside"}},
-		{"a link", &abi.Response{Content: []abi.Content{{Type: abi.ResourceLink, Name: "n", URI: "x://y"}}}, nil, result{text: "(link to n: x://y)"}},
+		{"an image with text", &abi.Response{Content: []abi.Content{{Type: abi.Text, Text: "see"}, png(10)}}, nil,
+			result{text: "see", images: 1}},
+		{"too many images", &abi.Response{Content: []abi.Content{png(1), png(1), png(1), png(1), png(1)}}, nil,
+			result{text: "(image, image/png, 1 bytes, which are not shown)", images: 4}},
+		{"too large an image", &abi.Response{Content: []abi.Content{png(maxImage + 1)}}, nil,
+			result{text: "(image, image/png, 3700001 bytes, which are not shown)"}},
+		{"an image of another type",
+			&abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/tiff", Data: []byte{1}}}}, nil,
+			result{text: "(image, image/tiff, 1 bytes, which are not shown)"}},
+		{"a resource", &abi.Response{Content: []abi.Content{{Type: abi.Embedded,
+			Resource: &abi.ResourceContents{URI: "x://y", Text: "inside"}}}}, nil, result{text: "(resource x://y)\ninside"}},
+		{"a link", &abi.Response{Content: []abi.Content{{Type: abi.ResourceLink, Name: "n", URI: "x://y"}}}, nil,
+			result{text: "(link to n: x://y)"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +322,8 @@ func TestAnswerIsRefused(t *testing.T) {
 			w.fake.Faults.Add(fault.Fault{Method: http.MethodPost, Path: "/v1/sessions/*/events", Status: status, Times: 1})
 			session := w.fake.NewSession()
 			start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
-			if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError || !strings.Contains(got[0].text, "cannot be delivered") {
+			if got := w.wait(t, session, w.fake.Call(session, "", echo(1))...); !got[0].isError ||
+				!strings.Contains(got[0].text, "cannot be delivered") {
 				t.Errorf("got %+v", got[0])
 			}
 		})
@@ -369,10 +386,12 @@ func TestProcessDied(t *testing.T) {
 		made, lost int
 	}{
 		{"nothing had run", "echo", StateTaken, nil, result{text: "echo {}"}, 1, 0},
-		{"in the middle", "echo", StateRunning, nil, result{isError: true, text: "hako stopped in the middle of this call"}, 0, 1},
+		{"in the middle", "echo", StateRunning, nil,
+			result{isError: true, text: "hako stopped in the middle of this call"}, 0, 1},
 		{"in the middle of what only reads", "look", StateRunning, nil, result{text: "look {}"}, 1, 0},
 		{"in the middle of what may be repeated", "put", StateRunning, nil, result{text: "put {}"}, 1, 0},
-		{"in the middle of what is no more", "gone", StateRunning, nil, result{isError: true, text: "hako stopped in the middle of this call"}, 0, 1},
+		{"in the middle of what is no more", "gone", StateRunning, nil,
+			result{isError: true, text: "hako stopped in the middle of this call"}, 0, 1},
 		{"before the answer was sent", "echo", StateAnswered, stored, result{text: "from the journal", images: 1}, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -391,7 +410,8 @@ func TestProcessDied(t *testing.T) {
 			w.dies(t, session, ids[0], test.tool, test.state, test.answer)
 			stop := start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
 			got := w.wait(t, session, ids...)[0]
-			if !strings.HasPrefix(got.text, test.want.text) || got.isError != test.want.isError || got.images != test.want.images {
+			if !strings.HasPrefix(got.text, test.want.text) || got.isError != test.want.isError ||
+				got.images != test.want.images {
 				t.Errorf("got %+v", got)
 			}
 			eventually(t, "sent", func() bool { return w.state(t, session, ids[0]) == StateSent })
@@ -424,7 +444,8 @@ func TestOwnerLives(t *testing.T) {
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
 	other := w.fake.Call(session, "", echo(2))
 	eventually(t, "sent", func() bool { return w.state(t, session, other[0]) == StateSent })
-	if list, err := Calls(t.Context(), w.store, false, 10); err != nil || len(list) != 1 || !list[0].Alive || list[0].Tool != "echo" {
+	if list, err := Calls(t.Context(), w.store, false, 10); err != nil || len(list) != 1 || !list[0].Alive ||
+		list[0].Tool != "echo" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	j.end()
@@ -484,7 +505,8 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.wait(t, session, ids[1], ids[2], late[0])
-	if !got[0].isError || !strings.Contains(got[0].text, "in the middle") || got[1].text != "put {}" || got[2].text != "look {}" {
+	if !got[0].isError || !strings.Contains(got[0].text, "in the middle") || got[1].text != "put {}" ||
+		got[2].text != "look {}" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -509,7 +531,7 @@ func TestStoreFails(t *testing.T) {
 	exec("ALTER TABLE agent_call RENAME TO elsewhere")
 	start(t, r)
 	ids := w.fake.Call(session, "", echo(1))
-	eventually(t, "reported", func() bool { return strings.Contains(log.String(), "a call could not be taken") })
+	eventually(t, "reported", func() bool { return strings.Contains(log.String(), "a call could not be claimed") })
 	if made := w.calls(); len(made) != 0 {
 		t.Errorf("%v were made", made)
 	}
@@ -525,11 +547,13 @@ func TestNothingLeaks(t *testing.T) {
 	var log syncBuffer
 	w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
 	w.does(func(context.Context, *abi.Request) (*abi.Response, error) { return text("hush-result"), nil })
-	w.fake.Faults.Add(fault.Fault{Method: "POST", Path: "/v1/sessions/*/events", Status: 500, Body: `{"type":"error","error":{"type":"api_error","message":"hush-api"}}`, Times: 1})
+	w.fake.Faults.Add(fault.Fault{Method: "POST", Path: "/v1/sessions/*/events", Status: 500,
+		Body: `{"type":"error","error":{"type":"api_error","message":"hush-api"}}`, Times: 1})
 	session := w.fake.NewSession()
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
 	w.wait(t, session, w.fake.Call(session, "", managedagents.Call{Tool: "look", Input: object{"x": "hush-input"}})...)
-	if text := log.String(); strings.Contains(text, "hush") || strings.Contains(text, key) || !strings.Contains(text, "could not be sent") {
+	if text := log.String(); strings.Contains(text, "hush") || strings.Contains(text, key) ||
+		!strings.Contains(text, "could not be sent") {
 		t.Error(text)
 	}
 }
@@ -549,24 +573,28 @@ func TestJournalForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := j.exec(t.Context(), "UPDATE agent_call SET changed = $1", time.Now().Add(-keepTime-time.Hour).UnixMilli()); err != nil {
+	if err := j.exec(t.Context(), "UPDATE agent_call SET changed = $1",
+		time.Now().Add(-retention-time.Hour).UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.forget(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	list, err := Calls(t.Context(), w.store, true, 10)
-	if err != nil || !slices.ContainsFunc(list, func(c Status) bool { return c.Call == string(StateTaken) }) || len(list) != 1 {
+	if err != nil || !slices.ContainsFunc(list,
+		func(c Status) bool { return c.Call == string(StateTaken) }) || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
 
-// TestReceiptIsLost has an answer arrive without a receipt, and no event tell of it: the repetition is refused, which is no failure.
+// TestReceiptIsLost has an answer arrive without a receipt, and no event tell of it: the repetition is refused, which
+// is no failure.
 func TestReceiptIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fake.Mute = true
-	w.fake.Faults.Add(fault.Fault{Method: http.MethodPost, Path: "/v1/sessions/*/events", After: true, Drop: true, Times: 1})
+	w.fake.Faults.Add(fault.Fault{Method: http.MethodPost, Path: "/v1/sessions/*/events", After: true,
+		Drop: true, Times: 1})
 	session := w.fake.NewSession()
 	ids := w.fake.Call(session, "", echo(1))
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}}))

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// requestTime bounds a request whose answer is no stream.
+	// requestTime bounds a request without a streamed response.
 	requestTime = 60 * time.Second
-	// maxAnswer bounds what is read of one answer, in bytes. Streams have no bound.
+	// maxAnswer bounds a response other than a stream, in bytes.
 	maxAnswer = 64 << 20
-	// maxPages bounds a listing: one that does not end is an error.
+	// maxPages bounds a listing.
 	maxPages = 1000
-	// eventsPage and sessionsPage are how many a page has.
+	// eventsPage and sessionsPage are page sizes.
 	eventsPage, sessionsPage = 1000, 100
 )
 
@@ -41,7 +41,7 @@ const (
 	opAgents   = "agents"
 )
 
-// client speaks with the Managed Agents API. It is safe for concurrent use.
+// client is a client of the Managed Agents API. It is safe for concurrent use.
 type client struct {
 	agents   anthropic.BetaAgentService
 	sessions anthropic.BetaSessionService
@@ -54,7 +54,8 @@ type client struct {
 
 func newClient(spec *Spec, proxy *url.URL, observe func(operation, result string)) *client {
 	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(newHTTPClient(proxy)), option.WithMaxRetries(0), option.WithoutOpenTelemetry(),
+		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(newHTTPClient(proxy)), option.WithMaxRetries(0),
+		option.WithoutOpenTelemetry(),
 	}
 	if spec.BaseURL != "" {
 		options = append(options, option.WithBaseURL(spec.BaseURL))
@@ -66,17 +67,18 @@ func newClient(spec *Spec, proxy *url.URL, observe func(operation, result string
 	return &client{agents: beta.Agents, sessions: beta.Sessions, key: credential.NewSecret(spec.Key), observe: observe}
 }
 
-// newHTTPClient returns the client for the API. Neither the environment's proxy nor redirects play a part.
+// newHTTPClient returns the HTTP client for the API. It follows no redirects and ignores the environment's proxies.
 func newHTTPClient(proxy *url.URL) *http.Client {
-	return &http.Client{Transport: bounded{llm.NewTransport(proxy)}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("it redirects to another address, which the key is not sent to: set agent.baseUrl to that address")
-	}}
+	return &http.Client{Transport: bounded{llm.NewTransport(proxy)},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("it redirects to another address, which the key is not sent to: set agent.baseUrl to that address")
+		}}
 }
 
-// maxEvent bounds one event of a stream, in bytes: a result in it may hold pictures.
+// maxEvent bounds one event of a stream, in bytes. Results may contain images.
 const maxEvent = 32 << 20
 
-// bounded bounds answers, and the events of streams.
+// bounded bounds the size of responses and of events in streams.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -122,7 +124,8 @@ func (b *eventBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// do makes a request with the key, once more if it was refused and is another one by now. The error is an *Error or ctx's.
+// do sends a request with the key. If the key is refused and has been replaced, it retries once. The error is an *Error
+// or ctx's.
 func (c *client) do(ctx context.Context, operation string, send func(option.RequestOption) error) error {
 	key, err := c.key.Read(ctx)
 	for again := true; ; again = false {
@@ -150,10 +153,10 @@ func (c *client) do(ctx context.Context, operation string, send func(option.Requ
 	}
 }
 
-// maxSpread is over how long at most requests are spread that have waited together.
+// maxSpread is the maximum jitter of requests that waited for the rate limit.
 const maxSpread = 5 * time.Second
 
-// pause waits as long as the API has asked for, and a bit longer, so that not all sessions come back at once.
+// pause waits as long as the API asked for, with jitter, so that sessions do not all continue at once.
 func (c *client) pause(ctx context.Context) error {
 	c.mu.Lock()
 	until := c.until
@@ -165,7 +168,7 @@ func (c *client) pause(ctx context.Context) error {
 	return sleep(ctx, wait)
 }
 
-// note counts a request, and remembers for how long there is to be no other.
+// note counts a request and records how long the API asked to wait.
 func (c *client) note(operation string, err error) {
 	result := "ok"
 	var e *Error
@@ -176,7 +179,7 @@ func (c *client) note(operation string, err error) {
 		result = "canceled"
 	}
 	c.observe(operation, result)
-	if e == nil || !e.passing() || e.RetryAfter == 0 {
+	if e == nil || !e.temporary() || e.RetryAfter == 0 {
 		return
 	}
 	c.mu.Lock()
@@ -186,10 +189,11 @@ func (c *client) note(operation string, err error) {
 	}
 }
 
-// list reads the events of a session from the oldest on, or those since a time, and shows each to take. Those of which nothing can be
-// made go to odd.
+// list reads the events of a session, oldest first, all or those since a time. It passes each to take, or to odd an
+// error for an event that cannot be parsed.
 func (c *client) list(ctx context.Context, session string, since time.Time, take func(*event), odd func(error)) error {
-	params := anthropic.BetaSessionEventListParams{Limit: param.NewOpt[int64](eventsPage), Order: anthropic.BetaSessionEventListParamsOrderAsc}
+	params := anthropic.BetaSessionEventListParams{Limit: param.NewOpt[int64](eventsPage),
+		Order: anthropic.BetaSessionEventListParamsOrderAsc}
 	for _, kind := range eventTypes {
 		params.Types = append(params.Types, anthropic.BetaManagedAgentsSessionEventType(kind))
 	}
@@ -228,9 +232,10 @@ func show(raw string, take func(*event), odd func(error)) {
 	take(e)
 }
 
-// stream opens the stream of a session's events from now on. The caller calls read, which shows the events to take until the stream ends,
-// and closes it.
-func (c *client) stream(ctx context.Context, session string) (read func(take func(*event), odd func(error)) error, closed func(), err error) {
+// stream opens the stream of a session's new events. The caller calls read, which passes events to take until the
+// stream ends, and then closed.
+func (c *client) stream(ctx context.Context, session string) (read func(take func(*event), odd func(error)) error,
+	closed func(), err error) {
 	err = c.do(ctx, opStream, func(key option.RequestOption) error {
 		stream := c.sessions.Events.StreamEvents(ctx, session, anthropic.BetaSessionEventStreamParams{}, key)
 		if err := stream.Err(); err != nil {
@@ -248,20 +253,20 @@ func (c *client) stream(ctx context.Context, session string) (read func(take fun
 	return read, closed, err
 }
 
-// seen is a session as a listing shows it.
+// seen is a session in a listing.
 type seen struct {
 	id string
 	// stamp changes whenever something happens in the session.
 	stamp string
-	// updated is when something happened last, and idle says that the agent does nothing now.
+	// updated is the time of the last event. idle says that the agent waits for input.
 	updated     time.Time
 	idle, ended bool
 	// belt reads the session's tools.
 	belt func() *belt
 }
 
-// find lists the sessions of an agent, or of all if it is empty, in one of the environments if there are any, from the newest on. It ends
-// when take returns false.
+// find lists the sessions of an agent, or of all agents if it is empty, newest first, restricted to the environments if
+// there are any. It stops when take returns false.
 func (c *client) find(ctx context.Context, agent string, environments []string, take func(seen) bool) error {
 	params := anthropic.BetaSessionListParams{Limit: param.NewOpt[int64](sessionsPage)}
 	if agent != "" {
@@ -300,11 +305,12 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 func seenOf(s *anthropic.BetaManagedAgentsSession) seen {
 	return seen{
 		id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt, belt: func() *belt { return beltOf(s) },
-		idle: s.Status == anthropic.BetaManagedAgentsSessionStatusIdle, ended: s.Status == anthropic.BetaManagedAgentsSessionStatusTerminated,
+		idle:  s.Status == anthropic.BetaManagedAgentsSessionStatusIdle,
+		ended: s.Status == anthropic.BetaManagedAgentsSessionStatusTerminated,
 	}
 }
 
-// stampOf takes in what may change with an event: which of it the API keeps up to date is not documented.
+// stampOf combines all fields that an event may change, because it is not documented which of them the API updates.
 func stampOf(s *anthropic.BetaManagedAgentsSession) string {
 	return fmt.Sprint(s.UpdatedAt.UnixNano(), s.Status, s.Stats.ActiveSeconds, s.Usage.RawJSON())
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Text is the change in a line: "+ NAME", "- NAME", or "~ NAME" with what is another, such as "~ NAME (description; arguments: +new -old ~other)".
+// Text is the change in a line: "+ NAME", "- NAME", or "~ NAME" with what is another, such as "~ NAME (description;
+// arguments: +new -old ~other)".
 func (c Change) Text() string {
 	switch {
 	case c.Old == nil:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// discover looks for sessions of the agents, and follows those in which something may happen.
+// discover looks for sessions of the agents and follows the active ones.
 func (r *Runner) discover(followers *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(r.following)
 	defer cancel()
@@ -43,10 +43,10 @@ func (r *Runner) discover(followers *sync.WaitGroup) {
 	}
 }
 
-// deepLook is how often more than the newest sessions are looked at: every sixth time, which is once a minute.
+// deepLook is how often more than the newest sessions are listed: every sixth time, which is once a minute.
 const deepLook = 6
 
-// look lists the sessions once, at most so many of each agent.
+// look lists the sessions once, at most most of each agent.
 func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) error {
 	agents := r.spec.Agents
 	if len(agents) == 0 {
@@ -70,7 +70,7 @@ func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) 
 		if ctx.Err() != nil || errors.Is(err, Auth) {
 			return err
 		}
-		errs = append(errs, err) // one agent that is gone is no reason to forget the others
+		errs = append(errs, err) // continue with the other agents
 	}
 	if most == maxFound {
 		r.crowd(waiting)
@@ -84,21 +84,22 @@ func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) 
 	return nil
 }
 
-// crowd says that sessions have to wait, whenever it is another number of them.
+// crowd logs how many sessions have to wait, when the number changes.
 func (r *Runner) crowd(waiting int) {
 	if waiting > 0 && waiting != r.waiting {
-		r.logger.Warn("sessions have to wait, since as many are followed as can be", "waiting", waiting, "followed", maxSessions)
+		r.logger.Warn("sessions have to wait, since as many are followed as can be", "waiting", waiting,
+			"followed", maxSessions)
 	}
 	r.waiting = waiting
 }
 
-// forGood is the stamp of a session that is not followed again, whatever happens in it.
+// forGood is the stamp of a session that is never followed again.
 const forGood = "for good"
 
-// errFull says that as many sessions are followed as can be.
+// errFull says that maxSessions are followed.
 var errFull = errors.New("too many sessions are followed")
 
-// wants returns a session that is to be followed and is not yet, or nil. It fails with errFull.
+// wants returns the session if it should be followed and is not yet, else nil. It fails with errFull.
 func (r *Runner) wants(found seen) (*session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +120,7 @@ func (r *Runner) wants(found seen) (*session, error) {
 	return s, nil
 }
 
-// named are the sessions of the specification, each once.
+// named returns the sessions of Spec.Sessions without duplicates.
 func (r *Runner) named() (list []*session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +132,7 @@ func (r *Runner) named() (list []*session) {
 	return list
 }
 
-// add makes a session one that is followed. mu is held.
+// add registers a followed session. Callers hold mu.
 func (r *Runner) add(id string, named bool) *session {
 	s := newSession(r, id, named)
 	r.sessions[id] = s
@@ -139,7 +140,7 @@ func (r *Runner) add(id string, named bool) *session {
 	return s
 }
 
-// follow follows a session until it ends, nothing happens in it any more, or ctx ends.
+// follow follows a session until it ends, is idle for long, or ctx ends.
 func (r *Runner) follow(ctx context.Context, s *session) {
 	err := s.follow(ctx)
 	r.mu.Lock()
@@ -154,10 +155,10 @@ func (r *Runner) follow(ctx context.Context, s *session) {
 	}
 }
 
-// maxBackoff is the longest wait before a request that failed is made again.
+// maxBackoff bounds the wait before a retry.
 const maxBackoff = 30 * time.Second
 
-// backoff grows with the number of failures before, and varies so that clients do not come back together.
+// backoff returns an exponential wait with jitter.
 func (r *Runner) backoff(failures int) time.Duration { return backoff(r.tempo.retry, failures) }
 
 func backoff(first time.Duration, failures int) time.Duration {

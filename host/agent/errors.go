@@ -11,34 +11,33 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 )
 
-// Kind sorts what goes wrong between hako and the API. It is an error itself, so that errors.Is(err, agent.Auth) holds for an *Error of
-// that Kind.
+// Kind classifies an Error. It is an error itself, so that errors.Is(err, agent.Auth) holds for an *Error of that Kind.
 type Kind string
 
 // The kinds of Error.
 const (
-	Auth        Kind = "auth"         // the key is missing or refused, or may not do this
-	Gone        Kind = "gone"         // there is no such session, agent or environment, or not any more
+	Auth        Kind = "auth"         // the key is missing, refused or lacks a permission
+	Gone        Kind = "gone"         // the session, agent or environment does not exist
 	Refused     Kind = "refused"      // the API does not accept the request
 	RateLimited Kind = "rate_limited" // too many requests for now
-	Unavailable Kind = "unavailable"  // not reached, an error of the API's, or an answer that broke off
+	Unavailable Kind = "unavailable"  // not reachable, a server error, or a truncated response
 )
 
-// Error makes a Kind an error to compare with.
+// Error implements error, so that errors.Is can match a Kind.
 func (k Kind) Error() string { return "agent: " + string(k) }
 
-// Error is why a request to the Managed Agents API failed. It matches its Kind.
+// Error says why a request to the Managed Agents API failed. It matches its Kind.
 type Error struct {
 	Kind Kind
 	// Status is the HTTP status, or 0 if there was none.
 	Status int
 	// RetryAfter is how long the API asks to wait, or 0.
 	RetryAfter time.Duration
-	// Err is the cause. It may hold what the API wrote, which may quote a conversation: it is not part of the text.
+	// Err is the cause. It may contain the API's message, which may quote a conversation, so Error omits it.
 	Err error
 }
 
-// texts say what helps.
+// texts describe each kind and its remedy.
 var texts = map[Kind]string{
 	Auth:        "the key is refused, or may not use managed agents: check agent.key and agent.workspace",
 	Gone:        "there is no such session, agent or environment, or not any more: check its ID and the workspace of the key",
@@ -57,10 +56,10 @@ func (e *Error) Error() string {
 // Unwrap returns the Kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// passing reports a failure that a repetition may not meet.
-func (e *Error) passing() bool { return e.Kind == RateLimited || e.Kind == Unavailable }
+// temporary reports whether a retry might succeed.
+func (e *Error) temporary() bool { return e.Kind == RateLimited || e.Kind == Unavailable }
 
-// asError makes err an *Error, unless ctx has ended: then it is ctx's.
+// asError converts err to an *Error, or to ctx's error if ctx has ended.
 func asError(ctx context.Context, err error) error {
 	var known *Error
 	var api *anthropic.Error
@@ -81,7 +80,7 @@ func asError(ctx context.Context, err error) error {
 	return &Error{Kind: Unavailable, Err: err}
 }
 
-// kindOf goes by the status, and for an error within a stream, whose status is that of success, by its type.
+// kindOf returns the kind by the status, or by the type for an error within a stream.
 func kindOf(e *anthropic.Error) Kind {
 	switch status := e.StatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
@@ -106,10 +105,10 @@ func kindOf(e *anthropic.Error) Kind {
 	return Unavailable
 }
 
-// maxRetryAfter is the longest wait that the API can ask for.
+// maxRetryAfter bounds Retry-After.
 const maxRetryAfter = 10 * time.Minute
 
-// retryAfter reads how long a server wants its client to wait (RFC 9110, section 10.2.3).
+// retryAfter parses Retry-After (RFC 9110, section 10.2.3).
 func retryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
 	wait := time.Duration(0)

@@ -22,9 +22,10 @@ const (
 )
 
 // eventTypes are those that are listed.
-var eventTypes = []string{typeCall, typeResult, typeInterrupt, typeRunning, typeIdle, typeTerminated, typeDeleted, typeThreadTerminated}
+var eventTypes = []string{typeCall, typeResult, typeInterrupt, typeRunning, typeIdle, typeTerminated, typeDeleted,
+	typeThreadTerminated}
 
-// event is what is read of an event of a session. Fields that its type does not have are empty.
+// event has the relevant fields of a session's event. Fields that its type does not have are empty.
 type event struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
@@ -35,7 +36,8 @@ type event struct {
 	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"-"`
-	// refused says why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object in it has a key twice.
+	// refused says why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object in it
+	// has a key twice.
 	refused string
 	// Call is the ID of the call that a result is for.
 	Call string `json:"custom_tool_use_id"`
@@ -46,13 +48,13 @@ type event struct {
 	} `json:"stop_reason"`
 }
 
-// maxInput is how long the arguments of a call may be, in bytes.
+// maxInput bounds the arguments of a call, in bytes.
 const maxInput = 4 << 20
 
-// maxName is the longest name of a tool that is looked at, in bytes: the API has 128.
+// maxName bounds the name of a called tool, in bytes. The API allows 128.
 const maxName = 256
 
-// parseEvent reads an event. The error says why nothing can be made of it.
+// parseEvent parses and validates an event.
 func parseEvent(raw string) (*event, error) {
 	e := new(event)
 	input, err := strictjson.UnmarshalExcept([]byte(raw), "input", e)

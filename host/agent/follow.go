@@ -10,11 +10,11 @@ import (
 // errSilent is why a stream is opened anew, which is no failure.
 var errSilent = errors.New("the stream was silent")
 
-// overlap is how much of what was listed is listed again: events are ordered by the time they were processed at, and some are queued.
+// overlap is the time span that is listed again: events are ordered by processing time, and some are queued.
 const overlap = time.Hour
 
-// follow follows the session and returns why it does not any more: ctx's error, errEnded, errRests, errRetired,
-// errForbidden or errFlooded.
+// follow follows the session until an error says why it stops: ctx's, errEnded, errRests, errRetired, errForbidden or
+// errFlooded.
 func (s *session) follow(ctx context.Context) error {
 	s.logger.Info("a session is followed")
 	once := s.streaming
@@ -59,7 +59,8 @@ func (s *session) follow(ctx context.Context) error {
 	}
 }
 
-// streaming handles events as they happen. The stream does not repeat what was before it: so it is opened first, and then all is listed.
+// streaming handles events from the stream. The stream omits earlier events, so it is opened first and then all are
+// listed.
 func (s *session) streaming(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	read, closed, err := s.runner.client.stream(ctx, s.id)
@@ -129,7 +130,7 @@ func (s *session) polling(ctx context.Context) error {
 	}
 }
 
-// untilPoll waits for the next look, which Retire wants at once.
+// untilPoll waits for the next poll, which Retire triggers at once.
 func (r *Runner) untilPoll(ctx context.Context) error {
 	if r.retired() {
 		return sleep(ctx, min(r.tempo.tick, r.spec.Poll))
@@ -141,7 +142,8 @@ func (r *Runner) untilPoll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// catchUp handles what has happened, and starts what is open then. What a part of a list shows as open may be answered in the rest.
+// catchUp lists and handles events, then starts the calls that are still open: a later event may answer an earlier
+// call.
 func (s *session) catchUp(ctx context.Context) error {
 	select {
 	case <-s.look:
@@ -164,5 +166,5 @@ func (s *session) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// odd notes an event that nothing can be made of.
+// odd logs an event that cannot be parsed.
 func (s *session) odd(err error) { s.logger.Warn("an event was left out", "err", err) }

@@ -31,17 +31,24 @@ func TestNothingIsMissed(t *testing.T) {
 		{"a stream that ends in the middle", nil, nil},
 		{"a stream that cannot be opened", []fault.Fault{{Path: stream, Status: 500, Times: 3}}, nil},
 		{"a stream that is no stream", []fault.Fault{{Path: stream, Status: 200, Body: "<html>", Times: 2}}, nil},
-		{"a stream with what is no JSON", []fault.Fault{{Path: stream, Status: 200, Times: 2, Body: "event: message\ndata: {\"type\":\n\n",
-			Header: http.Header{"Content-Type": {"text/event-stream"}}}}, nil},
-		{"a stream with an error", []fault.Fault{{Path: stream, Status: 200, Times: 2, Body: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n",
-			Header: http.Header{"Content-Type": {"text/event-stream"}}}}, nil},
+		{"a stream with what is no JSON",
+			[]fault.Fault{{Path: stream, Status: 200, Times: 2, Body: "event: message\ndata: {\"type\":\n\n",
+				Header: http.Header{"Content-Type": {"text/event-stream"}}}}, nil},
+		{"a stream with an error",
+			[]fault.Fault{{Path: stream, Status: 200, Times: 2,
+				Body:   "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n",
+				Header: http.Header{"Content-Type": {"text/event-stream"}}}}, nil},
 		{"a list that is cut off", []fault.Fault{{Method: "GET", Path: list, Truncate: true, Times: 3}}, nil},
 		{"a list that is late", []fault.Fault{{Method: "GET", Path: list, Delay: 100 * time.Millisecond, Times: 3}}, nil},
-		{"overload", []fault.Fault{{Path: stream, Status: 529, Times: 1}, {Method: "GET", Path: list, Status: 529, Times: 2}, {Method: "POST", Path: send, Status: 529, Times: 3}}, nil},
-		{"rate limits", []fault.Fault{{Method: "POST", Path: send, Status: 429, Header: http.Header{"Retry-After": {"0.05"}}, Times: 2},
+		{"overload", []fault.Fault{{Path: stream, Status: 529, Times: 1}, {Method: "GET", Path: list, Status: 529, Times: 2},
+			{Method: "POST", Path: send, Status: 529, Times: 3}}, nil},
+		{"rate limits", []fault.Fault{{Method: "POST", Path: send, Status: 429,
+			Header: http.Header{"Retry-After": {"0.05"}}, Times: 2},
 			{Path: stream, Status: 429, Header: http.Header{"Retry-After": {"0.05"}}, Times: 1}}, nil},
-		{"an answer whose receipt is lost", []fault.Fault{{Method: "POST", Path: send, After: true, Drop: true, Times: 2}}, nil},
-		{"an answer whose receipt is an error", []fault.Fault{{Method: "POST", Path: send, After: true, Status: 500, Times: 2}}, nil},
+		{"an answer whose receipt is lost",
+			[]fault.Fault{{Method: "POST", Path: send, After: true, Drop: true, Times: 2}}, nil},
+		{"an answer whose receipt is an error",
+			[]fault.Fault{{Method: "POST", Path: send, After: true, Status: 500, Times: 2}}, nil},
 		{"connections that break", []fault.Fault{{Path: "/**", Drop: true, Times: 6}}, nil},
 		{"pages", nil, func(w *world) { w.fake.PageSize = 1 }},
 	} {
@@ -115,7 +122,8 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 	// The same event once more, and a result that comes before its call.
 	w.fake.Emit(session, managedagents.Event{"type": typeCall, "id": first[0], "name": "echo", "input": object{"n": 1}})
 	w.fake.Emit(session, managedagents.Event{"type": typeResult, "custom_tool_use_id": "sevt_early"})
-	w.fake.Emit(session, managedagents.Event{"type": typeCall, "id": "sevt_early", "name": "echo", "input": object{"n": 9}})
+	w.fake.Emit(session, managedagents.Event{"type": typeCall, "id": "sevt_early", "name": "echo",
+		"input": object{"n": 9}})
 	w.wait(t, session, first...)
 	w.fake.Emit(session, managedagents.Event{"type": typeCall, "id": first[0], "name": "echo", "input": object{"n": 1}})
 	last := w.fake.Call(session, "", echo(2))
@@ -134,8 +142,10 @@ func TestOddEvents(t *testing.T) {
 			start(t, w.newRunner(t, Spec{Sessions: []string{session}, Follow: follow, Poll: 10 * time.Millisecond}))
 			w.wait(t, session, w.fake.Call(session, "", echo(1))...)
 			for _, e := range []managedagents.Event{
-				{"type": typeCall}, {"type": typeCall, "name": "echo", "id": "../../x"}, {"type": typeCall, "name": strings.Repeat("x", 1000)},
-				{"type": typeResult}, {"type": typeIdle, "stop_reason": nil}, {"type": typeInterrupt, "processed_at": nil}, {"type": "agent.new_thing"},
+				{"type": typeCall}, {"type": typeCall, "name": "echo", "id": "../../x"},
+				{"type": typeCall, "name": strings.Repeat("x", 1000)},
+				{"type": typeResult}, {"type": typeIdle, "stop_reason": nil}, {"type": typeInterrupt, "processed_at": nil},
+				{"type": "agent.new_thing"},
 				{"type": typeCall, "name": 7}, {"type": typeThreadTerminated}, {},
 			} {
 				w.fake.Emit(session, e)
@@ -231,7 +241,8 @@ func TestSessionEndsBeforeTheAnswer(t *testing.T) {
 func TestKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]Spec{
-		"a named session": {Sessions: []string{"sesn_1"}}, "sessions of an agent": {Agents: []string{managedagents.DefaultAgent}},
+		"a named session":      {Sessions: []string{"sesn_1"}},
+		"sessions of an agent": {Agents: []string{managedagents.DefaultAgent}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -298,7 +309,8 @@ func TestNoSuchSession(t *testing.T) {
 	w := newWorld(t)
 	var log syncBuffer
 	w.change = func(o *Options, _ *tempo) { o.Logger = log.logger() }
-	if err := w.newRunner(t, Spec{Sessions: []string{"sesn_misspelt"}}).Run(t.Context()); err != nil || !strings.Contains(log.String(), "there is no such session") {
+	if err := w.newRunner(t, Spec{Sessions: []string{"sesn_misspelt"}}).Run(t.Context()); err != nil ||
+		!strings.Contains(log.String(), "there is no such session") {
 		t.Errorf("Run returned %v, and the log has %s", err, log.String())
 	}
 }
@@ -307,7 +319,9 @@ func TestRedirect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	elsewhere := make(chan string, 1)
-	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere <- r.Header.Get("Authorization") }))
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		elsewhere <- r.Header.Get("Authorization")
+	}))
 	defer target.Close()
 	w.fake.Faults.Add(fault.Fault{Status: 307, Header: http.Header{"Location": {target.URL}}})
 	r := w.newRunner(t, Spec{Sessions: []string{"sesn_1"}})
@@ -328,7 +342,8 @@ func TestEndlessList(t *testing.T) {
 	w := newWorld(t)
 	w.fake.Faults.Add(fault.Fault{Status: 200, Body: `{"data":[],"next_page":"again"}`})
 	r := w.newRunner(t, Spec{Sessions: []string{"sesn_1"}})
-	if err := r.client.list(t.Context(), "sesn_1", time.Time{}, func(*event) {}, func(error) {}); !errors.Is(err, Unavailable) {
+	if err := r.client.list(t.Context(), "sesn_1", time.Time{}, func(*event) {},
+		func(error) {}); !errors.Is(err, Unavailable) {
 		t.Errorf("list returned %v", err)
 	}
 }
@@ -364,7 +379,8 @@ func TestEnvironments(t *testing.T) {
 	ids := w.fake.Call(session, "", echo(1))
 	other := w.newRunner(t, Spec{Environments: []string{"env_other"}})
 	found := 0
-	if err := other.client.find(t.Context(), "", other.spec.Environments, func(seen) bool { found++; return true }); err != nil || found != 0 {
+	if err := other.client.find(t.Context(), "", other.spec.Environments,
+		func(seen) bool { found++; return true }); err != nil || found != 0 {
 		t.Errorf("%d sessions were found, %v", found, err)
 	}
 	start(t, w.newRunner(t, Spec{Environments: []string{managedagents.Environment}}))
@@ -424,7 +440,8 @@ func TestRateLimitHoldsForAll(t *testing.T) {
 	}
 }
 
-// TestSessionIsGoneForAMoment has the API deny for a moment that there is the session, in the middle of a call: the agent is told.
+// TestSessionIsGoneForAMoment has the API deny for a moment that there is the session, in the middle of a call: the
+// agent is told.
 func TestSessionIsGoneForAMoment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

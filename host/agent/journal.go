@@ -25,26 +25,27 @@ var migrations = []string{`CREATE TABLE agent_call (
 );
 CREATE INDEX agent_call_changed ON agent_call (changed)`}
 
-// State is how far a call is, as the journal has it.
+// State is the state of a call in the journal.
 type State string
 
 // States of a call, in their order.
 const (
-	StateTaken    State = "taken"    // a process has it: nothing has run yet, people may be asked
-	StateRunning  State = "running"  // its tool runs
-	StateAnswered State = "answered" // there is an answer, and the agent has not got it yet
+	StateTaken    State = "taken"    // claimed by a process; the tool has not started, people may be asked
+	StateRunning  State = "running"  // the tool runs
+	StateAnswered State = "answered" // the answer is not sent yet
 	StateSent     State = "sent"     // the agent has the answer
-	StateDropped  State = "dropped"  // nobody wants an answer any more: it was interrupted, or its session has ended
+	StateDropped  State = "dropped"  // no longer wanted: interrupted, or the session has ended
 )
 
-// keepTime is how long the journal keeps calls that have ended. The session itself shows which calls are answered.
-const keepTime = 30 * 24 * time.Hour
+// retention is how long the journal keeps ended calls. The session itself shows which calls are answered.
+const retention = 30 * 24 * time.Hour
 
-// lockTry is how long it takes at most to see that a process lives.
+// lockTry bounds the attempt to lock the name of a living process.
 const lockTry = 50 * time.Millisecond
 
-// journal says which calls were taken, by whom, and how far they are: it is written before a call runs, so that none runs twice. A row's
-// owner is a process that holds the lock of that name. When it dies, the lock is free, and another process takes the row over.
+// journal records the owner and the state of calls. It is written before a tool runs, so that none runs twice. The
+// owner is a process that holds the lock of its name. When it dies, the lock becomes free and another process takes
+// over the row.
 type journal struct {
 	store   *store.Store
 	owner   string
@@ -60,7 +61,7 @@ func openJournal(ctx context.Context, s *store.Store) (*journal, error) {
 
 func lockName(owner string) string { return "agent-" + owner }
 
-// begin returns a context that ends when this process does not own its calls any more.
+// begin acquires the owner's lock. The context ends when the lock, and so the ownership of calls, is lost.
 func (j *journal) begin(ctx context.Context) (held context.Context, err error) {
 	held, j.release, err = j.store.Lock(ctx, lockName(j.owner))
 	return held, err
@@ -75,17 +76,17 @@ type entry struct {
 	answer *answer // of StateAnswered
 }
 
-// errElsewhere says that another process has the call.
+// errElsewhere says that another process owns the call.
 var errElsewhere = errors.New("another process has this call")
 
-// claim takes a call, also one of a process that has died, and returns how far it is. It fails with errElsewhere while the process that
-// has it lives, or with the store's error.
+// claim makes this process the owner of a call, also of one whose owner has died, and returns its row. It fails with
+// errElsewhere while another owner lives, or with the store's error.
 func (j *journal) claim(ctx context.Context, session, id, tool string) (*entry, error) {
-	e, err := j.take(ctx, session, id, tool)
+	e, err := j.insert(ctx, session, id, tool)
 	if err != nil || e.owner == j.owner || e.state == StateSent || e.state == StateDropped {
 		return e, err
 	}
-	release, err := j.seize(ctx, e.owner)
+	release, err := j.lockDead(ctx, e.owner)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +94,11 @@ func (j *journal) claim(ctx context.Context, session, id, tool string) (*entry, 
 		return nil, errElsewhere
 	}
 	defer release()
-	return j.adopt(ctx, session, id, e.owner)
+	return j.takeOver(ctx, session, id, e.owner)
 }
 
-// seize takes the lock of an owner that has died; release is nil if it lives.
-func (j *journal) seize(ctx context.Context, owner string) (release func(), err error) {
+// lockDead locks the name of a dead owner. release is nil if the owner is alive.
+func (j *journal) lockDead(ctx context.Context, owner string) (release func(), err error) {
 	trying, cancel := context.WithTimeout(ctx, lockTry)
 	defer cancel()
 	_, release, err = j.store.Lock(trying, lockName(owner))
@@ -107,8 +108,8 @@ func (j *journal) seize(ctx context.Context, owner string) (release func(), err 
 	return release, err
 }
 
-// take writes the call down if nobody has it, and reads what is written of it.
-func (j *journal) take(ctx context.Context, session, id, tool string) (e *entry, err error) {
+// insert adds a row for the call unless there is one, and returns the row.
+func (j *journal) insert(ctx context.Context, session, id, tool string) (e *entry, err error) {
 	now := j.store.Time().UnixMilli()
 	err = j.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO agent_call (session, id, owner, tool, state, answer, taken, changed)
@@ -122,10 +123,11 @@ func (j *journal) take(ctx context.Context, session, id, tool string) (e *entry,
 	return e, err
 }
 
-// adopt takes a call over from an owner that has died. Its lock is held, so that nobody else does.
-func (j *journal) adopt(ctx context.Context, session, id, owner string) (e *entry, err error) {
+// takeOver changes the owner of a dead owner's call. Callers hold that owner's lock.
+func (j *journal) takeOver(ctx context.Context, session, id, owner string) (e *entry, err error) {
 	err = j.store.Update(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE agent_call SET owner = $1 WHERE session = $2 AND id = $3 AND owner = $4`, j.owner, session, id, owner)
+		_, err := tx.ExecContext(ctx, `UPDATE agent_call SET owner = $1 WHERE session = $2 AND id = $3 AND owner = $4`,
+			j.owner, session, id, owner)
 		if err != nil {
 			return err
 		}
@@ -133,15 +135,17 @@ func (j *journal) adopt(ctx context.Context, session, id, owner string) (e *entr
 		return err
 	})
 	if err == nil && e.owner != j.owner {
-		return nil, errElsewhere // somebody was faster
+		return nil, errElsewhere // another process was faster
 	}
 	return e, err
 }
 
-// read reads a call. One in a state that is not known, or whose answer cannot be read, may have run: it is one that runs.
+// read reads a call. One in a state that is not known, or whose answer cannot be read, may have run: it is one that
+// runs.
 func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	e, text := new(entry), ""
-	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`, session, id).Scan(&e.owner, &e.state, &text)
+	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`, session,
+		id).Scan(&e.owner, &e.state, &text)
 	if err != nil || e.state == StateTaken || e.state == StateRunning || e.state == StateSent || e.state == StateDropped {
 		return e, err
 	}
@@ -152,7 +156,7 @@ func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	return e, nil
 }
 
-// move notes how far a call is. The answer is kept with StateAnswered alone.
+// move sets the state of a call. The answer is stored only with StateAnswered.
 func (j *journal) move(ctx context.Context, session, id string, state State, a *answer) error {
 	text := ""
 	if a != nil {
@@ -162,24 +166,28 @@ func (j *journal) move(ctx context.Context, session, id string, state State, a *
 		}
 		text = string(encoded)
 	}
-	return j.exec(ctx, `UPDATE agent_call SET state = $1, answer = $2, changed = $3 WHERE session = $4 AND id = $5 AND owner = $6`,
+	return j.exec(
+		ctx, `UPDATE agent_call SET state = $1, answer = $2, changed = $3 WHERE session = $4 AND id = $5 AND owner = $6`,
 		state, text, j.store.Time().UnixMilli(), session, id, j.owner)
 }
 
-// leave lets others take a call that this process does no more for.
-func (j *journal) leave(ctx context.Context, session, id string) error {
-	return j.exec(ctx, `UPDATE agent_call SET owner = '' WHERE session = $1 AND id = $2 AND owner = $3`, session, id, j.owner)
+// releaseCall gives up the ownership of a call.
+func (j *journal) releaseCall(ctx context.Context, session, id string) error {
+	return j.exec(ctx, `UPDATE agent_call SET owner = '' WHERE session = $1 AND id = $2 AND owner = $3`,
+		session, id, j.owner)
 }
 
-// drop drops all open calls of a session that has ended, whoever has them.
+// drop sets all open calls of an ended session to StateDropped, whoever owns them.
 func (j *journal) drop(ctx context.Context, session string) error {
-	return j.exec(ctx, `UPDATE agent_call SET state = $1, answer = '', changed = $2 WHERE session = $3 AND state NOT IN ($1, $4)`,
+	return j.exec(
+		ctx, `UPDATE agent_call SET state = $1, answer = '', changed = $2 WHERE session = $3 AND state NOT IN ($1, $4)`,
 		StateDropped, j.store.Time().UnixMilli(), session, StateSent)
 }
 
-// forget takes out what has ended long ago.
+// forget removes calls that ended longer ago than retention.
 func (j *journal) forget(ctx context.Context) error {
-	return j.exec(ctx, `DELETE FROM agent_call WHERE changed < $1 AND state IN ($2, $3)`, j.store.Time().Add(-keepTime).UnixMilli(), StateSent, StateDropped)
+	return j.exec(ctx, `DELETE FROM agent_call WHERE changed < $1 AND state IN ($2, $3)`,
+		j.store.Time().Add(-retention).UnixMilli(), StateSent, StateDropped)
 }
 
 func (j *journal) exec(ctx context.Context, query string, args ...any) error {

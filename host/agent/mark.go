@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Marks say in the metadata of an agent which of its custom tools are hako's: a hash of each name, one after the other. The API allows 16
-// keys, whose values have at most 512 characters, so that the names themselves would not fit.
+// Marks say in the metadata of an agent which of its custom tools are hako's: a hash of each name, one after the other.
+// The API allows 16 keys, whose values have at most 512 characters, so that the names themselves would not fit.
 const (
 	markKey     = "hako_tools_" // and a number from 1 on
 	markSize    = 8             // characters, for 48 bits of the hash
@@ -18,13 +18,13 @@ const (
 
 func isMark(key string) bool { return strings.HasPrefix(key, markKey) }
 
-// markOf is the mark of a tool.
+// markOf returns the mark of a tool.
 func markOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:markSize*6/8])
 }
 
-// marksOf is the metadata for tools.
+// marksOf returns the metadata for tools.
 func marksOf(names []string) map[string]string {
 	list := make([]string, len(names))
 	for i, name := range names {
@@ -38,7 +38,7 @@ func marksOf(names []string) map[string]string {
 	return marks
 }
 
-// marked returns what says of a name whether the tool is marked.
+// marked returns a function that reports whether a tool is marked.
 func marked(metadata map[string]string) func(name string) bool {
 	known := map[string]bool{}
 	for key, value := range metadata {

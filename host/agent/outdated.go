@@ -9,7 +9,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 )
 
-// belt is the custom tools that a session has: those of its agent's version when it began.
+// belt has the custom tools of a session: those of the agent's version at its start.
 type belt struct {
 	agent   string
 	version int64
@@ -26,16 +26,16 @@ func beltOf(s *anthropic.BetaManagedAgentsSession) *belt {
 	return b
 }
 
-// difference names the tools in which a session differs from what hako offers.
+// difference names the tools of a session that differ from hako's.
 type difference struct {
-	gone    []string // the agent knows them, and hako does not have them
-	changed []string // they take other arguments by now
-	unknown []string // hako offers them, and the agent does not know them
+	gone    []string // not offered by hako
+	changed []string // with other arguments
+	unknown []string // unknown to the agent
 }
 
 func (d *difference) empty() bool { return len(d.gone)+len(d.changed)+len(d.unknown) == 0 }
 
-// against compares with what hako offers. Descriptions are not compared: they may be in another language.
+// against compares the tools with those that hako offers, without descriptions, which may be in another language.
 func (b *belt) against(offered []Definition) *difference {
 	d, known := new(difference), map[string]bool{}
 	for _, tool := range b.tools {
@@ -57,10 +57,10 @@ func (b *belt) against(offered []Definition) *difference {
 	return d
 }
 
-// maxNamed is how many tools of a kind a warning names.
+// maxNamed bounds the tools named in a warning.
 const maxNamed = 10
 
-// some are the first names, and how many there are besides.
+// some joins the first names and the number of the others.
 func some(names []string) []string {
 	if len(names) <= maxNamed {
 		return names
@@ -68,17 +68,17 @@ func some(names []string) []string {
 	return append(slices.Clone(names[:maxNamed]), fmt.Sprintf("and %d more", len(names)-maxNamed))
 }
 
-// inspection is what was seen of the tools of sessions.
+// inspection has the results of the last inspection.
 type inspection struct {
 	before map[string]string // the differences at the last look, by session
 	warned map[string]bool   // those that were told, each with its agent and version
 	count  int               // of sessions whose difference stands
 }
 
-// maxWarned is how many differences are remembered.
+// maxWarned bounds the differences remembered as logged.
 const maxWarned = 1000
 
-// inspect looks from time to time whether sessions have other tools than hako offers, until ctx or serving ends.
+// inspect periodically compares the tools of sessions with hako's, until ctx or serving ends.
 func (r *Runner) inspect(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,7 +90,7 @@ func (r *Runner) inspect(ctx context.Context) {
 	r.options.Observer.AgentOutdated(-seen.count)
 }
 
-// compare looks once. A difference counts if it stands at two looks: tools of an upstream server come and go.
+// compare inspects once. Only a difference seen twice in a row counts, because upstream servers may disconnect briefly.
 func (r *Runner) compare(ctx context.Context, seen *inspection) {
 	offers := defined(r.custom.Fit(offered(r.options.Tools(r.caller("", "")), r.options.Locale)))
 	now, count := map[string]string{}, 0
@@ -109,8 +109,10 @@ func (r *Runner) compare(ctx context.Context, seen *inspection) {
 		count++
 		if len(seen.warned) < maxWarned && !seen.warned[now[id]] {
 			seen.warned[now[id]] = true
-			r.logger.Warn("a session has other tools than hako offers: give its agent the tools (hako agent apply), and begin a new session",
-				"session", id, "agent", b.agent, "version", b.version, "gone", some(d.gone), "changed", some(d.changed), "unknown", some(d.unknown))
+			r.logger.Warn(
+				"a session has other tools than hako offers: give its agent the tools (hako agent apply), and begin a new session",
+				"session", id, "agent", b.agent, "version", b.version, "gone", some(d.gone), "changed", some(d.changed),
+				"unknown", some(d.unknown))
 		}
 	}
 	seen.before = now
@@ -118,7 +120,7 @@ func (r *Runner) compare(ctx context.Context, seen *inspection) {
 	seen.count = count
 }
 
-// belts are the tools of the sessions that are followed, as far as they can be read.
+// belts returns the tools of the followed sessions, as far as they can be read.
 func (r *Runner) belts(ctx context.Context) map[string]*belt {
 	known, missing := map[string]*belt{}, []*session(nil)
 	r.mu.Lock()
@@ -132,7 +134,7 @@ func (r *Runner) belts(ctx context.Context) map[string]*belt {
 	for _, s := range missing {
 		b, err := r.client.belt(ctx, s.id)
 		if err != nil {
-			continue // who follows the session says so
+			continue // the session's follower reports the error
 		}
 		r.mu.Lock()
 		s.belt, known[s.id] = b, b

@@ -23,13 +23,15 @@ func (g *gauge) AgentOutdated(n int) { g.outdated.Add(int32(n)) }
 func TestOtherTools(t *testing.T) {
 	t.Parallel()
 	custom := func(name string) string {
-		return fmt.Sprintf(`{"type":"custom","name":%q,"description":"d","input_schema":{"type":"object","properties":{"n":{"type":"string"}}}}`, name)
+		return fmt.Sprintf(
+			`{"type":"custom","name":%q,"description":"d","input_schema":{"type":"object","properties":{"n":{"type":"string"}}}}`, name)
 	}
 	for _, found := range []bool{false, true} {
 		t.Run(fmt.Sprintf("found %t", found), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			if err := w.fake.Change(managedagents.DefaultAgent, `{"tools":[`+custom("echo")+`,`+custom("was_here")+`,{"type":"agent_toolset_20260401"}]}`); err != nil {
+			if err := w.fake.Change(managedagents.DefaultAgent,
+				`{"tools":[`+custom("echo")+`,`+custom("was_here")+`,{"type":"agent_toolset_20260401"}]}`); err != nil {
 				t.Fatal(err)
 			}
 			session := w.fake.NewSession()
@@ -44,7 +46,8 @@ func TestOtherTools(t *testing.T) {
 			}
 			stop := start(t, w.newRunner(t, spec))
 			eventually(t, "counted", func() bool { return counts.outdated.Load() == 1 })
-			for _, want := range []string{"hako agent apply", "agent=" + managedagents.DefaultAgent, "version=2", "gone=[was_here]", "changed=[echo]", `unknown="[look people put]"`} {
+			for _, want := range []string{"hako agent apply", "agent=" + managedagents.DefaultAgent, "version=2",
+				"gone=[was_here]", "changed=[echo]", `unknown="[look people put]"`} {
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("the log does not have %s:\n%s", want, log.String())
 				}
@@ -69,8 +72,9 @@ func TestDifferenceThatStands(t *testing.T) {
 		unknown     string
 		count, said int
 	}{
-		"no difference":               {[][]Definition{offers, offers}, UnknownRefuse, 0, 0},
-		"tools that come and go":      {[][]Definition{offers, offers[1:], offers, offers[2:], offers[1:], offers}, UnknownRefuse, 0, 0},
+		"no difference": {[][]Definition{offers, offers}, UnknownRefuse, 0, 0},
+		"tools that come and go": {[][]Definition{offers, offers[1:], offers, offers[2:], offers[1:], offers},
+			UnknownRefuse, 0, 0},
 		"one that stands":             {[][]Definition{offers[1:], offers[1:], offers[1:], offers[1:]}, UnknownRefuse, 1, 1},
 		"one that goes":               {[][]Definition{offers[1:], offers[1:], offers}, UnknownRefuse, 0, 1},
 		"another one":                 {[][]Definition{offers[1:], offers[1:], offers[2:], offers[2:]}, UnknownRefuse, 1, 2},

@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Plan is what has to change in an agent so that its custom tools are those of hako. Tools of others stay as they are.
+// Plan has the changes that make an agent's custom tools those of hako. Tools of others stay unchanged.
 type Plan struct {
-	// Agent, Name and Version are the agent's as it was read.
+	// Agent, Name and Version identify the agent as read.
 	Agent   string
 	Name    string
 	Version int64
-	// Changes are those of hako's tools, in the order of their names.
+	// Changes are the changes of hako's tools, sorted by name.
 	Changes []Change
 	// Kept names the tools that are not hako's.
 	Kept []string
 
 	wanted   []Definition
 	adopt    bool
-	tools    []json.RawMessage  // all that the agent is to have
-	metadata map[string]*string // what changes in it; nil removes a key
+	tools    []json.RawMessage  // all tools of the new version
+	metadata map[string]*string // changes; nil removes a key
 }
 
-// Empty reports whether the agent is as it is to be.
+// Empty reports whether there is nothing to change.
 func (p *Plan) Empty() bool { return len(p.Changes)+len(p.metadata) == 0 }
 
-// Change is that of one tool. Old is nil for a tool that is added, and New for one that is removed.
+// Change is the change of one tool. Old is nil for an added tool, New for a removed one.
 type Change struct {
 	Old, New *Definition
 }
 
-// Tool is the name of the tool, as the agent knows it.
+// Tool returns the tool's name at the agent.
 func (c Change) Tool() string {
 	if c.New != nil {
 		return c.New.Name
@@ -41,7 +41,7 @@ func (c Change) Tool() string {
 	return c.Old.Name
 }
 
-// shown is an agent as the API shows it.
+// shown is an agent as returned by the API.
 type shown struct {
 	id, name string
 	version  int64
@@ -50,13 +50,14 @@ type shown struct {
 	metadata map[string]string
 }
 
-// plan compares the tools of an agent with those that it is to have. With adopt custom tools of the same names become hako's that are not.
+// plan compares the tools of an agent with the wanted ones. With adopt, hako takes over other custom tools of the same
+// names.
 func plan(a *shown, wanted []Definition, adopt bool) (*Plan, error) {
 	p := &Plan{Agent: a.id, Name: a.name, Version: a.version, wanted: wanted, adopt: adopt}
 	if a.archived {
 		return nil, fmt.Errorf("agent %s is archived, and cannot be changed: name another", a.id)
 	}
-	others, err := p.keep(a)
+	others, err := p.mergeTools(a)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +68,9 @@ func plan(a *shown, wanted []Definition, adopt bool) (*Plan, error) {
 	return p, p.mark(a.metadata)
 }
 
-// keep goes through the tools that the agent has, and then adds those that it has not. It returns how many custom tools are not hako's.
-func (p *Plan) keep(a *shown) (others int, err error) {
+// mergeTools compares the agent's tools with the wanted ones and adds the missing ones. It returns how many custom
+// tools are not hako's.
+func (p *Plan) mergeTools(a *shown) (others int, err error) {
 	missing, taken := map[string]*Definition{}, []string(nil)
 	for i := range p.wanted {
 		missing[p.wanted[i].Name] = &p.wanted[i]
@@ -97,7 +99,8 @@ func (p *Plan) keep(a *shown) (others int, err error) {
 		}
 	}
 	if len(taken) > 0 {
-		return 0, fmt.Errorf("agent %s has custom tools that are not hako's, and are named like some that are: %s. Rename or remove them there, or make them hako's (--adopt)",
+		return 0, fmt.Errorf(
+			"agent %s has custom tools that are not hako's, and are named like some that are: %s. Rename or remove them there, or make them hako's (--adopt)",
 			a.id, strings.Join(taken, ", "))
 	}
 	for i := range p.wanted {
@@ -123,7 +126,7 @@ func label(raw string) string {
 		Type, Name string
 		Server     string `json:"mcp_server_name"`
 	}
-	_ = json.Unmarshal([]byte(raw), &tool) // one that cannot be read has no name
+	_ = json.Unmarshal([]byte(raw), &tool) // without a name if it cannot be parsed
 	switch {
 	case tool.Name != "":
 		return tool.Name
@@ -133,13 +136,14 @@ func label(raw string) string {
 	return tool.Type
 }
 
-// errMetadata says that an agent has no room to note which tools are hako's.
-var errMetadata = errors.New("the agent's metadata has no room: hako notes there which tools are its own. Remove some of the other keys")
+// errMetadata says that an agent's metadata has no room for the marks of hako's tools.
+var errMetadata = errors.New(
+	"the agent's metadata has no room: hako notes there which tools are its own. Remove some of the other keys")
 
-// maxMetadata is how many keys the metadata of an agent has.
+// maxMetadata is the API's limit of metadata keys.
 const maxMetadata = 16
 
-// mark notes in the metadata which tools are hako's.
+// mark adds the marks of hako's tools to the metadata.
 func (p *Plan) mark(old map[string]string) error {
 	names := make([]string, len(p.wanted))
 	for i := range p.wanted {
@@ -167,7 +171,7 @@ func (p *Plan) mark(old map[string]string) error {
 	return nil
 }
 
-// sameChanges reports whether somebody who has agreed to p has agreed to other.
+// sameChanges reports whether p and other make the same changes, so that consent to one covers the other.
 func (p *Plan) sameChanges(other *Plan) bool {
 	return slices.EqualFunc(p.Changes, other.Changes, func(a, b Change) bool {
 		return sameDefinition(a.Old, b.Old) && sameDefinition(a.New, b.New)

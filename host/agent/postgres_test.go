@@ -20,7 +20,8 @@ func replica(t *testing.T, where string) *store.Store {
 	return s
 }
 
-// TestReplicas has several replicas share a database: each call is made once, and what one leaves when it dies another ends.
+// TestReplicas has several replicas share a database: each call is made once, and what one leaves when it dies another
+// ends.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)

@@ -17,20 +17,20 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// ErrChanged says that an agent was changed by somebody else, so that other changes than those of the Plan are needed.
+// ErrChanged means that the agent was changed in the meantime, so that the Plan no longer applies.
 var ErrChanged = errors.New("the agent was changed meanwhile, and needs other changes now: look at them again")
 
-// Publisher gives agents their tools. It is safe for concurrent use.
+// Publisher updates the tool definitions of agents. It is safe for concurrent use.
 type Publisher struct {
 	client *client
-	retry  time.Duration // before a request that failed is made again, for the first time
+	retry  time.Duration // first wait before a failed request is retried
 }
 
-// publishTries is how often a change is tried.
+// publishTries bounds the attempts of a change.
 const publishTries = 5
 
-// NewPublisher returns a Publisher with the key and the address of spec, whose other fields play no part. Proxy is an upstream proxy; nil
-// means none. It fails if the key is missing, or the address is one that a key must not be sent to.
+// NewPublisher returns a Publisher with the key and the address of spec, whose other fields play no part. Proxy is an
+// upstream proxy; nil means none. It fails if the key is missing, or the address is one that a key must not be sent to.
 func NewPublisher(spec Spec, proxy *url.URL) (*Publisher, error) {
 	if err := spec.checkAccess(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -38,12 +38,12 @@ func NewPublisher(spec Spec, proxy *url.URL) (*Publisher, error) {
 	return &Publisher{newClient(&spec, proxy, noObserver{}.AgentRequest), usual.retry}, nil
 }
 
-// Plan reads an agent and says what has to change so that its custom tools are those of the list. Which tools are hako's is noted in the
-// agent's metadata, under the keys hako_tools_1 and so on: others stay as they are. With adopt, custom tools become hako's that are not
-// and are named like one of the list.
+// Plan reads an agent and says what has to change so that its custom tools are those of the list. Which tools are
+// hako's is noted in the agent's metadata, under the keys hako_tools_1 and so on: others stay as they are. With adopt,
+// custom tools become hako's that are not and are named like one of the list.
 //
-// It fails if the definitions pass a limit of the API, if there are tools that would have to be adopted, if the agent is archived, or with
-// an *Error.
+// It fails if the definitions pass a limit of the API, if there are tools that would have to be adopted, if the agent
+// is archived, or with an *Error.
 func (p *Publisher) Plan(ctx context.Context, agent string, tools []Definition, adopt bool) (*Plan, error) {
 	if !identifier.MatchString(agent) {
 		return nil, fmt.Errorf("%q is no ID of an agent: it has letters, digits, _ and -, such as agent_011CZkZ", agent)
@@ -57,7 +57,7 @@ func (p *Publisher) Plan(ctx context.Context, agent string, tools []Definition, 
 			return plan(a, tools, adopt)
 		}
 		var e *Error
-		if failures++; failures == publishTries || !errors.As(err, &e) || !e.passing() {
+		if failures++; failures == publishTries || !errors.As(err, &e) || !e.temporary() {
 			return nil, err
 		}
 		if err := sleep(ctx, backoff(p.retry, failures)); err != nil {
@@ -66,11 +66,11 @@ func (p *Publisher) Plan(ctx context.Context, agent string, tools []Definition, 
 	}
 }
 
-// Apply makes a new version of the agent with what the plan says, and returns its number. Sessions that have begun keep the version that
-// they began with. It may be called again after an error: what was done is not done twice.
+// Apply makes a new version of the agent with what the plan says, and returns its number. Sessions that have begun keep
+// the version that they began with. It may be called again after an error: what was done is not done twice.
 //
-// If the agent has another version by now, the same changes are made to that one; it returns ErrChanged if others are needed. Other errors
-// are an *Error, with what the API wrote where it does not take the definitions.
+// If the agent has another version by now, the same changes are made to that one; it returns ErrChanged if others are
+// needed. Other errors are an *Error, with what the API wrote where it does not take the definitions.
 func (p *Publisher) Apply(ctx context.Context, agreed *Plan) (version int64, err error) {
 	now := agreed
 	for failures := 0; ; {
@@ -79,17 +79,18 @@ func (p *Publisher) Apply(ctx context.Context, agreed *Plan) (version int64, err
 		}
 		version, err := p.client.update(ctx, now)
 		var e *Error
-		if failures++; err == nil || ctx.Err() != nil || failures == publishTries || !errors.As(err, &e) || e.Kind == Auth || e.Kind == Gone {
+		if failures++; err == nil || ctx.Err() != nil || failures == publishTries || !errors.As(err, &e) ||
+			e.Kind == Auth || e.Kind == Gone {
 			return version, err
 		}
-		if e.Status != http.StatusConflict && e.passing() {
+		if e.Status != http.StatusConflict && e.temporary() {
 			_ = sleep(ctx, backoff(p.retry, failures)) // if ctx ends, the next request says so
 		}
 		next, unread := p.Plan(ctx, now.Agent, now.wanted, now.adopt)
 		switch {
 		case unread != nil:
 			return 0, unread
-		case next.Version == now.Version && !e.passing():
+		case next.Version == now.Version && !e.temporary():
 			return 0, err
 		case !next.Empty() && !next.sameChanges(agreed):
 			return 0, ErrChanged
@@ -98,7 +99,7 @@ func (p *Publisher) Apply(ctx context.Context, agreed *Plan) (version int64, err
 	}
 }
 
-// agent reads the last version of an agent.
+// agent reads the latest version of an agent.
 func (c *client) agent(ctx context.Context, id string) (*shown, error) {
 	var a *anthropic.BetaManagedAgentsAgent
 	err := c.do(ctx, opAgents, func(key option.RequestOption) (err error) {
@@ -117,9 +118,9 @@ func (c *client) agent(ctx context.Context, id string) (*shown, error) {
 	return read, nil
 }
 
-// update makes a new version of an agent, and returns its number.
+// update creates a new version of an agent and returns its number.
 func (c *client) update(ctx context.Context, p *Plan) (version int64, err error) {
-	// Tools that are not hako's go back as they came, whatever the SDK knows of them.
+	// Tools of others are sent back verbatim, including fields unknown to the SDK.
 	params := param.Override[anthropic.BetaAgentUpdateParams](struct {
 		Version  int64              `json:"version"`
 		Tools    []json.RawMessage  `json:"tools"`
@@ -141,10 +142,10 @@ func (c *client) update(ctx context.Context, p *Plan) (version int64, err error)
 	return version, err
 }
 
-// maxReason is how much of an explanation of the API's is shown, in characters.
+// maxReason bounds the part of the API's error message that is shown, in characters.
 const maxReason = 500
 
-// reason is what the API wrote about a request that it does not accept, in one line. Definitions are no secret.
+// reason returns the API's message for a rejected request on one line. Definitions are not secret.
 func reason(body string) string {
 	var answer struct{ Error struct{ Message string } }
 	if json.Unmarshal([]byte(body), &answer) != nil || answer.Error.Message == "" {

@@ -133,7 +133,8 @@ func TestPublish(t *testing.T) {
 	if version := p.apply(next...); version != 4 {
 		t.Errorf("the version is %d", version)
 	}
-	if got, want := p.has(), []string{"agent_toolset_20260401", "theirs", "the MCP server docs", "a", "c"}; !slices.Equal(got, want) {
+	if got, want := p.has(), []string{"agent_toolset_20260401", "theirs", "the MCP server docs", "a",
+		"c"}; !slices.Equal(got, want) {
 		t.Errorf("the agent has %q", got)
 	}
 	agent := p.fake.Agent(managedagents.DefaultAgent)
@@ -153,7 +154,8 @@ func TestPublish(t *testing.T) {
 	}
 	p.before = nil
 	p.apply()
-	if got, want := p.has(), []string{"agent_toolset_20260401", "theirs", "the MCP server docs"}; !slices.Equal(got, want) {
+	if got, want := p.has(), []string{"agent_toolset_20260401", "theirs",
+		"the MCP server docs"}; !slices.Equal(got, want) {
 		t.Errorf("with no tools the agent has %q", got)
 	}
 	if metadata := p.fake.Agent(managedagents.DefaultAgent)["metadata"]; fmt.Sprint(metadata) != "map[team:desk]" {
@@ -166,9 +168,11 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	p := newPress(t)
 	same := define("same", "D.")
-	p.others(`{"tools":[{"type":"custom","name":"mine","description":"By hand.","input_schema":{"type":"object"}},` + string(encode(&same)) + `]}`)
+	p.others(`{"tools":[{"type":"custom","name":"mine","description":"By hand.","input_schema":{"type":"object"}},` +
+		string(encode(&same)) + `]}`)
 	tools := []Definition{same, define("mine", "By hako.")}
-	if _, err := p.Plan(t.Context(), managedagents.DefaultAgent, tools, false); err == nil || !strings.Contains(err.Error(), "named like some that are: mine.") {
+	if _, err := p.Plan(t.Context(), managedagents.DefaultAgent, tools, false); err == nil ||
+		!strings.Contains(err.Error(), "named like some that are: mine.") {
 		t.Errorf("the error is %v", err)
 	}
 	plan := p.plan(tools, true)
@@ -211,10 +215,13 @@ func TestPublishAgainstOthers(t *testing.T) {
 		want      error
 		version   int64
 	}{
-		"something else":         {`{"system":"s"}`, nil, 3},
-		"a tool of theirs":       {`{"tools":[{"type":"custom","name":"theirs","description":"d","input_schema":{"type":"object"}}]}`, nil, 3},
-		"the same tool":          {`{"tools":[` + string(encode(&tools[0])) + `],"metadata":{"hako_tools_1":"` + markOf("a") + `"}}`, nil, 2},
-		"what was agreed to add": {`{"tools":[{"type":"custom","name":"a","description":"Old.","input_schema":{"type":"object"}}],"metadata":{"hako_tools_1":"` + markOf("a") + `"}}`, ErrChanged, 0},
+		"something else": {`{"system":"s"}`, nil, 3},
+		"a tool of theirs": {
+			`{"tools":[{"type":"custom","name":"theirs","description":"d","input_schema":{"type":"object"}}]}`, nil, 3},
+		"the same tool": {`{"tools":[` + string(encode(&tools[0])) + `],"metadata":{"hako_tools_1":"` +
+			markOf("a") + `"}}`, nil, 2},
+		"what was agreed to add": {
+			`{"tools":[{"type":"custom","name":"a","description":"Old.","input_schema":{"type":"object"}}],"metadata":{"hako_tools_1":"` + markOf("a") + `"}}`, ErrChanged, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +270,8 @@ func TestPublishForever(t *testing.T) {
 		}
 	}
 	var e *Error
-	if _, err := p.Apply(t.Context(), plan); !errors.As(err, &e) || e.Status != http.StatusConflict || n.Load() != publishTries {
+	if _, err := p.Apply(t.Context(), plan); !errors.As(err, &e) || e.Status != http.StatusConflict ||
+		n.Load() != publishTries {
 		t.Errorf("after %d times Apply returned %v", n.Load(), err)
 	}
 }
@@ -273,8 +281,9 @@ func TestPublishOverFailures(t *testing.T) {
 	t.Parallel()
 	path := "/v1/agents/" + managedagents.DefaultAgent
 	for name, faults := range map[string][]fault.Fault{
-		"overload":                   {{Path: path, Status: 529, Times: 3}},
-		"a rate limit":               {{Path: path, Method: "POST", Status: 429, Header: http.Header{"Retry-After": {"0.02"}}, Times: 2}},
+		"overload": {{Path: path, Status: 529, Times: 3}},
+		"a rate limit": {{Path: path, Method: "POST", Status: 429,
+			Header: http.Header{"Retry-After": {"0.02"}}, Times: 2}},
 		"connections that break":     {{Path: path, Drop: true, Times: 3}},
 		"a receipt that is lost":     {{Path: path, Method: "POST", After: true, Drop: true, Times: 1}},
 		"a receipt that is an error": {{Path: path, Method: "POST", After: true, Status: 500, Times: 1}},
@@ -313,21 +322,29 @@ func TestPublishProblems(t *testing.T) {
 		tools         []Definition
 		want          string
 	}{
-		"no ID":             {"../x", "", fits, "is no ID of an agent"},
-		"no such agent":     {"agent_9", "", fits, "there is no such session, agent or environment"},
-		"a name":            {"", "", []Definition{define("a.b", "A.")}, `tool "a.b": a name has letters`},
-		"a long name":       {"", "", []Definition{define(strings.Repeat("a", 129), "A.")}, "at most 128 of them"},
-		"no description":    {"", "", []Definition{define("a", "")}, "tool a: it has no description"},
-		"a description":     {"", "", []Definition{define("a", strings.Repeat("a", maxDescription+1))}, "tool a: its description has 16385 bytes"},
-		"a schema":          {"", "", []Definition{define("a", "A.", strings.Repeat("a", maxSchema))}, "tool a: its schema has"},
-		"no object":         {"", "", []Definition{{customType, "a", "A.", json.RawMessage(`{"type":"string"}`)}}, "does not describe an object"},
-		"no JSON":           {"", "", []Definition{{customType, "a", "A.", json.RawMessage(`{`)}}, "does not describe an object"},
-		"two of a name":     {"", "", []Definition{define("a", "A."), define("a", "B.")}, "there are two of that name"},
-		"all of it":         {"", "", []Definition{define("a", ""), define("b.", "B.")}, "description, which agents choose tools by: write one\ntool \"b.\""},
-		"too many":          {"", `{"tools":[` + strings.Join(theirs, ",") + `]}`, many, "would have 300 tools, 100 of them not hako's, and takes 256"},
-		"too much":          {"", "", slices.Repeat([]Definition{define("a", strings.Repeat("a", maxDescription))}, 40), "bytes together"},
-		"no room":           {"", `{"metadata":{` + strings.Join(keys, ",") + `}}`, fits, "metadata has no room"},
-		"what the API says": {"", "", []Definition{define("a", "A.", "場所")}, "the API does not accept the request (HTTP status 400): tools.0.input_schema.properties: Property keys"},
+		"no ID":          {"../x", "", fits, "is no ID of an agent"},
+		"no such agent":  {"agent_9", "", fits, "there is no such session, agent or environment"},
+		"a name":         {"", "", []Definition{define("a.b", "A.")}, `tool "a.b": a name has letters`},
+		"a long name":    {"", "", []Definition{define(strings.Repeat("a", 129), "A.")}, "at most 128 of them"},
+		"no description": {"", "", []Definition{define("a", "")}, "tool a: it has no description"},
+		"a description": {"", "", []Definition{define("a", strings.Repeat("a", maxDescription+1))},
+			"tool a: its description has 16385 bytes"},
+		"a schema": {"", "", []Definition{define("a", "A.", strings.Repeat("a", maxSchema))},
+			"tool a: its schema has"},
+		"no object": {"", "", []Definition{{customType, "a", "A.", json.RawMessage(`{"type":"string"}`)}},
+			"does not describe an object"},
+		"no JSON": {"", "", []Definition{{customType, "a", "A.", json.RawMessage(`{`)}},
+			"does not describe an object"},
+		"two of a name": {"", "", []Definition{define("a", "A."), define("a", "B.")}, "there are two of that name"},
+		"all of it": {"", "", []Definition{define("a", ""), define("b.", "B.")},
+			"description, which agents choose tools by: write one\ntool \"b.\""},
+		"too many": {"", `{"tools":[` + strings.Join(theirs, ",") + `]}`, many,
+			"would have 300 tools, 100 of them not hako's, and takes 256"},
+		"too much": {"", "", slices.Repeat([]Definition{define("a", strings.Repeat("a", maxDescription))}, 40),
+			"bytes together"},
+		"no room": {"", `{"metadata":{` + strings.Join(keys, ",") + `}}`, fits, "metadata has no room"},
+		"what the API says": {"", "", []Definition{define("a", "A.", "場所")},
+			"the API does not accept the request (HTTP status 400): tools.0.input_schema.properties: Property keys"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -357,7 +374,8 @@ func TestPublishToAnArchivedAgent(t *testing.T) {
 	if err := p.fake.Archive(managedagents.DefaultAgent); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Apply(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "is archived, and cannot be changed") {
+	if _, err := p.Apply(t.Context(), plan); err == nil ||
+		!strings.Contains(err.Error(), "is archived, and cannot be changed") {
 		t.Errorf("Apply returned %v", err)
 	}
 }
@@ -378,13 +396,15 @@ func TestPublisherNeedsAKey(t *testing.T) {
 func TestSameArgumentsAnotherWay(t *testing.T) {
 	t.Parallel()
 	old, next := define("a", "A.", "x", "y", "z"), define("a", "A.", "x", "y", "z")
-	next.InputSchema = json.RawMessage(strings.Replace(strings.Replace(string(next.InputSchema), `"y":{"type":"string"}`, `"y":{"type":"integer"}`, 1), `"type":"object"`, `"type":"object","required":["x"]`, 1))
+	next.InputSchema = json.RawMessage(strings.Replace(strings.Replace(string(next.InputSchema), `"y":{"type":"string"}`,
+		`"y":{"type":"integer"}`, 1), `"type":"object"`, `"type":"object","required":["x"]`, 1))
 	if got := (Change{Old: &old, New: &next}).Text(); got != "~ a (arguments: ~x ~y)" {
 		t.Errorf("the change is %q", got)
 	}
 }
 
-// TestMarks holds that the notes of as many tools as an agent takes fit into its metadata, and that nothing else in there is taken for one.
+// TestMarks holds that the notes of as many tools as an agent takes fit into its metadata, and that nothing else in
+// there is taken for one.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	names := make([]string, MaxTools)
@@ -414,7 +434,8 @@ func TestMarks(t *testing.T) {
 // TestSameAs goes through what the API may make of a definition, and what is another one.
 func TestSameAs(t *testing.T) {
 	t.Parallel()
-	wanted := Definition{customType, "a", "A.", json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}},"required":[],"additionalProperties":false}`)}
+	wanted := Definition{customType, "a", "A.",
+		json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}},"required":[],"additionalProperties":false}`)}
 	for schema, want := range map[string]bool{
 		`{"type":"object","properties":{"x":{"type":"integer"}},"required":[],"additionalProperties":false}`: true,
 		`{"required":null,"properties":{"x":{"type":"integer"}},"type":"object"}`:                            true,

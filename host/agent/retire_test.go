@@ -11,8 +11,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestRetire has another runner take over while a tool runs and a person is asked: the tool ends where it began, and the person is asked
-// by the other one.
+// TestRetire has another runner take over while a tool runs and a person is asked: the tool ends where it began, and
+// the person is asked by the other one.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	for _, follow := range []string{FollowStream, FollowPoll} {
@@ -44,7 +44,8 @@ func TestRetire(t *testing.T) {
 				return err == nil && outcome == approval.Withdrawn
 			})
 			again := question(t, desk)
-			if err := desk.Answer(t.Context(), again.ID, approval.Answer{Yes: true, By: approval.Person{Operator: true}}); err != nil {
+			if err := desk.Answer(t.Context(), again.ID,
+				approval.Answer{Yes: true, By: approval.Person{Operator: true}}); err != nil {
 				t.Fatal(err)
 			}
 			w.wait(t, session, ids[1])
@@ -67,7 +68,8 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestRetiredSeesInterrupts ends a tool that was interrupted after another runner was to take over, and takes no call meanwhile.
+// TestRetiredSeesInterrupts ends a tool that was interrupted after another runner was to take over, and takes no call
+// meanwhile.
 func TestRetiredSeesInterrupts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Why a session is not followed any more.
+// Reasons for no longer following a session.
 var (
 	errEnded     = errors.New("the session has ended")
 	errRests     = errors.New("nothing happens in the session")
@@ -18,7 +18,7 @@ var (
 	errFlooded   = errors.New("the session has more open calls, or more calls and threads in all, than hako keeps")
 )
 
-// session is one that is followed. Its events are handled by one goroutine.
+// session is a followed session. One goroutine handles its events.
 type session struct {
 	runner *Runner
 	id     string
@@ -28,15 +28,16 @@ type session struct {
 	belt   *belt         // guarded by Runner.mu: nil if it was not read yet
 	look   chan struct{} // asks for a look at the list, with room for one
 
-	// Those of the goroutine that follows.
+	// Used only by the goroutine that follows the session.
 	newest      time.Time            // of the events
 	listed      bool                 // all events were listed once
 	interrupted map[string]time.Time // until when calls were interrupted, by thread; "" is all
 	threads     map[string]bool      // those that have ended
 	idle        bool                 // the agent waits for its user
-	busy        time.Time            // when something happened last, by the clock that is behind: the API's or this machine's
-	ended       bool
-	flooded     bool // there is more than is kept
+	// when something happened last, by the clock that is behind: the API's or this machine's
+	busy    time.Time
+	ended   bool
+	flooded bool // there is more than is kept
 
 	mu      sync.Mutex
 	settled map[string]bool  // guarded by mu: calls that need nothing more
@@ -45,7 +46,7 @@ type session struct {
 	wanted  []string         // guarded by mu: those that the session last said to wait for
 }
 
-// pending is a call that is not under way yet.
+// pending is a call that has not begun.
 type pending struct {
 	event *event
 	since time.Time
@@ -53,8 +54,8 @@ type pending struct {
 	after time.Time
 }
 
-// Bounds of what is kept of a session: its calls that wait to be made with the bytes of their arguments, and all calls and threads that were
-// ever seen.
+// Bounds of what is kept of a session: its calls that wait to be made with the bytes of their arguments, and all calls
+// and threads that were ever seen.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 32 << 20
@@ -64,11 +65,12 @@ const (
 func newSession(r *Runner, id string, named bool) *session {
 	return &session{
 		runner: r, id: id, named: named, logger: r.logger.With("session", id), look: make(chan struct{}, 1),
-		interrupted: map[string]time.Time{}, threads: map[string]bool{}, busy: time.Now(), settled: map[string]bool{}, calls: map[string]*call{},
+		interrupted: map[string]time.Time{}, threads: map[string]bool{}, busy: time.Now(), settled: map[string]bool{},
+		calls: map[string]*call{},
 	}
 }
 
-// end gives up what is open in a session that is no more.
+// end gives up the open calls of an ended session.
 func (s *session) end() {
 	s.logger.Info("a session has ended")
 	s.mu.Lock()
@@ -82,7 +84,7 @@ func (s *session) end() {
 	}
 }
 
-// handle takes in an event, which may be one that was taken in before.
+// handle processes an event, which may have been processed before.
 func (s *session) handle(e *event) {
 	if e.ProcessedAt != nil && e.ProcessedAt.After(s.newest) {
 		s.newest = earlier(*e.ProcessedAt, time.Now()) // an event from the future must not hide those before it
@@ -125,7 +127,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// called takes in a call, unless it is known.
+// called adds a call unless it is known.
 func (s *session) called(e *event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +146,7 @@ func (s *session) called(e *event) {
 	s.waiting = append(s.waiting, &pending{event: e, since: time.Now()})
 }
 
-// answered takes in that a call has its result, from here or from another program.
+// answered records that a call has its result, from hako or from another program.
 func (s *session) answered(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +158,7 @@ func (s *session) answered(id string) {
 	}
 }
 
-// interrupt ends the calls that were interrupted: the API takes no results for them.
+// interrupt ends interrupted calls, for which the API accepts no results.
 func (s *session) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,14 +169,14 @@ func (s *session) interrupt() {
 	}
 }
 
-// wants reports whether the session has said that it waits for the call's result.
+// wants reports whether the session waits for the call's result.
 func (s *session) wants(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.wanted, id)
 }
 
-// stopped reports a call that was interrupted, or whose thread has ended.
+// stopped reports whether a call was interrupted or its thread has ended.
 func (s *session) stopped(e *event) bool {
 	until := s.interrupted[""]
 	if own := s.interrupted[e.Thread]; own.After(until) {
@@ -183,7 +185,7 @@ func (s *session) stopped(e *event) bool {
 	return s.threads[e.Thread] || e.ProcessedAt != nil && !e.ProcessedAt.After(until)
 }
 
-// start starts the calls that wait, as far as there is room.
+// start begins waiting calls while there is room.
 func (s *session) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +207,7 @@ func (s *session) start() {
 	})
 }
 
-// finished takes a call out that is over. One that is not settled waits to be tried again.
+// finished removes an ended call. A call that is not settled waits for another attempt.
 func (s *session) finished(c *call, settled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +219,7 @@ func (s *session) finished(c *call, settled bool) {
 	s.waiting = append(s.waiting, &pending{c.event, c.since, time.Now().Add(s.runner.tempo.later)})
 }
 
-// left is why the session is not followed any more; nil if it is.
+// left returns why the session should no longer be followed, or nil.
 func (s *session) left() error {
 	switch {
 	case s.flooded:
@@ -236,14 +238,14 @@ func (s *session) hasCalls() bool {
 	return len(s.calls) > 0
 }
 
-// rests reports whether nothing happens, so that the session need not be followed until it changes.
+// rests reports whether the session is idle, so that it need not be followed until it changes.
 func (s *session) rests() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.named && s.idle && len(s.calls)+len(s.waiting) == 0 && time.Since(s.busy) > s.runner.tempo.rest
 }
 
-// recheck asks for a look at the list.
+// recheck requests a listing of the events.
 func (s *session) recheck() {
 	select {
 	case s.look <- struct{}{}:

@@ -11,18 +11,19 @@ import (
 	"github.com/hako-run/hako/host/llm"
 )
 
-// Spec is what an operator says of the agents whose tools hako is to run.
+// Spec configures a Runner: the agents and sessions whose tools hako runs.
 type Spec struct {
 	// Key is the API key.
 	Key credential.Source
-	// BaseURL is where the API is, without "/v1". Empty means Anthropic's own.
+	// BaseURL is the address of the API, without "/v1". Empty means Anthropic's own.
 	BaseURL string
 	// Workspace is the ID of the workspace ("wrkspc_…"), for a key that can act on several. Empty means the key's.
 	Workspace string
-	// Sessions are followed until they end. Besides them, those of Agents and Environments are: of one of the agents, in one of the
-	// environments. An empty list names all, but one of the three lists is not empty.
+	// Sessions are followed until they end. Besides them, those of Agents and Environments are: of one of the agents, in
+	// one of the environments. An empty list names all, but one of the three lists is not empty.
 	Sessions, Agents, Environments []string
-	// Tenant and User are those that the tools are called for. User is also who the policy sees, and empty for nobody in particular.
+	// Tenant and User are those that the tools are called for. User is also who the policy sees, and empty for nobody in
+	// particular.
 	Tenant, User string
 	// Follow is FollowStream or FollowPoll. Empty means FollowStream.
 	Follow string
@@ -34,7 +35,8 @@ type Spec struct {
 	Timeout time.Duration
 	// MaxResult bounds the text of one result, in bytes; more is cut off, and the agent is told. Zero means 100 KiB.
 	MaxResult int64
-	// Unknown is what becomes of calls of tools that hako does not have: UnknownRefuse or UnknownLeave. Empty means UnknownRefuse.
+	// Unknown is what becomes of calls of tools that hako does not have: UnknownRefuse or UnknownLeave. Empty means
+	// UnknownRefuse.
 	Unknown string
 }
 
@@ -44,13 +46,13 @@ const (
 	FollowPoll   = "poll"   // events are listed again and again
 )
 
-// What becomes of calls of unknown tools.
+// Handling of calls of unknown tools.
 const (
 	UnknownRefuse = "refuse" // they get an error, so that the agent goes on without
 	UnknownLeave  = "leave"  // another program answers them
 )
 
-// withDefaults returns s with what is not set.
+// withDefaults returns s with defaults for unset fields.
 func (s Spec) withDefaults() Spec {
 	if s.Follow == "" {
 		s.Follow = FollowStream
@@ -73,11 +75,11 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// identifier is the form of the API's IDs. They become parts of paths.
+// identifier matches the API's IDs, which become parts of paths.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-// Check returns what is wrong with s: nothing to follow, an ID of another form, a key that is missing, or an address that a key must not
-// be sent to.
+// Check validates s. It fails if there is nothing to follow, for a malformed ID, a missing key, or an address to which
+// a key must not be sent.
 func (s Spec) Check() error {
 	for _, id := range slices.Concat(s.Sessions, s.Agents, s.Environments) {
 		if !identifier.MatchString(id) {
@@ -95,7 +97,7 @@ func (s Spec) Check() error {
 	return s.checkAccess()
 }
 
-// checkAccess returns what is wrong with the key and the place of the API.
+// checkAccess validates the key and the address of the API.
 func (s Spec) checkAccess() error {
 	if s.Workspace != "" && !identifier.MatchString(s.Workspace) {
 		return fmt.Errorf("workspace %q is no ID: it is of the form wrkspc_011CZkZ", s.Workspace)

@@ -50,13 +50,15 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// FuzzEvent holds that an event is read or refused, and that what is read of a call can be used: its ID in the path of a request, its
-// input as JSON.
+// FuzzEvent holds that an event is read or refused, and that what is read of a call can be used: its ID in the path of
+// a request, its input as JSON.
 func FuzzEvent(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"sevt_1","type":"agent.custom_tool_use","name":"echo","input":{"n":1},"processed_at":"2026-11-20T10:00:00Z"}`,
-		`{"type":"user.custom_tool_result","custom_tool_use_id":"sevt_1"}`, `{"type":"user.interrupt","processed_at":null,"session_thread_id":"sthr_1"}`,
-		`{"type":"session.status_idle","stop_reason":{"type":"requires_action","event_ids":["sevt_1"]}}`, `{"type":"session.deleted"}`, `[]`, `null`, ``,
+		`{"type":"user.custom_tool_result","custom_tool_use_id":"sevt_1"}`,
+		`{"type":"user.interrupt","processed_at":null,"session_thread_id":"sthr_1"}`,
+		`{"type":"session.status_idle","stop_reason":{"type":"requires_action","event_ids":["sevt_1"]}}`,
+		`{"type":"session.deleted"}`, `[]`, `null`, ``,
 	} {
 		f.Add(seed)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/host/store"
 )
 
-// Status is a call as the journal has it.
+// Status is a call in the journal.
 type Status struct {
 	Session string `json:"session"`
 	// Call is the ID of the event, Tool the name at the doors.
@@ -22,8 +22,8 @@ type Status struct {
 	Alive bool `json:"alive"`
 }
 
-// Calls lists the calls that are under way, the oldest first, or with ended also those that have ended within 30 days. It lists at most
-// limit, the newest. Errors are the store's.
+// Calls lists the calls that are under way, the oldest first, or with ended also those that have ended within 30 days.
+// It lists at most limit, the newest. Errors are the store's.
 func Calls(ctx context.Context, s *store.Store, ended bool, limit int) ([]Status, error) {
 	j, err := openJournal(ctx, s)
 	if err != nil {
@@ -45,7 +45,7 @@ func Calls(ctx context.Context, s *store.Store, ended bool, limit int) ([]Status
 	return list, nil
 }
 
-// owned is a call with the process that has it.
+// owned is a call with its owner.
 type owned struct {
 	Status
 	owner string
@@ -65,7 +65,7 @@ func btoi(b bool) int64 {
 	return 0
 }
 
-// living notes which calls have an owner that lives.
+// living marks the calls whose owner is alive.
 func (j *journal) living(ctx context.Context, list []owned) error {
 	alive := map[string]bool{}
 	for i := range list {
@@ -74,7 +74,7 @@ func (j *journal) living(ctx context.Context, list []owned) error {
 			continue
 		}
 		if _, known := alive[owner]; !known {
-			release, err := j.seize(ctx, owner)
+			release, err := j.lockDead(ctx, owner)
 			if err != nil {
 				return err
 			}

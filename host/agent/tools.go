@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// Definition is a custom tool as agents are given it (platform.claude.com/docs/en/managed-agents/tools).
+// Definition is the definition of a custom tool (platform.claude.com/docs/en/managed-agents/tools).
 type Definition struct {
 	Type        string          `json:"type"` // "custom"
 	Name        string          `json:"name"`
@@ -24,9 +24,9 @@ type Definition struct {
 // customType is the Type of all Definitions.
 const customType = "custom"
 
-// Definitions are the tools as an agent is to be given them, with descriptions in the language of locale. Names and schemas are changed
-// to what the API accepts; a Runner turns calls back. Tools that the API would refuse, and those beyond 256, are left out, which is logged.
-// A nil logger discards that.
+// Definitions are the tools as an agent is to be given them, with descriptions in the language of locale. Names and
+// schemas are changed to what the API accepts; a Runner turns calls back. Tools that the API would refuse, and those
+// beyond 256, are left out, which is logged. A nil logger discards that.
 func Definitions(tools []*catalog.Tool, locale string, logger *slog.Logger) []Definition {
 	return defined(llm.NewCustomTools(logger).Fit(offered(tools, locale)))
 }
@@ -39,7 +39,7 @@ func defined(box *llm.CustomToolbox) []Definition {
 	return list
 }
 
-// MaxTools is how many tools an agent takes.
+// MaxTools is the API's limit of tools per agent.
 const MaxTools = 256
 
 // Limits of definitions. The API documents none for these: a model reads all definitions with each of its requests, so
@@ -50,10 +50,10 @@ const (
 	maxDefinitions = 512 << 10 // bytes, of all of an agent
 )
 
-// toolName is the form of names of custom tools.
+// toolName matches names of custom tools.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
-// check returns what an agent would not take.
+// check validates a definition by the limits of the API.
 func (d *Definition) check() error {
 	var object struct{ Type any }
 	switch {
@@ -62,16 +62,18 @@ func (d *Definition) check() error {
 	case d.Description == "":
 		return fmt.Errorf("tool %s: it has no description, which agents choose tools by: write one", d.Name)
 	case len(d.Description) > maxDescription:
-		return fmt.Errorf("tool %s: its description has %d bytes, and at most %d are sensible: shorten it", d.Name, len(d.Description), maxDescription)
+		return fmt.Errorf("tool %s: its description has %d bytes, and at most %d are sensible: shorten it", d.Name,
+			len(d.Description), maxDescription)
 	case len(d.InputSchema) > maxSchema:
-		return fmt.Errorf("tool %s: its schema has %d bytes, and at most %d are sensible: simplify it, or let the policy deny the tool to agents", d.Name, len(d.InputSchema), maxSchema)
+		return fmt.Errorf(
+			"tool %s: its schema has %d bytes, and at most %d are sensible: simplify it, or let the policy deny the tool to agents", d.Name, len(d.InputSchema), maxSchema)
 	case json.Unmarshal(d.InputSchema, &object) != nil || object.Type != "object":
 		return fmt.Errorf("tool %s: its schema does not describe an object", d.Name)
 	}
 	return nil
 }
 
-// checkDefinitions returns everything about the definitions that an agent would not take, which has so many custom tools besides.
+// checkDefinitions validates all definitions of an agent that has a number of other custom tools.
 func checkDefinitions(list []Definition, others int) error {
 	var errs []error
 	names, size := map[string]bool{}, 0
@@ -85,16 +87,21 @@ func checkDefinitions(list []Definition, others int) error {
 		size += len(d.Name) + len(d.Description) + len(d.InputSchema)
 	}
 	if n := len(list) + others; n > MaxTools {
-		errs = append(errs, fmt.Errorf("the agent would have %d tools, %d of them not hako's, and takes %d: let the policy deny some to agents", n, others, MaxTools))
+		errs = append(
+			errs, fmt.Errorf(
+				"the agent would have %d tools, %d of them not hako's, and takes %d: let the policy deny some to agents", n,
+				others, MaxTools))
 	}
 	if size > maxDefinitions {
-		errs = append(errs, fmt.Errorf("the definitions have %d bytes together, and at most %d are sensible, since the model reads them with each request: let the policy deny some tools to agents", size, maxDefinitions))
+		errs = append(
+			errs, fmt.Errorf(
+				"the definitions have %d bytes together, and at most %d are sensible, since the model reads them with each request: let the policy deny some tools to agents", size, maxDefinitions))
 	}
 	return errors.Join(errs...)
 }
 
-// sameAs reports whether an agent that shows d has other. Keywords of a schema that the API does not document are not compared where it
-// does not show them, since it may not keep them.
+// sameAs reports whether an agent that shows d has other. Keywords of a schema that the API does not document are not
+// compared where it does not show them, since it may not keep them.
 func (d *Definition) sameAs(other *Definition) bool {
 	if d.Name != other.Name || d.Description != other.Description {
 		return false
@@ -108,7 +115,7 @@ func (d *Definition) sameAs(other *Definition) bool {
 	return reflect.DeepEqual(shown, wanted)
 }
 
-// schemaOf is a definition's schema without what says nothing: null, and no properties at all.
+// schemaOf returns a definition's schema without meaningless members: null and empty properties.
 func schemaOf(d *Definition) map[string]any {
 	schema := map[string]any{}
 	_ = json.Unmarshal(d.InputSchema, &schema) // what is no object says nothing
@@ -122,7 +129,7 @@ func schemaOf(d *Definition) map[string]any {
 	return schema
 }
 
-// readDefinition reads a tool as the API shows it. It reports false for one that is no custom tool.
+// readDefinition parses a tool returned by the API. It reports false unless it is a custom tool.
 func readDefinition(raw string) (Definition, bool) {
 	var d Definition
 	err := strictjson.Unmarshal([]byte(raw), &d)
