@@ -44,7 +44,7 @@ test: plugins ## all tests; RACE=1 adds the race detector (which needs a C compi
 ifdef RACE
 	mkdir -p dist
 	CGO_ENABLED=1 $(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/race.json -- \
-		-race $(UNRACED) -vet=off -ldflags=-s -shuffle=on -timeout 20m ./... && held=0 || held=1; \
+		-race $(UNRACED) -vet=off -ldflags=-s -shuffle=on -timeout 40m ./... && held=0 || held=1; \
 	$(GO) run ./scripts/hostile <dist/race.json && exit $$held
 else
 	$(GO) test -timeout 30m ./...
