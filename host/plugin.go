@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -96,6 +97,9 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 	}
 	for _, granted := range grants.Mounts {
 		mount, err := file.New(granted, nil)
+		if errors.Is(err, fs.ErrNotExist) && h.options().ReadOnly && from.source.shipped() {
+			continue // a host that serves would have made it
+		}
 		if err != nil {
 			return nil, err
 		}
