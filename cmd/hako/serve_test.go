@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -417,5 +419,17 @@ func TestListenError(t *testing.T) {
 		if got := listenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) || !strings.Contains(got.Error(), want) {
 			t.Errorf("%v: %v", errno, got)
 		}
+	}
+}
+
+// TestIcon: what clients get as the icon is a URI without characters that RFC 3986 excludes, and an SVG picture.
+func TestIcon(t *testing.T) {
+	t.Parallel()
+	encoded, ok := strings.CutPrefix(icon, "data:image/svg+xml;base64,")
+	picture, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || xml.Unmarshal(picture, new(struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2000/svg svg"`
+	})) != nil {
+		t.Errorf("%s: %v", icon, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -207,9 +208,10 @@ func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*
 	return door, nil
 }
 
-// icon is a box, as clients show it.
-const icon = "data:image/svg+xml," + "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%23c8102e' stroke-width='2' " +
-	"stroke-linejoin='round'%3E%3Cpath d='M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9'/%3E%3C/svg%3E"
+// icon is a box, as clients show it. Base64 makes the data URI one without spaces and quotes, which strict clients refuse.
+var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(
+	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c8102e" stroke-width="2" stroke-linejoin="round">`+
+		`<path d="M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9"/></svg>`))
 
 // doorOptions are what c says of the MCP server.
 func doorOptions(c *config.Config, auth *mcpserver.Auth) *mcpserver.Options {
