@@ -93,7 +93,7 @@ image() {
 		mkdir -p "$work/state" && chown 65532:65532 "$work/state"
 		unshare --mount sh -c '
 			mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/var/lib/hako"
-			HOME=/var/lib/hako exec chroot --userspec=65532:65532 "$1" /usr/bin/hako -C /var/lib/hako tools' sh "$root" "$work/state" | grep -q get_weather
+			HOME=/var/lib/hako exec chroot --userspec=65532:65532 "$1" /usr/bin/hako -C /var/lib/hako tools' sh "$root" "$work/state" | grep get_weather >/dev/null
 	)
 	local status=$?
 	buildah umount "$container" >/dev/null
@@ -118,7 +118,7 @@ bundle() {
 	[ -d "$tools/node_modules" ] || npm install --prefix "$tools" --no-audit --no-fund --no-package-lock --loglevel=error @anthropic-ai/mcpb@2.1.2 || return 1
 	go run ./scripts/mcpb -version 0.1.0 -out "$work" linux/amd64=bin/hako && unzip -qo "$work/hako_0.1.0_linux_amd64.mcpb" -d "$work/bundle" &&
 		"$tools/node_modules/.bin/mcpb" validate "$work/bundle/manifest.json" &&
-		"$work/bundle/server/hako" --directory "$work/bundle" tools | grep -q get_weather
+		"$work/bundle/server/hako" --directory "$work/bundle" tools | grep get_weather >/dev/null
 }
 if need 'MCP bundle' npm; then
 	check 'the MCP bundle is valid and its program runs' bundle
