@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// connecting names functions, types and variables that open connections, and the files that may use them because they obey outbound.proxy, or
-// because what they reach is of this machine. All others use host/broker/outbound.
+// connecting names functions, types and variables that open connections, and the files that may use them because they
+// obey outbound.proxy, or because what they reach is of this machine. All others use host/broker/outbound.
 var connecting = map[string][]string{
 	"net/http.DefaultClient":        nil,
 	"net/http.DefaultTransport":     nil,
@@ -28,7 +28,8 @@ var connecting = map[string][]string{
 		"host/broker/exec/gateway/http.go", // whose connections the session opens
 	},
 	"net/http.Client": {
-		"cmd/hako/plugin_add.go", "cmd/hako/web.go", "host/agent/client.go", "host/credential/token.go", "host/internal/issuer/client.go",
+		"cmd/hako/plugin_add.go", "cmd/hako/web.go", "host/agent/client.go", "host/credential/token.go",
+		"host/internal/issuer/client.go",
 		"host/llm/transport.go", "host/mcpclient/remote.go", "host/slackbot/client.go",
 	},
 	"net.Dial":    nil,
@@ -47,11 +48,12 @@ var connecting = map[string][]string{
 	"golang.org/x/net/proxy.FromEnvironment":          nil,
 	"golang.org/x/net/proxy.FromURL":                  {"host/broker/outbound/proxy.go"},
 
-	"github.com/gorilla/websocket.DefaultDialer":                                nil,
-	"github.com/gorilla/websocket.Dialer":                                       {"host/slackbot/socket.go"},
-	"github.com/slack-go/slack.New":                                             {"host/slackbot/workspace.go"},
-	"github.com/slack-go/slack/socketmode.New":                                  {"host/slackbot/socket.go"},
-	"github.com/anthropics/anthropic-sdk-go/v2.NewClient":                       {"host/agent/client.go", "host/llm/anthropic.go"},
+	"github.com/gorilla/websocket.DefaultDialer": nil,
+	"github.com/gorilla/websocket.Dialer":        {"host/slackbot/socket.go"},
+	"github.com/slack-go/slack.New":              {"host/slackbot/workspace.go"},
+	"github.com/slack-go/slack/socketmode.New":   {"host/slackbot/socket.go"},
+	"github.com/anthropics/anthropic-sdk-go/v2.NewClient": {"host/agent/client.go",
+		"host/llm/anthropic.go"},
 	"github.com/openai/openai-go/v3.NewClient":                                  nil,
 	"github.com/openai/openai-go/v3.NewChatCompletionService":                   {"host/llm/openai_chat.go"},
 	"github.com/openai/openai-go/v3/responses.NewResponseService":               {"host/llm/openai_responses.go"},
@@ -66,10 +68,12 @@ var connecting = map[string][]string{
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc.New":       nil,
 	"google.golang.org/grpc.NewClient":                                          nil,
 	"google.golang.org/grpc.Dial":                                               nil,
-	"github.com/hako-run/hako/host/broker/outbound.Dialer":                      {"host/broker/http/broker.go", "host/broker/exec/gateway/gateway.go"},
+	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/broker/http/broker.go",
+		"host/broker/exec/gateway/gateway.go"},
 }
 
-// TestConnectionsObeyTheProxy finds every use of what connects, so that a new one cannot bypass outbound.proxy or obey HTTP_PROXY unseen.
+// TestConnectionsObeyTheProxy finds every use of what connects, so that a new one cannot bypass outbound.proxy or obey
+// HTTP_PROXY unseen.
 func TestConnectionsObeyTheProxy(t *testing.T) {
 	t.Parallel()
 	used := map[string][]string{}

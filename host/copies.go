@@ -107,7 +107,8 @@ func (s *copies) prune() error {
 	}
 	for _, entry := range entries {
 		info, infoErr := entry.Info()
-		if infoErr == nil && (strings.HasSuffix(entry.Name(), ".wasm") || strings.HasSuffix(entry.Name(), listingSuffix)) &&
+		if infoErr == nil && (strings.HasSuffix(entry.Name(), ".wasm") ||
+			strings.HasSuffix(entry.Name(), listingSuffix)) &&
 			time.Since(info.ModTime()) > copyRetention {
 			err = errors.Join(err, os.Remove(filepath.Join(s.dir, entry.Name())))
 		}

@@ -51,7 +51,8 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/token":
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token":%q,"refresh_token":%q,"expires_in":21600,"token_type":"bearer","company_id":"1234"}`,
+		fmt.Fprintf(w,
+			`{"access_token":%q,"refresh_token":%q,"expires_in":21600,"token_type":"bearer","company_id":"1234"}`,
 			accessToken, refreshToken)
 	case "/redirect":
 		http.Redirect(w, r, r.FormValue("to"), http.StatusFound)
@@ -158,7 +159,8 @@ func hunt(t *testing.T, record bool, credentials *credential.Broker, servers []*
 		}
 	})
 	w.load()
-	arguments := map[string]any{"api": servers[0].URL, "other": servers[1].URL, "foreign": servers[2].URL, "paths": paths,
+	arguments := map[string]any{"api": servers[0].URL, "other": servers[1].URL, "foreign": servers[2].URL,
+		"paths":        paths,
 		"fingerprints": fingerprints()}
 	encoded, err := json.Marshal(arguments)
 	if err != nil {

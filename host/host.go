@@ -34,8 +34,8 @@ import (
 type Options struct {
 	// Folders are the plugin folders, without subfolders. A missing folder is an error of Load and Watch.
 	Folders []string
-	// Shipped are plugins that are part of the program. They need no consent unless they ask to run commands. A plugin in
-	// a folder replaces the shipped one of the same name.
+	// Shipped are plugins that are part of the program. They need no consent unless they ask to run commands. A plugin
+	// in a folder replaces the shipped one of the same name.
 	Shipped []Shipped
 	// ShippedMounts maps the mounts that shipped plugins ask for to directories, which are made if missing. A shipped
 	// plugin with a mount that is not in it is pending.
@@ -57,11 +57,11 @@ type Options struct {
 	Processors int
 	// CacheDir keeps compiled code and copies of consented plugins. Empty keeps both in memory.
 	CacheDir string
-	// ReadOnly leaves all files and folders as they are, for a look at what is there: copies in CacheDir are read and none
-	// is added, compiled code lies in a temporary directory, and folders of shipped mounts are not made.
+	// ReadOnly leaves all files and folders as they are, for a look at what is there: copies in CacheDir are read and
+	// none is added, compiled code lies in a temporary directory, and folders of shipped mounts are not made.
 	ReadOnly bool
-	// DataDir has the databases of plugins, one file for each plugin and tenant; package sqlbroker has the layout. If it
-	// is empty, plugins that ask for a database are broken.
+	// DataDir has the databases of plugins, one file for each plugin and tenant; package sqlbroker has the layout. If
+	// it is empty, plugins that ask for a database are broken.
 	DataDir string
 	// Databases, if not nil, has the databases of plugins instead of DataDir: in a store that replicas share.
 	Databases *sqlbroker.PageStore
@@ -92,13 +92,13 @@ type Options struct {
 	Proxy *url.URL
 	// Governance has the policy, quotas and audit log for calls. Zero allows everything.
 	Governance pipeline.Governance
-	// CommandRules returns the operator's rules for the commands of plugins, which precede judge's own. It is called for
-	// every command, so changes apply at once. Nil means none.
+	// CommandRules returns the operator's rules for the commands of plugins, which precede judge's own. It is called
+	// for every command, so changes apply at once. Nil means none.
 	CommandRules func() []judge.Rule
 	// Environ has environment variables as "NAME=value". Commands get those that are granted.
 	Environ []string
-	// Changed, if not nil, is called with the new status of a plugin that starts, stops, changes its version or waits for
-	// consent. A plugin whose file is gone has the state Removed. Calls are serialized. It must not call the host.
+	// Changed, if not nil, is called with the new status of a plugin that starts, stops, changes its version or waits
+	// for consent. A plugin whose file is gone has the state Removed. Calls are serialized. It must not call the host.
 	Changed func(Status)
 	// Tracer records spans of calls and their operations. Nil records none.
 	Tracer *trace.Tracer
@@ -185,8 +185,8 @@ type Host struct {
 	// added wakes the compiler.
 	added chan struct{}
 
-	// scanning is held while plugins are evaluated, which may take long, and guards consents. Changing a plugin requires
-	// scanning and, for the change itself, mu.
+	// scanning is held while plugins are evaluated, which may take long, and guards consents. Changing a plugin
+	// requires scanning and, for the change itself, mu.
 	scanning sync.Mutex
 	consents consents
 

@@ -388,7 +388,8 @@ func TestShipped(t *testing.T) {
 		o.Shipped = []host.Shipped{
 			{File: "hello.wasm", Wasm: plugin(t, "hello")},
 			{File: "mounted.wasm",
-				Wasm: plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2", "look", "look2")},
+				Wasm: plugin(t, "mounted", "#permissions", asksForMount, "greet", "greet2", "wait", "wait2", "look",
+					"look2")},
 		}
 		o.ShippedMounts = map[string]string{"workspace": filepath.Join(dir, "made")}
 	})
@@ -558,14 +559,16 @@ func TestRecordAndReplay(t *testing.T) {
 	mock := newWorld(t, func(o *host.Options) { o.Shipped, o.Mock = shipped(), true })
 	mock.load()
 	result, err := mock.Call(t.Context(),
-		&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch", Arguments: json.RawMessage(arguments)}})
+		&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "fetch",
+			Arguments: json.RawMessage(arguments)}})
 	if err != nil || !result.Response.Replayed || result.Response.Content[0].Text != "200 live /page" {
 		t.Errorf("replayed: %+v, %v", result, err)
 	}
 	if got, err := mock.call("clock", `{}`); err != nil || got != pinned.Format(time.RFC3339) {
 		t.Errorf("the clock of the recording: %q, %v", got, err)
 	}
-	if got, _ := mock.call("fetch", fmt.Sprintf(`{"text":%q}`, server.URL+"/other")); !strings.Contains(got, "/other") ||
+	if got, _ := mock.call("fetch", fmt.Sprintf(`{"text":%q}`, server.URL+"/other")); !strings.Contains(got,
+		"/other") ||
 		strings.Contains(got, "200") {
 		t.Errorf("a request that was not recorded: %q", got)
 	}

@@ -119,14 +119,17 @@ func TestReadOnly(t *testing.T) {
 	w.IndexAtOnce()
 	w.put("a.wasm", tinyPlugin(t, "a", "replaced"))
 	dir := filepath.Dir(w.folder)
-	shipped, err := manifest.Embed([]byte(tiny), map[string][]byte{abi.ManifestSection: []byte("name: b\nversion: 1.0.0\ndescription: d\n" +
-		"tools: [{name: t_b, description: d, inputSchema: {type: object}}]\n" + asksForMount)})
+	shipped, err := manifest.Embed([]byte(tiny),
+		map[string][]byte{abi.ManifestSection: []byte("name: b\nversion: 1.0.0\ndescription: d\n" +
+			"tools: [{name: t_b, description: d, inputSchema: {type: object}}]\n" + asksForMount)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, cache := range map[string]string{"used": filepath.Join(dir, "cache"), "new": filepath.Join(dir, "nothing")} {
+	for name, cache := range map[string]string{"used": filepath.Join(dir, "cache"),
+		"new": filepath.Join(dir, "nothing")} {
 		before := tree(t, dir)
-		h, err := host.New(&host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: cache, ReadOnly: true,
+		h, err := host.New(&host.Options{Folders: []string{w.folder}, Consents: w.consents, CacheDir: cache,
+			ReadOnly:      true,
 			Shipped:       []host.Shipped{{File: "b.wasm", Wasm: shipped}},
 			ShippedMounts: map[string]string{"workspace": filepath.Join(dir, "made")}})
 		if err != nil {

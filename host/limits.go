@@ -55,7 +55,8 @@ func (h *Host) reportCeilings(m *manifest.Manifest, set, ceilings manifest.Limit
 	for _, key := range manifest.LimitKeys {
 		if asked[key] != none[key] {
 			h.logger.Warn(
-				"the plugin asks for a larger limit than this host gives: raise ceilings."+key+", or set plugin."+m.Name+".limits."+key,
+				"the plugin asks for a larger limit than this host gives: raise ceilings."+key+", or set plugin."+
+					m.Name+".limits."+key,
 				"plugin", m.Name, "limit", key, "asked", asked[key], "given", most[key])
 		}
 	}

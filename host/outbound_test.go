@@ -120,7 +120,8 @@ func TestSettingsOfUnknownPermissions(t *testing.T) {
 	})
 	w.load()
 	if s := w.Plugins()[0]; s.State != host.Broken ||
-		!strings.Contains(s.Reason, `plugin.fetching.http in hako.yaml: unknown HTTP permission "apo": did you mean "api"?`) {
+		!strings.Contains(s.Reason,
+			`plugin.fetching.http in hako.yaml: unknown HTTP permission "apo": did you mean "api"?`) {
 		t.Errorf("%s: %s", s.State, s.Reason)
 	}
 }

@@ -43,7 +43,8 @@ func TestToolsOfATenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *host.Options) {
 		o.Shipped = []host.Shipped{{File: "greeter.wasm",
-			Wasm: plugin(t, "greeter", "    description: Greets.\n", "    description: Greets.\n    when: {word: [Ahoy]}\n")}}
+			Wasm: plugin(t, "greeter", "    description: Greets.\n",
+				"    description: Greets.\n    when: {word: [Ahoy]}\n")}}
 		o.Settings = map[string]host.Settings{"greeter": {Config: map[string]any{"word": "Hi"}}}
 		o.Tenants = map[string]host.Tenant{"acme": {Config: map[string]map[string]any{"greeter": {"word": "Ahoy"}}}}
 	})

@@ -86,8 +86,9 @@ func Config(ctx context.Context, into any) error {
 	return nil
 }
 
-// Roots returns where the plugin's mounts are, for plugins whose manifest asks for roots: the guest's paths by the host's, such as "/docs"
-// by "/srv/docs". A mount may be there under several paths of the host. All of them are absolute, in the notation of the host's system.
+// Roots returns where the plugin's mounts are, for plugins whose manifest asks for roots: the guest's paths by the
+// host's, such as "/docs" by "/srv/docs". A mount may be there under several paths of the host. All of them are
+// absolute, in the notation of the host's system.
 func Roots(ctx context.Context) (map[string]string, error) {
 	roots := map[string]string{}
 	raw := requestOf(ctx).Roots

@@ -43,9 +43,10 @@ func Fetch(ctx context.Context, request *HTTPRequest) (*HTTPResponse, error) {
 	return request.response(answer, body)
 }
 
-// Start is Fetch without waiting: the request is under way when Start returns, and Wait gives the response. A call has at most 8 requests
-// under way, and fewer while other calls of the plugin have many; one more is an *abi.Error with CodeLimit or CodeBusy, to be met by waiting
-// for one of those that were started. What is still under way when the call ends is canceled. Hosts that lack the function refuse the plugin.
+// Start is Fetch without waiting: the request is under way when Start returns, and Wait gives the response. A call has
+// at most 8 requests under way, and fewer while other calls of the plugin have many; one more is an *abi.Error with
+// CodeLimit or CodeBusy, to be met by waiting for one of those that were started. What is still under way when the call
+// ends is canceled. Hosts that lack the function refuse the plugin.
 func Start(ctx context.Context, request *HTTPRequest) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -118,7 +118,8 @@ func (s *service) openAgents(ctx context.Context, a *app) (*agentRunners, error)
 	}
 	runners.change(first, s.config)
 	s.reloader.others, s.reloader.parts = serveKeys, []part{
-		logPart(s.level), tracesPart(s.watched), credentialsPart(s.credentials), pluginsPart(s.host, s.logger), upstreamsPart(s.upstreams), approvalsPart(s.government),
+		logPart(s.level), tracesPart(s.watched), credentialsPart(s.credentials), pluginsPart(s.host, s.logger),
+		upstreamsPart(s.upstreams), approvalsPart(s.government),
 		agentPart(runners),
 	}
 	return runners, nil

@@ -125,11 +125,13 @@ func (g *government) record(e *audit.Event) {
 func (g *government) loginFailed(f mcpserver.FailedLogin) {
 	g.record(&audit.Event{
 		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
-		Subject: audit.Subject{Door: pipeline.DoorHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token, Address: f.Address},
+		Subject: audit.Subject{Door: pipeline.DoorHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token,
+			Address: f.Address},
 	})
 }
 
-// started records that the host begins to serve: under which configuration, and how the plugins stand. Their changes are recorded from then on.
+// started records that the host begins to serve: under which configuration, and how the plugins stand. Their changes
+// are recorded from then on.
 func (g *government) started(plugins []host.Status) error {
 	defer g.serving.Store(true)
 	if g.audit == nil {
@@ -143,7 +145,8 @@ func (g *government) started(plugins []host.Status) error {
 		d.detail["commit"] = b.Commit
 	}
 	for _, s := range plugins {
-		d.detail["plugin."+pluginTitle(s)] = strings.TrimSpace(strings.Join([]string{string(s.State), s.Version, cmp.Or(s.Serving, s.Digest)}, " "))
+		d.detail["plugin."+pluginTitle(s)] = strings.TrimSpace(strings.Join([]string{string(s.State), s.Version,
+			cmp.Or(s.Serving, s.Digest)}, " "))
 	}
 	err := g.audit.Append(context.Background(), d.event("ok", nil))
 	if err != nil && g.config.Audit.Optional {
@@ -164,7 +167,8 @@ func configDigest(c *config.Config) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// pluginChanged records that a plugin comes into service, goes out of it or waits. Those at the start are in the record of that.
+// pluginChanged records that a plugin comes into service, goes out of it or waits. Those at the start are in the record
+// of that.
 func (g *government) pluginChanged(s host.Status) {
 	if !g.serving.Load() {
 		return

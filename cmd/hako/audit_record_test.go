@@ -84,7 +84,8 @@ func TestServeIsRecorded(t *testing.T) {
 		t.Errorf("records: %q", got)
 	}
 	start := must(audit.Dir(filepath.Join(dir, "hako.store", "audit")).Last(t.Context(), &audit.Query{Action: "serve.start"}, 1))
-	if d := start[0].Detail; d["version"] == "" || !strings.HasPrefix(d["configuration"], "sha256:") || !strings.HasPrefix(d["plugin.probe"], "active ") {
+	if d := start[0].Detail; d["version"] == "" || !strings.HasPrefix(d["configuration"], "sha256:") ||
+		!strings.HasPrefix(d["plugin.probe"], "active ") {
 		t.Errorf("%v", d)
 	}
 }

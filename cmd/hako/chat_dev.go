@@ -87,7 +87,8 @@ func (a *app) devSteps(cmd *cobra.Command, path string) (*modelscript.Script, er
 // parseSteps reads a script, in which some words in capitals stand for what the stand-ins know.
 func parseSteps(text string) (*modelscript.Script, error) {
 	japanese, english := devPlaces()
-	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "PLACES_JA", japanese, "PLACES_EN", english)
+	known := strings.NewReplacer("SPREADSHEET", fakes.Spreadsheet, "PERSON", fakes.SlackUser, "PLACES_JA", japanese,
+		"PLACES_EN", english)
 	return modelscript.Parse([]byte(known.Replace(text)))
 }
 
@@ -109,8 +110,8 @@ func devPlaces() (japanese, english string) {
 	return strings.Join(ja, "|"), strings.Join(en, "|")
 }
 
-// shortPlace returns a name as people say it: without the kind of a prefecture, and with that of a city where one character is left, which
-// many other names contain.
+// shortPlace returns a name as people say it: without the kind of a prefecture, and with that of a city where one
+// character is left, which many other names contain.
 func shortPlace(name string) string {
 	runes := []rune(name)
 	switch last := runes[len(runes)-1]; {

@@ -232,7 +232,8 @@ func TestChatCtrlC(t *testing.T) {
 	p.leaves(t, exitOK)
 }
 
-// TestDevChatWeather: the model with the script asks the weather tool for the place and the day of the question, and answers about umbrellas.
+// TestDevChatWeather: the model with the script asks the weather tool for the place and the day of the question, and
+// answers about umbrellas.
 func TestDevChatWeather(t *testing.T) {
 	t.Parallel()
 	steps, err := new(app).devSteps(nil, "")
@@ -274,7 +275,9 @@ func TestDevChatWeather(t *testing.T) {
 		{"umbrella in Tokyo?", "  Umbrella: probably not needed", "No, you can"},
 		{"umbrella in Tokyo this week?", "Thu 16 Apr: rain", "Thu 16 Apr"},
 	} {
-		if got := steps.Answer(&modelscript.Conversation{Text: test.text, Results: []string{test.result}}).Say; !strings.HasPrefix(got, test.want) || !strings.Contains(got, test.result) {
+		if got := steps.Answer(&modelscript.Conversation{Text: test.text,
+			Results: []string{test.result}}).Say; !strings.HasPrefix(got, test.want) ||
+			!strings.Contains(got, test.result) {
 			t.Errorf("%s after %q: %q", test.text, test.result, got)
 		}
 	}
@@ -283,7 +286,9 @@ func TestDevChatWeather(t *testing.T) {
 		if place[0] < 0x80 {
 			text = "Weather in " + place + " tomorrow"
 		}
-		if step := steps.Answer(&modelscript.Conversation{Text: text, Tools: []string{"get_weather"}}); len(step.Call) != 1 || !strings.Contains(step.Call[0].Arguments, "tomorrow") {
+		if step := steps.Answer(&modelscript.Conversation{Text: text,
+			Tools: []string{"get_weather"}}); len(step.Call) != 1 ||
+			!strings.Contains(step.Call[0].Arguments, "tomorrow") {
 			t.Errorf("%s: %+v", text, step)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/hako-run/hako/host"
 )
 
-// TestDotEnv: variables of .env beside the configuration count after those of the environment. It needs a process of its own, whose environment
-// it is.
+// TestDotEnv: variables of .env beside the configuration count after those of the environment. It needs a process of
+// its own, whose environment it is.
 func TestDotEnv(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -26,7 +26,8 @@ func TestDotEnv(t *testing.T) {
 		out, _ := cmd.CombinedOutput() // what it says is looked at
 		return string(out)
 	}
-	if out := show(); !regexp.MustCompile(`locale +ja +env HAKO_LOCALE`).MatchString(out) || !regexp.MustCompile(`log.level +warn +env`).MatchString(out) {
+	if out := show(); !regexp.MustCompile(`locale +ja +env HAKO_LOCALE`).MatchString(out) ||
+		!regexp.MustCompile(`log.level +warn +env`).MatchString(out) {
 		t.Errorf("got %s", out)
 	}
 	put(t, filepath.Join(dir, ".env"), []byte("A=1\nsecret\n"))
@@ -108,7 +109,11 @@ func TestShippedDisabled(t *testing.T) {
 		t.Skip("this program was built without the shipped plugins: make plugins")
 	}
 	some := must(shippedPlugins([]string{"shell", "sheets"}))
-	if len(some) != len(all)-2 || slices.ContainsFunc(some, func(s host.Shipped) bool { return s.File == "shell.wasm" || s.File == "sheets.wasm" }) {
+	if len(some) != len(all)-2 ||
+		slices.ContainsFunc(some, func(s host.Shipped) bool {
+			return s.File == "shell.wasm" ||
+				s.File == "sheets.wasm"
+		}) {
 		t.Errorf("%d of %d are left", len(some), len(all))
 	}
 	dir := t.TempDir()

@@ -58,7 +58,8 @@ func TestConnect(t *testing.T) {
 	dir := connectable(t)
 	invoke(t, dir, "connect", "status").want(t, exitFailed, "freee", "not connected", "hako connect freee", "kot", "ready")
 	o := invokeBrowsing(t, dir, visit, "connect", "freee", "--tenant", "acme")
-	o.want(t, exitOK, "freee is connected for tenant acme, company_id 1", "created a key that encrypts the connections", "Give your consent on this page")
+	o.want(t, exitOK, "freee is connected for tenant acme, company_id 1", "created a key that encrypts the connections",
+		"Give your consent on this page")
 	o = invoke(t, dir, "connect", "status", "--json")
 	var list []map[string]any
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 2 {

@@ -89,22 +89,27 @@ var clients = map[string]client{
 	},
 	"claude-code": {
 		where: ".mcp.json in the root of your project, or ~/.claude.json for all projects",
-		token: "${HAKO_TOKEN}", login: "start claude, type /mcp and choose %s", document: under("mcpServers", typed), command: claudeCommand,
+		token: "${HAKO_TOKEN}", login: "start claude, type /mcp and choose %s", document: under("mcpServers", typed),
+		command: claudeCommand,
 	},
 	"codex": {
-		where: "~/.codex/config.toml", token: "HAKO_TOKEN", login: "run: codex mcp login %s", document: codexDocument, command: codexCommand,
+		where: "~/.codex/config.toml", token: "HAKO_TOKEN", login: "run: codex mcp login %s", document: codexDocument,
+		command: codexCommand,
 	},
 	"cursor": {
 		where: ".cursor/mcp.json in your project, or ~/.cursor/mcp.json for all projects",
-		token: "${env:HAKO_TOKEN}", login: "choose Connect beside %s in Cursor's settings (MCP)", document: under("mcpServers", usual("url")), link: cursorLink,
+		token: "${env:HAKO_TOKEN}", login: "choose Connect beside %s in Cursor's settings (MCP)",
+		document: under("mcpServers", usual("url")), link: cursorLink,
 	},
 	"gemini-cli": {
 		where: ".gemini/settings.json in your project, or ~/.gemini/settings.json for all projects",
-		token: "${HAKO_TOKEN}", login: "start gemini and type: /mcp auth %s", document: under("mcpServers", usual("httpUrl")), command: geminiCommand,
+		token: "${HAKO_TOKEN}", login: "start gemini and type: /mcp auth %s",
+		document: under("mcpServers", usual("httpUrl")), command: geminiCommand,
 	},
 	"goose": {
 		where: "~/.config/goose/config.yaml, or %APPDATA%\\Block\\goose\\config\\config.yaml (Windows)",
-		token: "${HAKO_TOKEN}", login: "start goose: it opens a browser for %s", document: gooseDocument, link: gooseLink,
+		token: "${HAKO_TOKEN}", login: "start goose: it opens a browser for %s", document: gooseDocument,
+		link: gooseLink,
 	},
 	"opencode": {
 		where: "opencode.json in your project, or ~/.config/opencode/opencode.json for all projects",
@@ -112,15 +117,18 @@ var clients = map[string]client{
 	},
 	"vscode": {
 		where: ".vscode/mcp.json in your project, or the user profile (MCP: Open User Configuration)",
-		token: "${input:hako-token}", login: "start %s from MCP: List Servers", document: vscodeDocument, link: vscodeLink,
+		token: "${input:hako-token}", login: "start %s from MCP: List Servers", document: vscodeDocument,
+		link: vscodeLink,
 	},
 	"windsurf": {
 		where: "~/.codeium/windsurf/mcp_config.json; then press Refresh in the settings of Cascade",
-		token: "${env:HAKO_TOKEN}", login: "choose %s in the settings of Cascade (MCP)", document: under("mcpServers", usual("serverUrl")),
+		token: "${env:HAKO_TOKEN}", login: "choose %s in the settings of Cascade (MCP)",
+		document: under("mcpServers", usual("serverUrl")),
 	},
 	"zed": {
 		where: "~/.config/zed/settings.json (zed: open settings), or .zed/settings.json in your project",
-		token: "YOUR_TOKEN", login: "open the settings of the Agent Panel and choose %s", document: under("context_servers", usual("url")),
+		token: "YOUR_TOKEN", login: "open the settings of the Agent Panel and choose %s",
+		document: under("context_servers", usual("url")),
 	},
 }
 
@@ -128,7 +136,8 @@ var clients = map[string]client{
 func vscodeDocument(name string, s server) (any, error) {
 	document := object{"servers": object{name: typed(s)}}
 	if s.token != "" {
-		document["inputs"] = []object{{"type": "promptString", "id": "hako-token", "description": "Token for hako", "password": true}}
+		document["inputs"] = []object{{"type": "promptString", "id": "hako-token", "description": "Token for hako",
+			"password": true}}
 	}
 	return document, nil
 }
@@ -148,7 +157,8 @@ func codexDocument(name string, s server) (any, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[mcp_servers.%s]\n", tomlString(name))
 	if s.url == "" {
-		fmt.Fprintf(&b, "command = %s\nargs = [%s]\n", tomlString(s.program), strings.Join(mapped(s.args, tomlString), ", "))
+		fmt.Fprintf(&b, "command = %s\nargs = [%s]\n", tomlString(s.program),
+			strings.Join(mapped(s.args, tomlString), ", "))
 		return block(b.String()), nil
 	}
 	fmt.Fprintf(&b, "url = %s\n", tomlString(s.url))
@@ -178,16 +188,20 @@ func mapped(list []string, f func(string) string) []string {
 func gooseDocument(name string, s server) (any, error) {
 	entry := strictyaml.Mapping{{Key: "name", Value: name}, {Key: "enabled", Value: true}}
 	if s.url == "" {
-		entry = append(entry, strictyaml.Entry{Key: "type", Value: "stdio"}, strictyaml.Entry{Key: "cmd", Value: s.program}, strictyaml.Entry{Key: "args", Value: s.args})
+		entry = append(entry, strictyaml.Entry{Key: "type", Value: "stdio"},
+			strictyaml.Entry{Key: "cmd", Value: s.program}, strictyaml.Entry{Key: "args", Value: s.args})
 	} else {
-		entry = append(entry, strictyaml.Entry{Key: "type", Value: "streamable_http"}, strictyaml.Entry{Key: "uri", Value: s.url})
+		entry = append(entry, strictyaml.Entry{Key: "type", Value: "streamable_http"},
+			strictyaml.Entry{Key: "uri", Value: s.url})
 	}
 	if s.token != "" {
 		entry = append(entry,
-			strictyaml.Entry{Key: "headers", Value: strictyaml.Mapping{{Key: "Authorization", Value: "Bearer " + s.token}}},
+			strictyaml.Entry{Key: "headers",
+				Value: strictyaml.Mapping{{Key: "Authorization", Value: "Bearer " + s.token}}},
 			strictyaml.Entry{Key: "env_keys", Value: []string{"HAKO_TOKEN"}})
 	}
-	document, err := strictyaml.Write(strictyaml.Mapping{{Key: "extensions", Value: strictyaml.Mapping{{Key: name, Value: entry}}}}, "")
+	document, err := strictyaml.Write(strictyaml.Mapping{{Key: "extensions",
+		Value: strictyaml.Mapping{{Key: name, Value: entry}}}}, "")
 	return block(document), err
 }
 
@@ -226,14 +240,16 @@ func geminiCommand(name string, s server) []string {
 
 func cursorLink(name string, s server) string {
 	entry, _ := json.Marshal(usual("url")(s)) // texts alone
-	return "cursor://anysphere.cursor-deeplink/mcp/install?" + url.Values{"name": {name}, "config": {base64.StdEncoding.EncodeToString(entry)}}.Encode()
+	return "cursor://anysphere.cursor-deeplink/mcp/install?" + url.Values{"name": {name},
+		"config": {base64.StdEncoding.EncodeToString(entry)}}.Encode()
 }
 
 func vscodeLink(name string, s server) string {
 	entry := typed(s)
 	entry["name"] = name
 	if s.token != "" {
-		entry["inputs"] = []object{{"type": "promptString", "id": "hako-token", "description": "Token for hako", "password": true}}
+		entry["inputs"] = []object{{"type": "promptString", "id": "hako-token", "description": "Token for hako",
+			"password": true}}
 	}
 	data, _ := json.Marshal(entry) // texts alone
 	return "vscode:mcp/install?" + strings.ReplaceAll(url.QueryEscape(string(data)), "+", "%20")
@@ -364,9 +380,11 @@ func (a *app) stdioServer(c *config.Config, cmd *cobra.Command) (server, error) 
 func httpServer(client client, c *config.Config, f mcpConfigFlags) (server, error) {
 	switch {
 	case client.token == "":
-		return server{}, errors.New("this client takes only stdio servers in its configuration: leave out --http, --url and --oauth")
+		return server{},
+			errors.New("this client takes only stdio servers in its configuration: leave out --http, --url and --oauth")
 	case f.oauth && f.url == "" && c.HTTP.Auth.OAuth == nil:
-		return server{}, errors.New("this configuration has no http.auth.oauth: add an issuer, or name another server with --url")
+		return server{},
+			errors.New("this configuration has no http.auth.oauth: add an issuer, or name another server with --url")
 	}
 	s := server{url: f.url}
 	if s.url == "" {

@@ -47,15 +47,18 @@ func TestMCPConfig(t *testing.T) {
 		"cursor over HTTPS": {configured, []string{"cursor", "--http"},
 			`{"mcpServers":{"hako":{"url":"https://127.0.0.1:9000/mcp"}}}`},
 		"windsurf": {guarded, []string{"windsurf", "--http"},
-			`{"mcpServers":{"hako":{"serverUrl":"` + local + `","headers":{"Authorization":"Bearer ${env:HAKO_TOKEN}"}}}}`},
+			`{"mcpServers":{"hako":{"serverUrl":"` + local +
+				`","headers":{"Authorization":"Bearer ${env:HAKO_TOKEN}"}}}}`},
 		"gemini-cli": {guarded, []string{"gemini-cli", "--http"},
 			`{"mcpServers":{"hako":{"httpUrl":"` + local + `","headers":{"Authorization":"Bearer ${HAKO_TOKEN}"}}}}`},
-		"zed":           {bare, []string{"zed"}, `{"context_servers":{"hako":{"command":PROGRAM,"args":["serve","--stdio","--directory",DIR]}}}`},
+		"zed": {bare, []string{"zed"},
+			`{"context_servers":{"hako":{"command":PROGRAM,"args":["serve","--stdio","--directory",DIR]}}}`},
 		"zed over HTTP": {bare, []string{"zed", "--http"}, `{"context_servers":{"hako":{"url":"` + local + `"}}}`},
 		"opencode": {bare, []string{"opencode"},
 			`{"mcp":{"hako":{"type":"local","enabled":true,"command":[PROGRAM,"serve","--stdio","--directory",DIR]}}}`},
 		"opencode over HTTP": {guarded, []string{"opencode", "--http"},
-			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"` + local + `","oauth":false,"headers":{"Authorization":"Bearer {env:HAKO_TOKEN}"}}}}`},
+			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"` + local +
+				`","oauth":false,"headers":{"Authorization":"Bearer {env:HAKO_TOKEN}"}}}}`},
 		"opencode with OAuth": {guarded, []string{"opencode", "--oauth", "--url", "https://hako.example.com/mcp"},
 			`{"mcp":{"hako":{"type":"remote","enabled":true,"url":"https://hako.example.com/mcp"}}}`},
 		"cursor elsewhere": {guarded, []string{"cursor", "--url", "https://hako.example.com/mcp"},
@@ -84,7 +87,8 @@ func TestMCPConfigAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	bare, guarded := t.TempDir(), t.TempDir()
-	put(t, filepath.Join(guarded, "hako.yaml"), []byte("http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+"'}]}}\n"))
+	put(t, filepath.Join(guarded, "hako.yaml"),
+		[]byte("http: {auth: {tokens: [{name: ci, hash: 'sha256:"+strings.Repeat("0", 64)+"'}]}}\n"))
 	const remote = "https://hako.example.com/mcp"
 	serve := []any{"serve", "--stdio", "--directory", bare}
 	type object = map[string]any
@@ -100,8 +104,11 @@ func TestMCPConfigAsText(t *testing.T) {
 		{"codex", bare, nil, object{"mcp_servers": object{"hako": object{"command": program, "args": serve}}}},
 		{"codex", guarded, []string{"--url", remote, "--name", "my box"},
 			object{"mcp_servers": object{"my box": object{"url": remote, "bearer_token_env_var": "HAKO_TOKEN"}}}},
-		{"codex", guarded, []string{"--url", remote, "--oauth"}, object{"mcp_servers": object{"hako": object{"url": remote}}}},
-		{"goose", bare, nil, object{"extensions": object{"hako": object{"name": "hako", "enabled": true, "type": "stdio", "cmd": program, "args": serve}}}},
+		{"codex", guarded, []string{"--url", remote, "--oauth"},
+			object{"mcp_servers": object{"hako": object{"url": remote}}}},
+		{"goose", bare, nil,
+			object{"extensions": object{"hako": object{"name": "hako", "enabled": true, "type": "stdio", "cmd": program,
+				"args": serve}}}},
 		{"goose", guarded, []string{"--url", remote}, object{"extensions": object{"hako": object{
 			"name": "hako", "enabled": true, "type": "streamable_http", "uri": remote,
 			"headers": object{"Authorization": "Bearer ${HAKO_TOKEN}"}, "env_keys": []any{"HAKO_TOKEN"},
@@ -116,14 +123,20 @@ func TestMCPConfigAsText(t *testing.T) {
 	start := shellWord(program) + " serve --stdio --directory " + shellWord(bare) + "\n"
 	for _, test := range []struct{ dir, line, want string }{
 		{bare, "claude-code --command", "claude mcp add --transport stdio hako -- " + start},
-		{guarded, "claude-code --command --url " + remote, "claude mcp add --transport http hako " + remote + " --header 'Authorization: Bearer ${HAKO_TOKEN}'\n"},
-		{guarded, "claude-code --command --oauth --url " + remote, "claude mcp add --transport http hako " + remote + "\n"},
+		{guarded, "claude-code --command --url " + remote,
+			"claude mcp add --transport http hako " + remote + " --header 'Authorization: Bearer ${HAKO_TOKEN}'\n"},
+		{guarded, "claude-code --command --oauth --url " + remote,
+			"claude mcp add --transport http hako " + remote + "\n"},
 		{bare, "codex --command", "codex mcp add hako -- " + start},
-		{guarded, "codex --command --url " + remote, "codex mcp add hako --url " + remote + " --bearer-token-env-var HAKO_TOKEN\n"},
+		{guarded, "codex --command --url " + remote,
+			"codex mcp add hako --url " + remote + " --bearer-token-env-var HAKO_TOKEN\n"},
 		{guarded, "cursor --link --oauth --url " + remote, "cursor://anysphere.cursor-deeplink/mcp/install?config=" +
 			url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(`{"url":"`+remote+`"}`))) + "&name=hako\n"},
-		{guarded, "vscode --link --oauth --url " + remote, "vscode:mcp/install?" + url.QueryEscape(`{"name":"hako","type":"http","url":"`+remote+`"}`) + "\n"},
-		{guarded, "goose --link --oauth --url " + remote, "goose://extension?description=Sandboxed%20tools&id=hako&name=hako&type=streamable_http&url=" + url.QueryEscape(remote) + "\n"},
+		{guarded, "vscode --link --oauth --url " + remote,
+			"vscode:mcp/install?" + url.QueryEscape(`{"name":"hako","type":"http","url":"`+remote+`"}`) + "\n"},
+		{guarded, "goose --link --oauth --url " + remote,
+			"goose://extension?description=Sandboxed%20tools&id=hako&name=hako&type=streamable_http&url=" +
+				url.QueryEscape(remote) + "\n"},
 	} {
 		o := invoke(t, test.dir, append([]string{"mcp-config"}, strings.Fields(test.line)...)...)
 		if o.want(t, exitOK); o.stdout != test.want {

@@ -12,7 +12,8 @@ import (
 // States that a service manager is told of (systemd, sd_notify(3)).
 const notifyReady = "READY=1"
 
-// notifyStopping says that the process ends, and how long that takes at most, which may be longer than the unit's TimeoutStopSec.
+// notifyStopping says that the process ends, and how long that takes at most, which may be longer than the unit's
+// TimeoutStopSec.
 func notifyStopping(most time.Duration) string {
 	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", most.Microseconds())
 }

@@ -37,7 +37,8 @@ func TestApproveCommands(t *testing.T) {
 	if c := consent(t, dir); !slices.Equal(c.Exec.Connect, []string{"github.com:443"}) || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)
 	}
-	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--connect", "", "--env=", "--unconfined").want(t, exitOK, "no network, even where the kernel cannot confine them")
+	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--connect", "", "--env=", "--unconfined").want(t, exitOK,
+		"no network, even where the kernel cannot confine them")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes", "--unconfined=false").want(t, exitOK, "no network\n")
 	if c := consent(t, dir); len(c.Exec.Connect)+len(c.Exec.Env) > 0 || c.Exec.Unconfined {
 		t.Errorf("recorded %+v", c.Exec)

@@ -92,12 +92,13 @@ func TestPolicyUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no such tool":      {[]string{"explain", "probe_ehco"}, `unknown tool "probe_ehco": did you mean "probe_echo"?`},
-		"no such door":      {[]string{"table", "--door", "slak"}, `unknown door "slak": did you mean "slack"?`},
-		"no such token":     {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
-		"no such tenant":    {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
-		"no arguments":      {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
-		"ambiguous":         {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`}, `has the key "n" twice`},
+		"no such tool":   {[]string{"explain", "probe_ehco"}, `unknown tool "probe_ehco": did you mean "probe_echo"?`},
+		"no such door":   {[]string{"table", "--door", "slak"}, `unknown door "slak": did you mean "slack"?`},
+		"no such token":  {[]string{"table", "--token", "cj"}, `unknown token "cj": did you mean "ci"?`},
+		"no such tenant": {[]string{"table", "--tenant", "acm"}, `unknown tenant "acm": did you mean "acme"?`},
+		"no arguments":   {[]string{"explain", "probe_echo", "--arguments", "[1]"}, "are not a JSON object"},
+		"ambiguous": {[]string{"explain", "probe_echo", "--arguments", `{"n":1,"n":2}`},
+			`has the key "n" twice`},
 		"no such file":      {[]string{"check", "nowhere.yaml"}, "hako policy new writes one"},
 		"no such cases":     {[]string{"test", "nowhere.yaml"}, "nowhere.yaml"},
 		"another policy":    {[]string{"table", "--policy", "hako.yaml"}, `unknown key "plugins"`},

@@ -13,21 +13,27 @@ import (
 )
 
 // liveKeys are those that each part takes up, with all below them. Every other key needs a restart.
-var liveKeys = struct{ log, traces, credentials, plugins, upstreams, approvals, door, tls, slack, console, agent []string }{
+var liveKeys = struct {
+	log, traces, credentials, plugins, upstreams, approvals, door, tls, slack, console,
+	agent []string
+}{
 	log:         []string{"log.level"},
 	traces:      []string{"outbound.proxy"},
 	credentials: []string{"credentials", "tenants", "outbound.proxy"},
 	plugins: []string{
-		"plugins", "shipped", "allowPaths", "consents", "updates", "plugin", "tenants", "limits", "ceilings", "maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
+		"plugins", "shipped", "allowPaths", "consents", "updates", "plugin", "tenants", "limits", "ceilings",
+		"maxPluginSize", "mountQuota", "mock", "locale", "outbound.proxy",
 		"credentials", "audit.optional", "audit.fields",
 	},
 	upstreams: []string{"upstreams", "upstreamsEnabled", "limits", "outbound.proxy"},
 	approvals: []string{"approvals"},
-	door:      []string{"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins", "http.hosts", "http.trustedProxies", "outbound.proxy"},
-	tls:       []string{"http.tls"},
-	console:   []string{"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies", "outbound.proxy"},
-	agent:     []string{"agent", "tenants", "locale", "outbound.proxy"},
-	slack:     []string{"slack", "llm", "chat", "locale", "outbound.proxy"},
+	door: []string{"mcp.instructions", "mcp.listTTL", "mcp.limits", "locale", "http.auth", "http.origins",
+		"http.hosts", "http.trustedProxies", "outbound.proxy"},
+	tls: []string{"http.tls"},
+	console: []string{"console.tokens", "console.oidc", "console.url", "http.hosts", "http.trustedProxies",
+		"outbound.proxy"},
+	agent: []string{"agent", "tenants", "locale", "outbound.proxy"},
+	slack: []string{"slack", "llm", "chat", "locale", "outbound.proxy"},
 }
 
 // Keys that one command alone uses, with all below them: to the other, their changes do not matter.

@@ -71,7 +71,8 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.StringVar(&a.file, "config", "", "configuration file (default ./hako.yaml if it is there, else a built-in demonstration)")
 	flags.StringArray("plugins", nil, "folder with plugins; may be given several times")
 	config.Flag(flags, "plugins", "plugins")
-	flags.StringArray("allow-path", nil, "directory for the file tools besides the workspace; may be given several times")
+	flags.StringArray("allow-path", nil,
+		"directory for the file tools besides the workspace; may be given several times")
 	config.Flag(flags, "allow-path", "allowPaths")
 	flags.String("log-level", "info", "debug, info, warn or error")
 	config.Flag(flags, "log-level", "log.level")

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// leastGrace is the default of shutdown.grace where no plugin has a longer limit: upstream servers and models have time too.
+	// leastGrace is the default of shutdown.grace where no plugin has a longer limit: upstream servers and models have
+	// time too.
 	leastGrace = 10 * time.Second
 	// closeTime is how long the rest of a shutdown may take after the grace: then the process ends without it.
 	closeTime = 10 * time.Second

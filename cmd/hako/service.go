@@ -174,7 +174,8 @@ func (s *service) openHTTP(ctx context.Context) (err error) {
 // parts are what of the service takes up another configuration, in the order in which it does.
 func (s *service) parts() []part {
 	list := []part{
-		logPart(s.level), tracesPart(s.watched), credentialsPart(s.credentials), pluginsPart(s.host, s.logger), upstreamsPart(s.upstreams), approvalsPart(s.government),
+		logPart(s.level), tracesPart(s.watched), credentialsPart(s.credentials), pluginsPart(s.host, s.logger),
+		upstreamsPart(s.upstreams), approvalsPart(s.government),
 		doorPart(s.door),
 	}
 	if s.cert != nil {
@@ -208,7 +209,8 @@ func newDoor(c *config.Config, h *host.Host, auth *mcpserver.Auth, change func(*
 	return door, nil
 }
 
-// icon is a box, as clients show it. Base64 makes the data URI one without spaces and quotes, which strict clients refuse.
+// icon is a box, as clients show it. Base64 makes the data URI one without spaces and quotes, which strict clients
+// refuse.
 var icon = "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(
 	`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c8102e" stroke-width="2" stroke-linejoin="round">`+
 		`<path d="M3 7.5 12 3l9 4.5v9L12 21l-9-4.5zM3 7.5l9 4.5 9-4.5M12 12v9"/></svg>`))

@@ -100,8 +100,8 @@ func hostOptions(c *config.Config) (*host.Options, error) {
 	return options, err
 }
 
-// shippedPlugins returns the plugins in this program without those that are disabled. It fails for one that is not in it, unless it was built
-// without any.
+// shippedPlugins returns the plugins in this program without those that are disabled. It fails for one that is not in
+// it, unless it was built without any.
 func shippedPlugins(disabled []string) ([]host.Shipped, error) {
 	names, err := fs.Glob(shippedFiles, "shipped/*.wasm")
 	if err != nil {
@@ -123,7 +123,8 @@ func shippedPlugins(disabled []string) ([]host.Shipped, error) {
 	}
 	for _, name := range disabled {
 		if len(known) > 0 && !slices.Contains(known, name) {
-			return nil, fmt.Errorf("configuration: shipped.disabled: hako ships no plugin %q: name some of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("configuration: shipped.disabled: hako ships no plugin %q: name some of %s", name,
+				strings.Join(known, ", "))
 		}
 	}
 	return plugins, nil

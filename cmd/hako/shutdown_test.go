@@ -64,7 +64,8 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 	}
 	put(t, filepath.Join(dir, "plugins", "hostile.wasm"), wasm)
 	put(t, filepath.Join(dir, "plugins", "hostile.yaml"), []byte(description))
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\nshutdown: {grace: 10s}\n"))
+	put(t, filepath.Join(dir, "hako.yaml"),
+		[]byte("plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\nshutdown: {grace: 10s}\n"))
 	invoke(t, dir, "plugin", "approve", "hostile", "--yes", "--mount", "workspace="+filepath.Join(dir, "work")).want(t, exitOK)
 
 	stderr = new(watched)
@@ -109,7 +110,8 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 	started.Wait()
 	running := func() bool {
 		_, got := get(t, strings.TrimSuffix(url, "/mcp")+"/metrics", nil)
-		return strings.Contains(got, fmt.Sprintf("hako_calls_in_flight{method=\"tools/call\"} %d\n", calls)) || t.Failed()
+		return strings.Contains(got, fmt.Sprintf("hako_calls_in_flight{method=\"tools/call\"} %d\n", calls)) ||
+			t.Failed()
 	}
 	if !testwait.Until(t, running) {
 		t.Fatal("not all calls run")
@@ -155,7 +157,8 @@ func TestHostileShutdown(t *testing.T) {
 			})
 			<-ended
 			status := process.ProcessState.Sys().(syscall.WaitStatus)
-			if !status.Signaled() && status.ExitStatus() != exitInterrupted || strings.Contains(stderr.String(), "stopped") {
+			if !status.Signaled() && status.ExitStatus() != exitInterrupted ||
+				strings.Contains(stderr.String(), "stopped") {
 				t.Errorf("it ended by itself: %v\n%s", process.ProcessState, stderr)
 			}
 		})
@@ -169,7 +172,8 @@ func TestHostileShutdown(t *testing.T) {
 			defer a.endAtLast(ctx, func() time.Duration { return time.Minute })()
 			start := time.Now()
 			stop()
-			if c := <-code; c != exitInterrupted || time.Since(start) != time.Minute+closeTime || !strings.Contains(said.String(), "without waiting any longer") {
+			if c := <-code; c != exitInterrupted || time.Since(start) != time.Minute+closeTime ||
+				!strings.Contains(said.String(), "without waiting any longer") {
 				t.Errorf("code %d after %v: %s", c, time.Since(start), &said)
 			}
 		})

@@ -85,7 +85,8 @@ func toolsFor(v *view, tenant string) []tool {
 		}
 		list = append(list, tool{
 			Name: t.Name, Title: t.Spec.Title.In(locale), Description: t.Spec.Description.In(locale),
-			InputSchema: toolschema.Listed(t.Spec.InputSchema), OutputSchema: t.Spec.OutputSchema, Plugin: t.Source.Name,
+			InputSchema: toolschema.Listed(t.Spec.InputSchema), OutputSchema: t.Spec.OutputSchema,
+			Plugin: t.Source.Name,
 		})
 	}
 	return list

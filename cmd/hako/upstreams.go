@@ -39,9 +39,10 @@ Exit codes: 0 all are up or disabled, 1 one is down or all that it offers is lef
 			if err != nil {
 				return err
 			}
-			return closing(h, a.withUpstreams(cmd.Context(), c, h.Catalog(), everyUpstream, func(list []mcpclient.Status) error {
-				return a.printUpstreams(list, asJSON)
-			}))
+			return closing(h, a.withUpstreams(cmd.Context(), c, h.Catalog(), everyUpstream,
+				func(list []mcpclient.Status) error {
+					return a.printUpstreams(list, asJSON)
+				}))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -145,7 +146,8 @@ func (a *app) printUpstreams(list []mcpclient.Status, asJSON bool) error {
 		}
 		failed = failed || s.State == mcpclient.Down || state == stateUnoffered
 		shown = append(shown, upstreamStatus{
-			s.Name, state, s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources, s.Omitted, s.Error,
+			s.Name, state, s.Transport, s.Prefix, s.Protocol, s.Server, s.Version, s.Tools, s.Prompts, s.Resources,
+			s.Omitted, s.Error,
 		})
 	}
 	var err error

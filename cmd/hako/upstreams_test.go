@@ -42,7 +42,8 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// TestUpstreamLikeAPlugin: a server that has the name of a plugin joins under its prefix, and is told from the plugin in policies.
+// TestUpstreamLikeAPlugin: a server that has the name of a plugin joins under its prefix, and is told from the plugin
+// in policies.
 func TestUpstreamLikeAPlugin(t *testing.T) {
 	t.Parallel()
 	inner, dir := approved(t, ""), approved(t, "upstreams: servers.json\n")
@@ -61,7 +62,8 @@ func TestUpstreamsThatOfferNothing(t *testing.T) {
 	put(t, filepath.Join(dir, "servers.json"), []byte(`{"mcpServers": {"box": `+upstreamOf(inner)+`}}`))
 	o := invoke(t, dir, "upstreams", "--json")
 	var list []upstreamStatus
-	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 || list[0].Tools != 0 || list[0].State != "unoffered" || len(list[0].Omitted) == 0 {
+	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil || len(list) != 1 || list[0].Tools != 0 ||
+		list[0].State != "unoffered" || len(list[0].Omitted) == 0 {
 		t.Errorf("%v: %s", err, o)
 	}
 }

@@ -148,5 +148,6 @@ func (s *subject) press(action, pattern string) bool {
 
 // await waits until something holds, and reports false if it does not in time.
 func (s *subject) await(holds func() bool) bool {
-	return testwait.Until(s.t, func() bool { return s.t.Context().Err() != nil || holds() }) && s.t.Context().Err() == nil
+	return testwait.Until(s.t, func() bool { return s.t.Context().Err() != nil || holds() }) &&
+		s.t.Context().Err() == nil
 }

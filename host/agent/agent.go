@@ -54,7 +54,8 @@ type Options struct {
 	Call  func(context.Context, *pipeline.Call) (*pipeline.Result, error)
 	// Known reports whether a tool of that name exists for any caller.
 	Known func(name string) bool
-	// Lost, if not nil, is called for calls with an unknown outcome because their process died. They have no audit record.
+	// Lost, if not nil, is called for calls with an unknown outcome because their process died. They have no audit
+	// record.
 	Lost func(caller pipeline.Caller, tool string)
 	// Store keeps the journal.
 	Store *store.Store

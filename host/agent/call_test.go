@@ -294,7 +294,8 @@ func TestResults(t *testing.T) {
 			&abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/tiff", Data: []byte{1}}}}, nil,
 			result{text: "(image, image/tiff, 1 bytes, which are not shown)"}},
 		{"a resource", &abi.Response{Content: []abi.Content{{Type: abi.Embedded,
-			Resource: &abi.ResourceContents{URI: "x://y", Text: "inside"}}}}, nil, result{text: "(resource x://y)\ninside"}},
+			Resource: &abi.ResourceContents{URI: "x://y", Text: "inside"}}}}, nil,
+			result{text: "(resource x://y)\ninside"}},
 		{"a link", &abi.Response{Content: []abi.Content{{Type: abi.ResourceLink, Name: "n", URI: "x://y"}}}, nil,
 			result{text: "(link to n: x://y)"}},
 	} {

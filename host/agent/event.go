@@ -36,8 +36,8 @@ type event struct {
 	// Name and Input are a call's. Input is kept as it was written, so that no number loses digits.
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"-"`
-	// refused says why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object in it
-	// has a key twice.
+	// refused says why Input was left out, after "The arguments of NAME": it is longer than maxInput, or an object in
+	// it has a key twice.
 	refused string
 	// Call is the ID of the call that a result is for.
 	Call string `json:"custom_tool_use_id"`
@@ -73,7 +73,8 @@ func parseEvent(raw string) (*event, error) {
 		e.refused = fmt.Sprintf("have more than %d bytes, and it was not called. Call it again with less.", maxInput)
 	} else if input != nil {
 		if err := strictjson.Check(input); err != nil {
-			e.refused = fmt.Sprintf("cannot be used (%v), and it was not called. Call it again with each key once.", err)
+			e.refused = fmt.Sprintf("cannot be used (%v), and it was not called. Call it again with each key once.",
+				err)
 		}
 	}
 	if e.refused == "" {

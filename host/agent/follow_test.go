@@ -40,7 +40,8 @@ func TestNothingIsMissed(t *testing.T) {
 				Header: http.Header{"Content-Type": {"text/event-stream"}}}}, nil},
 		{"a list that is cut off", []fault.Fault{{Method: "GET", Path: list, Truncate: true, Times: 3}}, nil},
 		{"a list that is late", []fault.Fault{{Method: "GET", Path: list, Delay: 100 * time.Millisecond, Times: 3}}, nil},
-		{"overload", []fault.Fault{{Path: stream, Status: 529, Times: 1}, {Method: "GET", Path: list, Status: 529, Times: 2},
+		{"overload", []fault.Fault{{Path: stream, Status: 529, Times: 1},
+			{Method: "GET", Path: list, Status: 529, Times: 2},
 			{Method: "POST", Path: send, Status: 529, Times: 3}}, nil},
 		{"rate limits", []fault.Fault{{Method: "POST", Path: send, Status: 429,
 			Header: http.Header{"Retry-After": {"0.05"}}, Times: 2},
@@ -144,7 +145,8 @@ func TestOddEvents(t *testing.T) {
 			for _, e := range []managedagents.Event{
 				{"type": typeCall}, {"type": typeCall, "name": "echo", "id": "../../x"},
 				{"type": typeCall, "name": strings.Repeat("x", 1000)},
-				{"type": typeResult}, {"type": typeIdle, "stop_reason": nil}, {"type": typeInterrupt, "processed_at": nil},
+				{"type": typeResult}, {"type": typeIdle, "stop_reason": nil},
+				{"type": typeInterrupt, "processed_at": nil},
 				{"type": "agent.new_thing"},
 				{"type": typeCall, "name": 7}, {"type": typeThreadTerminated}, {},
 			} {

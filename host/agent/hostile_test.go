@@ -213,7 +213,8 @@ func TestHostileAgentFloods(t *testing.T) {
 	}
 	flood("10,000 open calls", func(emit func(managedagents.Event)) {
 		for i := range 10_000 {
-			emit(managedagents.Event{"type": typeCall, "id": fmt.Sprint("sevt_flood", i), "name": "nothing", "input": object{},
+			emit(managedagents.Event{"type": typeCall, "id": fmt.Sprint("sevt_flood", i), "name": "nothing",
+				"input":        object{},
 				"processed_at": "2026-01-01T00:00:00Z"})
 		}
 	})
@@ -415,7 +416,8 @@ func TestHostileAgentJournal(t *testing.T) {
 		session := w.fake.NewSession()
 		r := w.newRunner(t, Spec{Sessions: []string{session}})
 		tamper(
-			t, w.store, `INSERT INTO agent_call SELECT 'other', 'sevt_' || n, 'nobody', 'echo', 'taken', '', n, n FROM generate_series(1, 100000) n`)
+			t, w.store,
+			`INSERT INTO agent_call SELECT 'other', 'sevt_' || n, 'nobody', 'echo', 'taken', '', n, n FROM generate_series(1, 100000) n`)
 		start(t, r)
 		w.wait(t, session, w.fake.Call(session, "", echo(1))...)
 		if list, err := Calls(t.Context(), w.store, false, 100); err != nil || len(list) != 100 {

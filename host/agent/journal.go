@@ -144,7 +144,8 @@ func (j *journal) takeOver(ctx context.Context, session, id, owner string) (e *e
 // runs.
 func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	e, text := new(entry), ""
-	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`, session,
+	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`,
+		session,
 		id).Scan(&e.owner, &e.state, &text)
 	if err != nil || e.state == StateTaken || e.state == StateRunning || e.state == StateSent || e.state == StateDropped {
 		return e, err
@@ -167,7 +168,8 @@ func (j *journal) move(ctx context.Context, session, id string, state State, a *
 		text = string(encoded)
 	}
 	return j.exec(
-		ctx, `UPDATE agent_call SET state = $1, answer = $2, changed = $3 WHERE session = $4 AND id = $5 AND owner = $6`,
+		ctx,
+		`UPDATE agent_call SET state = $1, answer = $2, changed = $3 WHERE session = $4 AND id = $5 AND owner = $6`,
 		state, text, j.store.Time().UnixMilli(), session, id, j.owner)
 }
 

@@ -11,7 +11,8 @@ func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"custom","name":"a","description":"d","input_schema":{"type":"object"}}`,
 		`{"type":"custom","name":"a","input_schema":null}`,
-		`{"type":"agent_toolset_20260401","configs":[]}`, `{"type":"mcp_toolset","mcp_server_name":"x"}`, `{"type":"custom"}`,
+		`{"type":"agent_toolset_20260401","configs":[]}`, `{"type":"mcp_toolset","mcp_server_name":"x"}`,
+		`{"type":"custom"}`,
 		`{}`, `[]`, `{"type":7}`,
 	} {
 		f.Add(seed, markOf("a"))

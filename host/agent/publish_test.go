@@ -396,7 +396,8 @@ func TestPublisherNeedsAKey(t *testing.T) {
 func TestSameArgumentsAnotherWay(t *testing.T) {
 	t.Parallel()
 	old, next := define("a", "A.", "x", "y", "z"), define("a", "A.", "x", "y", "z")
-	next.InputSchema = json.RawMessage(strings.Replace(strings.Replace(string(next.InputSchema), `"y":{"type":"string"}`,
+	next.InputSchema = json.RawMessage(strings.Replace(strings.Replace(string(next.InputSchema),
+		`"y":{"type":"string"}`,
 		`"y":{"type":"integer"}`, 1), `"type":"object"`, `"type":"object","required":["x"]`, 1))
 	if got := (Change{Old: &old, New: &next}).Text(); got != "~ a (arguments: ~x ~y)" {
 		t.Errorf("the change is %q", got)

@@ -18,7 +18,9 @@ func (d *Desk) Heartbeat(ctx context.Context, id string) error {
 			now-HeartbeatTTL.Milliseconds()); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO approval_watch (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen`, id, now)
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO approval_watch (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen`,
+			id, now)
 		return err
 	})
 }

@@ -71,7 +71,8 @@ func (d *Desk) recordAnswer(ctx context.Context, q *Question, a Answer) error {
 	if a.Yes {
 		state, until = stateYes, now.Add(q.Remember).UnixMilli()
 	}
-	return d.updateOne(ctx, `UPDATE approval SET state = $1, answered_by = $2, valid_until = $3 WHERE id = $4 AND state = $5 AND expires > $6`,
+	return d.updateOne(ctx,
+		`UPDATE approval SET state = $1, answered_by = $2, valid_until = $3 WHERE id = $4 AND state = $5 AND expires > $6`,
 		state, a.By.User, until, q.ID, stateWaiting, now.UnixMilli())
 }
 

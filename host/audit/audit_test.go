@@ -112,8 +112,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRetainSmallLog: records go also from logs that never fill a segment, by a process that stays and by those that only begin and end. One that
-// was idle meanwhile goes on.
+// TestRetainSmallLog: records go also from logs that never fill a segment, by a process that stays and by those that
+// only begin and end. One that was idle meanwhile goes on.
 func TestRetainSmallLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -94,11 +94,11 @@ type Decision struct {
 
 // OutputSummary describes an answer.
 type OutputSummary struct {
-	// Kind is "error", "object" (structured content), a type of MCP's content blocks ("text", "image" and so on), "mixed" for several of them,
-	// "contents" of a resource, "messages" of a prompt, "completion", or "empty".
+	// Kind is "error", "object" (structured content), a type of MCP's content blocks ("text", "image" and so on),
+	// "mixed" for several of them, "contents" of a resource, "messages" of a prompt, "completion", or "empty".
 	Kind string `json:"kind"`
-	// Counts are the content blocks of each type, "contents", "messages" or "values"; and "items", the elements of the lists that are members
-	// of structured content.
+	// Counts are the content blocks of each type, "contents", "messages" or "values"; and "items", the elements of the
+	// lists that are members of structured content.
 	Counts map[string]int `json:"counts,omitempty"`
 	Bytes  int            `json:"bytes"`
 	// Text is the beginning of the text, where the operator wants it recorded.

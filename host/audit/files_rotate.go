@@ -33,8 +33,8 @@ func (f *files) expire(context.Context) error {
 	return f.locked(f.retire)
 }
 
-// retire removes what is too old. It begins a new segment when the first record of this one is a tenth of Options.Retain old: a segment that
-// does not fill up would keep its old records.
+// retire removes what is too old. It begins a new segment when the first record of this one is a tenth of
+// Options.Retain old: a segment that does not fill up would keep its old records.
 func (f *files) retire() error {
 	if f.options.Retain == 0 {
 		return nil

@@ -110,8 +110,8 @@ func (f *files) catchUp() error {
 	}
 }
 
-// behind goes on with the oldest segment that is left, and reports whether that comes after this one, which another process has then removed
-// because it was too old.
+// behind goes on with the oldest segment that is left, and reports whether that comes after this one, which another
+// process has then removed because it was too old.
 func (f *files) behind() bool {
 	names, err := segments(f.options.Dir)
 	if err != nil || len(names) == 0 || number(names[0]) <= f.segment.number {

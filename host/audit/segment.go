@@ -176,7 +176,8 @@ func (s *segment) begun() (time.Time, error) {
 	}
 	entry, err := parseEntry(line)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s begins with what is no record: %w: hako audit verify says more", s.file.Name(), err)
+		return time.Time{}, fmt.Errorf("%s begins with what is no record: %w: hako audit verify says more",
+			s.file.Name(), err)
 	}
 	return entry.Time, nil
 }

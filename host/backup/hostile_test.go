@@ -179,7 +179,8 @@ func TestHostileBackups(t *testing.T) {
 		},
 	}
 	for _, path := range []string{
-		"../x.db", "../../etc/x.db", "/etc/x.db", "plugins/../../x.db", "plugins/notes/../x.db", "./x.db", "plugins//x.db",
+		"../x.db", "../../etc/x.db", "/etc/x.db", "plugins/../../x.db", "plugins/notes/../x.db", "./x.db",
+		"plugins//x.db",
 		"x.db/", "", ".", "..", ".db",
 		`..\x.db`, `C:\x.db`, "C:x.db", `\\server\share\x.db`, `\\?\C:\x.db`, "x.db:stream.db", "plugins/a:b/x.db",
 		"NUL\x00.db", "a\x00b.db",

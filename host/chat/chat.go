@@ -65,8 +65,8 @@ type Limits struct {
 	Result int
 	// Text bounds a person's message, in bytes: 64 KiB.
 	Text int
-	// Window is the model's context window in tokens: llm.DefaultContextWindow. Older messages are summarised before it is
-	// full.
+	// Window is the model's context window in tokens: llm.DefaultContextWindow. Older messages are summarised before it
+	// is full.
 	Window int
 	// Waiting bounds the turns that wait in the queue of one conversation: 10.
 	Waiting int

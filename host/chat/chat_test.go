@@ -77,7 +77,8 @@ func TestAC14TellsTheModelOfErrors(t *testing.T) {
 	}{
 		"the tool says that it failed": {"get_weather", `{"location":"x"}`,
 			func(context.Context, *abi.Request) (*abi.Response, error) {
-				return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "no such place"}}}, nil
+				return &abi.Response{IsError: true, Content: []abi.Content{{Type: abi.Text, Text: "no such place"}}},
+					nil
 			}, "no such place", pipeline.ToolError},
 		"the host fails": {"get_weather", `{"location":"x"}`, func(context.Context, *abi.Request) (*abi.Response, error) {
 			return nil, errors.New("secret detail")

@@ -134,7 +134,8 @@ func Forget(ctx context.Context, s *store.Store, retain time.Duration) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM chat_use WHERE day < $1`, now.Add(-useRetention).Format(time.DateOnly))
+		_, err = tx.ExecContext(ctx, `DELETE FROM chat_use WHERE day < $1`,
+			now.Add(-useRetention).Format(time.DateOnly))
 		if err != nil || retain <= 0 {
 			return err
 		}

@@ -100,7 +100,8 @@ func TestApprovalInTheMiddle(t *testing.T) {
 				return test.yes, nil
 			}}
 			if _, err := b.Turn(t.Context(),
-				&chat.Turn{Conversation: "c", Caller: aki, Text: "delete x", Locale: "ja", Surface: surface}); err != nil {
+				&chat.Turn{Conversation: "c", Caller: aki, Text: "delete x", Locale: "ja",
+					Surface: surface}); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(asked, "ファイルの削除 (delete_file) の実行を許可しますか") {
@@ -120,7 +121,8 @@ func TestLongList(t *testing.T) {
 	for i := range 250 {
 		people = append(people, fmt.Sprintf(`{"employee_id":"%d","name":"山田 太郎","department":"営業部","status":"active"}`, i))
 	}
-	list := `{"total_count":250,"employees":[` + strings.Join(people, ",") + `],"notes":["freee does not tell on_leave"]}`
+	list := `{"total_count":250,"employees":[` + strings.Join(people, ",") +
+		`],"notes":["freee does not tell on_leave"]}`
 	m := &model{steps: []step{calls("get_weather", `{"location":"x"}`), says("ok")}}
 	b := setup(t, m, backend{"get_weather": gives(list)}, nil, func(o *chat.Options) { o.Limits.Result = 8 << 10 })
 	if _, _, err := b.say(t, "c", "who is there?"); err != nil {
@@ -180,7 +182,8 @@ func TestContent(t *testing.T) {
 		t.Errorf("pictures: %d", len(given.Images))
 	}
 	for _, want := range []string{"(image, image/png, 5242880 bytes", "(audio, audio/wav, 3 bytes",
-		"(link to report: file:///report", "(resource x://text)\ninside", "(resource x://blob, application/zip, 3 bytes"} {
+		"(link to report: file:///report", "(resource x://text)\ninside",
+		"(resource x://blob, application/zip, 3 bytes"} {
 		if !strings.Contains(given.Text, want) {
 			t.Errorf("%q is not in %q", want, given.Text)
 		}

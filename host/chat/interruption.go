@@ -48,7 +48,8 @@ func (e *Engine) endTurnsOf(ctx context.Context, name string) error {
 		return err
 	}
 	for _, i := range list {
-		e.options.Logger.Warn("an answer was interrupted when its process ended", "conversation", i.id, "tenant", i.tenant)
+		e.options.Logger.Warn("an answer was interrupted when its process ended", "conversation", i.id, "tenant",
+			i.tenant)
 	}
 	return nil
 }

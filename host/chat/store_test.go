@@ -257,7 +257,8 @@ func TestHundredConversations(t *testing.T) {
 	for _, c := range list {
 		whole, err := b.Conversation(t.Context(), aki, c.ID)
 		if err != nil || len(whole.Messages) != 6 ||
-			!strings.HasPrefix(whole.Messages[5].Text, fmt.Sprintf(`{"location":"place %s.2`, c.ID)) || c.Use.Tokens != 90 {
+			!strings.HasPrefix(whole.Messages[5].Text, fmt.Sprintf(`{"location":"place %s.2`, c.ID)) ||
+			c.Use.Tokens != 90 {
 			t.Errorf("%+v, %v", whole, err)
 		}
 	}

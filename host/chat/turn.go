@@ -17,8 +17,8 @@ import (
 
 // Turn is one message of a person to answer.
 type Turn struct {
-	// Conversation is the frontend's key of the conversation: 1 to 200 bytes, unique in the tenant across all frontends.
-	// The first turn creates the conversation.
+	// Conversation is the frontend's key of the conversation: 1 to 200 bytes, unique in the tenant across all
+	// frontends. The first turn creates the conversation.
 	Conversation string
 	// Shared says that the frontend decides who takes part, as in a channel. Otherwise only the person who began the
 	// conversation may continue it.
@@ -29,8 +29,8 @@ type Turn struct {
 	Name func(user string) string
 	// Text is the message. It may be empty if there are Files.
 	Text string
-	// Files are sent to the model with the text, as data: text files up to Limits.Result; the first four PNG, JPEG, GIF or
-	// WebP files of at most 4 MiB as images, if the model accepts them; others by name and size.
+	// Files are sent to the model with the text, as data: text files up to Limits.Result; the first four PNG, JPEG, GIF
+	// or WebP files of at most 4 MiB as images, if the model accepts them; others by name and size.
 	Files []File
 	// Locale is the language of the answer if the text does not determine it, a BCP 47 tag. Empty means Options.Locale.
 	Locale string

@@ -9,8 +9,8 @@ import (
 // turnQueues serialize the turns of each conversation in order of arrival. The zero value is ready for use.
 type turnQueues struct {
 	mu sync.Mutex
-	// waiting has the queue of each conversation. The first turn is running. The channel of a waiting turn is closed when
-	// it may run.
+	// waiting has the queue of each conversation. The first turn is running. The channel of a waiting turn is closed
+	// when it may run.
 	waiting map[place][]chan struct{}
 }
 

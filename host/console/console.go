@@ -120,7 +120,8 @@ type Console struct {
 
 // New returns a Console, and makes its tables in the store. It fails with the store's error, or if the options are not usable.
 func New(ctx context.Context, options *Options) (*Console, error) {
-	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(), searches: make(chan struct{}, maxSearches)}
+	c := &Console{options: *options, logger: options.Logger, now: options.Now, attempts: attempts.New(),
+		searches: make(chan struct{}, maxSearches)}
 	if options.Host == nil || options.Store == nil || options.Desk == nil || options.Traffic == nil || options.Configuration == nil {
 		return nil, errors.New("console: Host, Store, Desk, Traffic and Configuration are needed")
 	}

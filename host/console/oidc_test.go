@@ -308,7 +308,8 @@ func TestOIDCRefuses(t *testing.T) {
 			if in != (test.want == "") {
 				t.Errorf("is anybody logged in? %t", in)
 			}
-			if log := w.records(); strings.Contains(log, "hako_secret") || test.want != "" && !strings.Contains(log, "console.login failed") {
+			if log := w.records(); strings.Contains(log, "hako_secret") ||
+				test.want != "" && !strings.Contains(log, "console.login failed") {
 				t.Errorf("the audit log has\n%s", log)
 			}
 		})
@@ -329,7 +330,8 @@ func TestOIDCOtherName(t *testing.T) {
 func TestOIDCBruteForce(t *testing.T) {
 	t.Parallel()
 	for name, query := range map[string]url.Values{
-		"exchanges": {"code": {"bad"}}, "refusals": {"error": {"access_denied"}}, "answers to no question": {"state": {"none"}},
+		"exchanges": {"code": {"bad"}}, "refusals": {"error": {"access_denied"}},
+		"answers to no question": {"state": {"none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -529,16 +529,26 @@ func TestOptions(t *testing.T) {
 		logins console.Logins
 		want   string
 	}{
-		"no name":       {console.Logins{Tokens: []console.Token{{Hash: hashOf("x"), Role: console.Admin}}}, "a token has no name"},
-		"a hidden name": {console.Logins{Tokens: []console.Token{{Name: "ci\u200b", Hash: hashOf("x"), Role: console.Admin}}}, "not visible"},
-		"a hidden user": {console.Logins{Tokens: []console.Token{{Name: "ci", User: " aki", Hash: hashOf("x"), Role: console.Admin}}}, "begins or ends with a blank"},
-		"a secret":      {console.Logins{Tokens: []console.Token{{Name: "ci", Hash: "hako_secret", Role: console.Admin}}}, `token "ci": its hash is not "sha256:"`},
-		"no role":       {console.Logins{Tokens: []console.Token{{Name: "ci", Hash: hashOf("x"), Role: "root"}}}, `the role "root" does not exist`},
-		"twice":         {console.Logins{Tokens: twice}, `two tokens have the name "viewer-token"`},
-		"plain http":    {console.Logins{OIDC: &console.OIDC{Issuer: "http://sso.example.com"}}, "must be an https URL"},
-		"no client":     {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com"}}, "client ID is missing"},
-		"no roles":      {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x"}}, "nobody could log in"},
-		"wrong roles":   {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x", Roles: map[console.Role]policy.People{"root": {Users: []string{"a"}}, "admin": {Users: []string{"b"}}}}}, `the role "root" does not exist`},
+		"no name": {console.Logins{Tokens: []console.Token{{Hash: hashOf("x"), Role: console.Admin}}},
+			"a token has no name"},
+		"a hidden name": {console.Logins{Tokens: []console.Token{{Name: "ci\u200b", Hash: hashOf("x"),
+			Role: console.Admin}}}, "not visible"},
+		"a hidden user": {console.Logins{Tokens: []console.Token{{Name: "ci", User: " aki", Hash: hashOf("x"),
+			Role: console.Admin}}}, "begins or ends with a blank"},
+		"a secret": {console.Logins{Tokens: []console.Token{{Name: "ci", Hash: "hako_secret",
+			Role: console.Admin}}}, `token "ci": its hash is not "sha256:"`},
+		"no role": {console.Logins{Tokens: []console.Token{{Name: "ci", Hash: hashOf("x"), Role: "root"}}},
+			`the role "root" does not exist`},
+		"twice": {console.Logins{Tokens: twice}, `two tokens have the name "viewer-token"`},
+		"plain http": {console.Logins{OIDC: &console.OIDC{Issuer: "http://sso.example.com"}},
+			"must be an https URL"},
+		"no client": {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com"}},
+			"client ID is missing"},
+		"no roles": {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x"}},
+			"nobody could log in"},
+		"wrong roles": {console.Logins{OIDC: &console.OIDC{Issuer: "https://sso.example.com", ClientID: "x",
+			Roles: map[console.Role]policy.People{"root": {Users: []string{"a"}}, "admin": {Users: []string{"b"}}}}},
+			`the role "root" does not exist`},
 	} {
 		if _, err := w.Reconfigure(console.Site{Local: "http://127.0.0.1:8420"}, test.logins); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hako_secret") {
 			t.Errorf("%s: %v", name, err)

@@ -33,7 +33,8 @@ func TestTextStaysText(t *testing.T) {
 			return console.Configuration{Items: []console.Setting{{Key: payload, Value: payload, Origin: payload}}}
 		}
 		o.Problems = func(string) []console.Problem { return []console.Problem{{Kind: "policy", Text: payload}} }
-		o.Logins.Tokens = append(o.Logins.Tokens, console.Token{Name: "x", User: payload[:len(payload)-6], Hash: hashOf("x"), Role: console.Admin})
+		o.Logins.Tokens = append(o.Logins.Tokens,
+			console.Token{Name: "x", User: payload[:len(payload)-6], Hash: hashOf("x"), Role: console.Admin})
 	})
 	w.offer("hostile", hostile, manifest.Tool{
 		Name: "hostile", Title: manifest.Text{"en": "Title"}, Description: manifest.Text{"en": payload[:len(payload)-6]},

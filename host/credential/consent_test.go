@@ -179,7 +179,8 @@ func TestConsentThatIsNotGiven(t *testing.T) {
 		u, _ := url.Parse(address)
 		browse(t, u.Query().Get("redirect_uri")+"?error=access_denied%1b[31m&state="+u.Query().Get("state"))
 	})
-	if err == nil || !strings.Contains(err.Error(), "the consent was not given: access_denied␦[31m") || len(s.posts) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "the consent was not given: access_denied␦[31m") ||
+		len(s.posts) != 0 {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

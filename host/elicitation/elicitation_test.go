@@ -48,7 +48,8 @@ func TestFields(t *testing.T) {
 			[]any{[]any{"a"}}, []any{[]any{}, []any{"a", "b"}, []any{"c"}, []any{1.0}, "a"}},
 		`{"type":"array","items":{"anyOf":[{"const":"a","title":"One"},{"const":"b","title":"Two"}]}}`: {Choices,
 			[]any{[]any{}, []any{"b", "a"}}, []any{[]any{"a", "a"}}},
-		`{"type":"string","properties":{"y":{"type":"string"}},"$ref":"https://evil.example","default":7}`: {Text, []any{"a"},
+		`{"type":"string","properties":{"y":{"type":"string"}},"$ref":"https://evil.example","default":7}`: {Text,
+			[]any{"a"},
 			[]any{map[string]any{"y": "a"}}},
 	} {
 		q, err := form(t, property)
@@ -89,19 +90,21 @@ func TestRules(t *testing.T) {
 	}
 	schemas := map[string]string{
 		`[]`: "not one of an object", `{"type":"array"}`: "not one of an object", `{"properties":[]}`: "not one of an object",
-		`{"properties":{` + many(21, `"f%d":{"type":"boolean"}`) + `}}`:                              "more than 20 fields",
-		`{"properties":{"":{"type":"string"}}}`:                                                      "usable name",
-		`{"properties":{"a\u202eb":{"type":"string"}}}`:                                              "usable name",
-		`{"required":["y"],"properties":{}}`:                                                         "does not have",
-		`{"properties":{"x":{"type":"object"}}}`:                                                     "has a type",
-		`{"properties":{"x":{"$ref":"#/y"}}}`:                                                        "has a type",
-		`{"properties":{"x":{"anyOf":[{"type":"string"}]}}}`:                                         "has a type",
-		`{"properties":{"x":true}}`:                                                                  "is not one of",
-		`{"properties":{"x":{"type":["string","null"]}}}`:                                            "is not one of",
-		`{"properties":{"x":{"type":"string","enum":[1]}}}`:                                          "is not one of",
-		`{"properties":{"x":{"type":"array","items":{"type":"string"}}}}`:                            "not one of options",
-		`{"properties":{"x":{"type":"array","items":{"type":"array"}}}}`:                             "not one of options",
-		`{"properties":{"x":{"type":"string","enum":[` + many(101, `"o%d"`) + `]}}}`:                 "more than 100 options",
+		`{"properties":{` + many(21, `"f%d":{"type":"boolean"}`) +
+			`}}`: "more than 20 fields",
+		`{"properties":{"":{"type":"string"}}}`:                           "usable name",
+		`{"properties":{"a\u202eb":{"type":"string"}}}`:                   "usable name",
+		`{"required":["y"],"properties":{}}`:                              "does not have",
+		`{"properties":{"x":{"type":"object"}}}`:                          "has a type",
+		`{"properties":{"x":{"$ref":"#/y"}}}`:                             "has a type",
+		`{"properties":{"x":{"anyOf":[{"type":"string"}]}}}`:              "has a type",
+		`{"properties":{"x":true}}`:                                       "is not one of",
+		`{"properties":{"x":{"type":["string","null"]}}}`:                 "is not one of",
+		`{"properties":{"x":{"type":"string","enum":[1]}}}`:               "is not one of",
+		`{"properties":{"x":{"type":"array","items":{"type":"string"}}}}`: "not one of options",
+		`{"properties":{"x":{"type":"array","items":{"type":"array"}}}}`:  "not one of options",
+		`{"properties":{"x":{"type":"string","enum":[` + many(101, `"o%d"`) +
+			`]}}}`: "more than 100 options",
 		`{"properties":{"x":{"type":"string","enum":["a","a"]}}}`:                                    "there twice",
 		`{"properties":{"x":{"type":"string","enum":["a"],"enumNames":["A","B"]}}}`:                  "enumNames",
 		`{"properties":{"x":{"type":"string","format":"password"}}}`:                                 "has a format",
@@ -228,7 +231,8 @@ func TestText(t *testing.T) {
 // FuzzParse: what is taken can be shown, sent on and taken again, and no answer that does not fit passes.
 func FuzzParse(f *testing.F) {
 	f.Add(
-		"form", "m", `{"type":"object","properties":{"x":{"type":"string","enum":["a"],"default":"a"}},"required":["x"]}`, "",
+		"form", "m",
+		`{"type":"object","properties":{"x":{"type":"string","enum":["a"],"default":"a"}},"required":["x"]}`, "",
 		`{"x":"a"}`)
 	f.Add("url", "m", "", "https://bücher.example/?q=%20#x", "{}")
 	f.Fuzz(func(t *testing.T, mode, message, schema, url, content string) {

@@ -37,7 +37,8 @@ func (r Roots) Check() error {
 			return fmt.Errorf("%s cannot be allowed: it is a whole file system: name a directory in it", dir)
 		case strings.ContainsFunc(name, visible.Hidden):
 			return fmt.Errorf("%q cannot be allowed: its name has characters that are not visible: rename it", dir)
-		case slices.ContainsFunc(r.Hidden, func(h string) bool { _, ok := within(realPath(dir), realPath(h)); return ok }):
+		case slices.ContainsFunc(r.Hidden,
+			func(h string) bool { _, ok := within(realPath(dir), realPath(h)); return ok }):
 			return fmt.Errorf("%s cannot be allowed: hako keeps its own files there: name another directory", dir)
 		}
 	}

@@ -30,9 +30,11 @@ func TestRoots(t *testing.T) {
 	}
 	m := &manifest.Manifest{Name: "files"}
 	m.Permissions.Files = []manifest.FilePermission{{Mount: "workspace", Write: true, Roots: true}}
-	consent := &grant.Consent{Mounts: map[string]grant.Mount{"workspace": {Path: path("ws"), Write: true, Deny: []string{"**/.git/**"}, Quota: 7}}}
+	consent := &grant.Consent{Mounts: map[string]grant.Mount{"workspace": {Path: path("ws"), Write: true,
+		Deny: []string{"**/.git/**"}, Quota: 7}}}
 	roots := grant.Roots{
-		Dirs:   []string{path("a/docs"), path("link"), path("c/workspace"), path("b/docs"), path("ws"), path("a/docs/")},
+		Dirs: []string{path("a/docs"), path("link"), path("c/workspace"), path("b/docs"), path("ws"),
+			path("a/docs/")},
 		Hidden: []string{path("a/docs/own"), path("a/docs/x[1]/not there"), path("elsewhere")},
 	}
 	g, err := grant.Resolve(m, consent, nil, roots)
@@ -42,7 +44,8 @@ func TestRoots(t *testing.T) {
 	deny := []string{"**/.git/**"}
 	want := []grant.Mount{
 		{Name: "workspace", Path: path("ws"), Write: true, Deny: deny, Quota: 7},
-		{Name: "docs", Path: path("a/docs"), Write: true, Deny: []string{"**/.git/**", "own", `x\[1\]/not there`}, Quota: 7},
+		{Name: "docs", Path: path("a/docs"), Write: true, Deny: []string{"**/.git/**", "own", `x\[1\]/not there`},
+			Quota: 7},
 		{Name: "link", Path: path("link"), Write: true, Deny: deny, Quota: 7},
 		{Name: "workspace-2", Path: path("c/workspace"), Write: true, Deny: deny, Quota: 7},
 	}
@@ -52,7 +55,8 @@ func TestRoots(t *testing.T) {
 	data, err := g.RootPaths(m)
 	var paths map[string]string
 	if err != nil || json.Unmarshal(data, &paths) != nil || !reflect.DeepEqual(paths, map[string]string{
-		path("ws"): "/workspace", path("a/docs"): "/docs", path("link"): "/link", path("b/docs"): "/link", path("c/workspace"): "/workspace-2",
+		path("ws"): "/workspace", path("a/docs"): "/docs", path("link"): "/link", path("b/docs"): "/link",
+		path("c/workspace"): "/workspace-2",
 	}) {
 		t.Errorf("paths = %s, %v", data, err)
 	}

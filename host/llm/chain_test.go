@@ -316,7 +316,8 @@ func TestPrices(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0,
+	for value, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond,
+		"-1":   0,
 		"soon": 0, "1e300": 0, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
 		if got := retryAfter(http.Header{"Retry-After": {value}}); got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)

@@ -388,7 +388,8 @@ func TestMalformedArguments(t *testing.T) {
 				script.Step{After: regexp.MustCompile("."), Say: "sorry"})
 			r := asks("天気", weatherTool)
 			response, _ := w.must(r)
-			if len(response.Calls) != 1 || response.Calls[0].Invalid == "" || string(response.Calls[0].Arguments) != "{}" ||
+			if len(response.Calls) != 1 || response.Calls[0].Invalid == "" ||
+				string(response.Calls[0].Arguments) != "{}" ||
 				response.Stop != StopTools {
 				t.Fatalf("%s: %+v", arguments, response)
 			}
@@ -456,7 +457,8 @@ func TestNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			steps = append(steps, script.Step{Call: []script.Call{{Tool: tool.name, Arguments: string(text)}}, Times: 1},
+			steps = append(steps, script.Step{Call: []script.Call{{Tool: tool.name, Arguments: string(text)}},
+				Times: 1},
 				script.Step{After: regexp.MustCompile("."), Say: "done", Times: 1})
 		}
 		w = newWorld(t, provider, steps...)
@@ -541,7 +543,8 @@ func TestErrors(t *testing.T) {
 		attempts int
 	}{
 		{"rate_limit", RateLimited, 4}, {"overloaded", Overloaded, 4}, {"server", Unavailable, 4},
-		{"context", ContextWindow, 1}, {"key", Auth, 1}, {"credit", Auth, 1}, {"invalid", Invalid, 1}, {"model", Invalid,
+		{"context", ContextWindow, 1}, {"key", Auth, 1}, {"credit", Auth, 1}, {"invalid", Invalid, 1},
+		{"model", Invalid,
 			1}, {"policy", Refused, 1},
 	} {
 		eachProvider(t, func(t *testing.T, provider string) {
@@ -674,7 +677,8 @@ func TestSilence(t *testing.T) {
 				t.Errorf("%+v", response)
 			}
 			_, _, err := w.complete(asks("hello"))
-			if !errors.Is(err, Unavailable) || !errors.Is(err, errIdle) || !strings.Contains(err.Error(), "sent nothing") {
+			if !errors.Is(err, Unavailable) || !errors.Is(err, errIdle) ||
+				!strings.Contains(err.Error(), "sent nothing") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -699,7 +703,8 @@ func TestUnexpectedResponses(t *testing.T) {
 		text    string
 	}{
 		{"a web page", answer(200, "text/html", "<html>"), Unavailable, "baseUrl"},
-		{"an error as a success", answer(200, "application/json", `{"error":"Unexpected endpoint. Returning 200 anyway"}`),
+		{"an error as a success", answer(200, "application/json",
+			`{"error":"Unexpected endpoint. Returning 200 anyway"}`),
 			Unavailable, "baseUrl"},
 		{"a redirect", answer(308, "text/html", ""), Unavailable, "redirects"},
 		{"an empty stream", answer(200, "text/event-stream", ""), Unavailable, "broke off"},

@@ -40,8 +40,8 @@ type Error struct {
 	Status int
 	// RetryAfter is how long the provider asks to wait, or 0.
 	RetryAfter time.Duration
-	// Text says what happened and how to repair it, in English, for the operator. It contains neither the key nor parts of
-	// the conversation, so it may be logged and shown.
+	// Text says what happened and how to repair it, in English, for the operator. It contains neither the key nor parts
+	// of the conversation, so it may be logged and shown.
 	Text string
 	// Err is the cause, or nil. It may contain the provider's message, which may quote the conversation, so Error omits
 	// it.

@@ -69,7 +69,8 @@ func TestNonconformingCalls(t *testing.T) {
 			w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(rw,
-					`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":`+calls+`},"finish_reason":"stop"}]}`+"\n\n")
+					`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":`+calls+
+						`},"finish_reason":"stop"}]}`+"\n\n")
 			}), spec(t, OpenAICompatible))
 			response, _ := w.must(asks("hello", weatherTool))
 			if len(response.Calls) != 2 || response.Stop != StopTools || response.Calls[0].ID == response.Calls[1].ID ||

@@ -127,7 +127,8 @@ func TestManyAlternatives(t *testing.T) {
 	for i := range 40 {
 		defs = append(
 			defs, fmt.Sprintf(
-				`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"},{"properties":{"p":{"const":%d}}}]}`, i, i+1, i+2,
+				`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"},{"properties":{"p":{"const":%d}}}]}`, i,
+				i+1, i+2,
 				i))
 	}
 	schema := `{"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `,"d40":{},"d41":{}}}`

@@ -17,8 +17,8 @@ const (
 	Anthropic = "anthropic"
 	// OpenAI is OpenAI's own API.
 	OpenAI = "openai"
-	// OpenAICompatible is a server that speaks OpenAI's Chat Completions API: LM Studio, Ollama, vLLM, llama.cpp and many
-	// more.
+	// OpenAICompatible is a server that speaks OpenAI's Chat Completions API: LM Studio, Ollama, vLLM, llama.cpp and
+	// many more.
 	OpenAICompatible = "openai-compatible"
 )
 
@@ -31,8 +31,8 @@ const (
 	DefaultContextWindow = 128_000
 	// DefaultRetries is how often a request is retried.
 	DefaultRetries = 3
-	// DefaultTimeout bounds the time without data. Thinking models, and local models that process a long prompt, may send
-	// nothing for minutes.
+	// DefaultTimeout bounds the time without data. Thinking models, and local models that process a long prompt, may
+	// send nothing for minutes.
 	DefaultTimeout = 5 * time.Minute
 )
 

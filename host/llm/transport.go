@@ -63,7 +63,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r.WithContext(ctx))
 	if err == nil {
 		response.Body = &body{
-			ReadCloser: response.Body, ctx: ctx, cancel: cancel, watch: watch, idleTimeout: t.idleTimeout, left: maxAnswer,
+			ReadCloser: response.Body, ctx: ctx, cancel: cancel, watch: watch, idleTimeout: t.idleTimeout,
+			left: maxAnswer,
 		}
 		if err = checkStream(response); err == nil {
 			return response, nil

@@ -46,7 +46,8 @@ type Result struct {
 	CallID  string
 	Text    string
 	IsError bool
-	// Images are sent to providers that accept images in results. For others a line of text says that they were omitted.
+	// Images are sent to providers that accept images in results. For others a line of text says that they were
+	// omitted.
 	Images []Image
 }
 
@@ -154,7 +155,8 @@ type Provider interface {
 	// Name identifies the provider in logs and metrics.
 	Name() string
 	// Complete sends the conversation to the model. stream, if not nil, is called with the parts of the response in
-	// order, before Complete returns; the Response has all of them as well. The Request is neither changed nor retained.
+	// order, before Complete returns; the Response has all of them as well. The Request is neither changed nor
+	// retained.
 	//
 	// The error is ctx's, or an *Error that matches its Kind with errors.Is. A request is never retried after stream
 	// received a part of the response.

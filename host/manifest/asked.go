@@ -19,7 +19,8 @@ var DefaultCeilings = Limits{
 }
 
 // LimitKeys are the keys of Limits, as manifests and the configuration have them.
-var LimitKeys = []string{"time", "cpu", "memory", "input", "output", "log", "concurrency", "queue", "queueWait", "rate", "openFiles", "requests"}
+var LimitKeys = []string{"time", "cpu", "memory", "input", "output", "log", "concurrency", "queue", "queueWait", "rate",
+	"openFiles", "requests"}
 
 // combine returns the limits that f makes of each of l and o.
 func (l Limits) combine(o Limits, f func(a, b int64) int64) Limits {

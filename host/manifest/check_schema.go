@@ -48,8 +48,9 @@ func (r *review) schema(path string, data json.RawMessage, input bool) {
 // arguments reviews what models read in order to fill in a tool's arguments.
 func (r *review) arguments(path string, doc map[string]any) {
 	for _, keyword := range toolschema.Composed(doc) {
-		r.warn(path, "%s at the top is refused by Anthropic and OpenAI, so clients are shown the schema without it: say in the description what it "+
-			"asks for, and refuse in the tool what does not fit", keyword)
+		r.warn(path,
+			"%s at the top is refused by Anthropic and OpenAI, so clients are shown the schema without it: say in the description what it "+
+				"asks for, and refuse in the tool what does not fit", keyword)
 	}
 	r.enums(path, doc)
 	properties, _ := doc["properties"].(map[string]any)

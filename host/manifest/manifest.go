@@ -54,7 +54,8 @@ type Tool struct {
 	// Limits override the plugin's for this tool. Of these, Memory, Concurrency, Queue and QueueWait are the plugin's alone and
 	// must be zero here.
 	Limits Limits
-	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold. Empty means always.
+	// When names configuration keys of type "string", and the values with which the tool is on offer: all must hold.
+	// Empty means always.
 	When map[string][]string
 
 	input, output *Schema
@@ -197,8 +198,8 @@ type FilePermission struct {
 	Mount string
 	// Write asks for writing too. YAML: "access: read-only" or "access: read-write".
 	Write bool
-	// Roots asks for further mounts under the same rules, one for each directory that the operator allows beside this one, and to be told
-	// the host's paths of all mounts. At most one permission of a plugin has it.
+	// Roots asks for further mounts under the same rules, one for each directory that the operator allows beside this
+	// one, and to be told the host's paths of all mounts. At most one permission of a plugin has it.
 	Roots  bool
 	Reason Text
 }

@@ -201,7 +201,9 @@ var badManifests = []struct {
 	{"retired without a substitute", minimal + "retired: [{tool: a}]\n", []string{`retired[0].instead: is missing`}},
 	{"permission without reason", minimal + "permissions: {files: [{mount: w, access: read-only}]}\n", []string{`permissions.files[0].reason: is missing`}},
 	{"access", minimal + "permissions: {files: [{mount: w, access: write, reason: r}]}\n", []string{`permissions.files[0].access: must be "read-only" or "read-write"`}},
-	{"two with roots*", minimal + "permissions: {files: [{mount: w, access: read-only, roots: true, reason: r}, {mount: v, access: read-only, roots: true, reason: r}]}\n", []string{`permissions.files[1].roots: another mount asks for roots already`}},
+	{"two with roots*",
+		minimal +
+			"permissions: {files: [{mount: w, access: read-only, roots: true, reason: r}, {mount: v, access: read-only, roots: true, reason: r}]}\n", []string{`permissions.files[1].roots: another mount asks for roots already`}},
 	{"no access", minimal + "permissions: {files: [{mount: w, reason: r}]}\n", []string{`permissions.files[0]: access is missing`}},
 	{"mount", minimal + "permissions: {files: [{mount: ../w, access: read-only, reason: r}]}\n", []string{`permissions.files[0].mount: must be`}},
 	{"url scheme", minimal + "permissions: {http: [{name: a, url: 'ftp://a.example', reason: r}]}\n", []string{`permissions.http[0].url: must start with "https://"`}},

@@ -41,7 +41,8 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 		return nil, err
 	}
 	defer bounds.gate.Release()
-	ctx, clock, stop := callclock.Start(parent, limits.Time, newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
+	ctx, clock, stop := callclock.Start(parent, limits.Time,
+		newLimitError(s.spec.Name, sandbox.LimitTime, limits.Time.String()))
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)
 	if errors.Is(err, mcp.ErrSessionMissing) {

@@ -68,7 +68,8 @@ func sameCaller(a, b *catalog.Invocation) bool {
 }
 
 // begin notes a call. end is called when it is over; given up says that the server has not answered it.
-func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclock.Clock, token string) (o *ongoing, end func(givenUp bool)) {
+func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclock.Clock, token string) (o *ongoing,
+	end func(givenUp bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	o = &ongoing{invocation: inv, clock: c, ctx: ctx, token: token, number: x.tokens.Add(1)}
 	x.mu.Lock()
@@ -232,7 +233,8 @@ func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.I
 
 // without is metadata of a call by somebody who cannot be asked: the server shall know before it begins.
 func (s *server) without(meta mcp.Meta, x *session, inv *catalog.Invocation) mcp.Meta {
-	if inv.CanElicit || s.spec.Elicitation == ElicitationDecline || x.sdk.InitializeResult().ProtocolVersion < sessionless {
+	if inv.CanElicit || s.spec.Elicitation == ElicitationDecline ||
+		x.sdk.InitializeResult().ProtocolVersion < sessionless {
 		return meta
 	}
 	if meta == nil {

@@ -73,8 +73,8 @@ type server struct {
 	status  Status
 	offer   *offer
 
-	// offering guards the catalog's entry: the name of its source, with digest telling what it was made from, and whether there is one. sessions
-	// counts the sessions that filled it.
+	// offering guards the catalog's entry: the name of its source, with digest telling what it was made from, and
+	// whether there is one. sessions counts the sessions that filled it.
 	offering sync.Mutex
 	source   string
 	digest   [sha256.Size]byte
@@ -297,7 +297,8 @@ func (s *server) put(o *offer) error {
 		s.source = s.spec.Name
 	}
 	source := catalog.Source{
-		Name: s.source, Prefix: s.spec.prefix(), Upstream: true, Asks: s.spec.Elicitation != ElicitationDecline, Untrusted: !s.spec.TrustAnnotations, Backend: s,
+		Name: s.source, Prefix: s.spec.prefix(), Upstream: true, Asks: s.spec.Elicitation != ElicitationDecline,
+		Untrusted: !s.spec.TrustAnnotations, Backend: s,
 	}
 	for {
 		err := s.options.Catalog.Put(source, o.manifest)

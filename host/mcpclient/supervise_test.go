@@ -248,7 +248,8 @@ func TestShadow(t *testing.T) {
 	if s := r.status("plain"); s.State != mcpclient.Up || !slices.ContainsFunc(s.Omitted, func(o string) bool { return strings.Contains(o, "local offers it already") }) {
 		t.Errorf("status is %+v", s)
 	}
-	if tool, ok := r.catalog.View().Tool("local_echo"); !ok || tool.Source.Name != "local.upstream" || r.status("local").State != mcpclient.Up {
+	if tool, ok := r.catalog.View().Tool("local_echo"); !ok || tool.Source.Name != "local.upstream" ||
+		r.status("local").State != mcpclient.Up {
 		t.Errorf("the server with the plugin's name: %+v, %+v", tool, r.status("local"))
 	}
 	if !slices.Contains(r.tools(), "plain_pid") {

@@ -104,8 +104,9 @@ var (
 	errUnavailable = errors.New("the authorization server's keys are not available")
 )
 
-// authenticate returns who sends the request, nil if anybody may, or answers the request and returns an error, with the identity as far
-// as it is proven. The answers and errors are fixed texts: what the verification has to say may hold parts of the token.
+// authenticate returns who sends the request, nil if anybody may, or answers the request and returns an error, with the
+// identity as far as it is proven. The answers and errors are fixed texts: what the verification has to say may hold
+// parts of the token.
 func (a *Auth) authenticate(w http.ResponseWriter, r *http.Request) (*Identity, error) {
 	if a == nil {
 		return nil, nil

@@ -31,7 +31,8 @@ func TestNewToken(t *testing.T) {
 	}
 }
 
-// TestFailedLogins: refused tokens are told, with what is proven of whose they are, and not without end. No token is no attempt.
+// TestFailedLogins: refused tokens are told, with what is proven of whose they are, and not without end. No token is no
+// attempt.
 func TestFailedLogins(t *testing.T) {
 	t.Parallel()
 	old, oldHash := NewToken()
@@ -40,7 +41,8 @@ func TestFailedLogins(t *testing.T) {
 	h := newServer(t, offer(t, serveEverything, "x"), nil, &Options{
 		LoginFailed: func(f FailedLogin) { told = append(told, f) },
 		Auth: newAuth(t, AuthOptions{Scopes: []string{"tools"}, Tokens: []Token{
-			{Name: "old", User: "aki", Tenant: "acme", Hash: oldHash, Scopes: []string{"tools"}, Expires: time.Now().Add(-time.Second)},
+			{Name: "old", User: "aki", Tenant: "acme", Hash: oldHash, Scopes: []string{"tools"},
+				Expires: time.Now().Add(-time.Second)},
 			{Name: "narrow", Hash: narrowHash},
 		}}),
 	}).Handler()

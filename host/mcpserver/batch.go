@@ -101,7 +101,8 @@ func measureBatch(body []byte) (size messageSize, text string) {
 			return size, fmt.Sprintf("part %d %s", size.messages, noMessage)
 		}
 		if wrong := checkMethod(message); wrong != nil && size.wrong == nil {
-			text := fmt.Sprintf("The batch is refused, and nothing of it was done: part %d: %s.", size.messages, wrong.text)
+			text := fmt.Sprintf("The batch is refused, and nothing of it was done: part %d: %s.", size.messages,
+				wrong.text)
 			size.wrong = &messageError{code: wrong.code, text: text}
 		}
 		request, ok := message.(*jsonrpc.Request)

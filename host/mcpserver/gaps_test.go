@@ -289,7 +289,8 @@ func TestErrorsOfTheSDKHaveCodes(t *testing.T) {
 	}
 }
 
-// TestMethodsAreChecked: a request with a method that does not fit is answered as JSON-RPC, over HTTP too, and the session goes on.
+// TestMethodsAreChecked: a request with a method that does not fit is answered as JSON-RPC, over HTTP too, and the
+// session goes on.
 func TestMethodsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, offer(t, serveEverything, "x"), nil, nil)
@@ -301,38 +302,49 @@ func TestMethodsAreChecked(t *testing.T) {
 		of     any
 		text   string
 	}{
-		{`{"jsonrpc":"2.0","id":7,"method":"tools/lst"}`, http.StatusOK, jsonrpc.CodeMethodNotFound, 7.0, `"tools/lst"`},
-		{`{"jsonrpc":"2.0","id":"a","method":"tasks/list","params":{}}`, http.StatusOK, jsonrpc.CodeMethodNotFound, "a", `"tasks/list"`},
-		{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, http.StatusOK, jsonrpc.CodeInvalidParams, 7.0, "needs params"},
-		{`{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, http.StatusOK, jsonrpc.CodeInvalidRequest, 7.0, "without an id"},
-		{`{"jsonrpc":"2.0","method":"tools/list"}`, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, nil, "with an id"},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/lst"}`, http.StatusOK, jsonrpc.CodeMethodNotFound, 7.0,
+			`"tools/lst"`},
+		{`{"jsonrpc":"2.0","id":"a","method":"tasks/list","params":{}}`, http.StatusOK, jsonrpc.CodeMethodNotFound, "a",
+			`"tasks/list"`},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, http.StatusOK, jsonrpc.CodeInvalidParams, 7.0,
+			"needs params"},
+		{`{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, http.StatusOK, jsonrpc.CodeInvalidRequest,
+			7.0, "without an id"},
+		{`{"jsonrpc":"2.0","method":"tools/list"}`, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, nil,
+			"with an id"},
 	} {
 		w := do(s.Handler(), post(withSessions, test.body, "Mcp-Session-Id", id))
 		answer := answerOf(t, w)
 		if w.Code != test.status || w.Header().Get("Content-Type") != "application/json" || answer.ID != test.of ||
-			answer.Error == nil || int64(answer.Error.Code) != test.code || !strings.Contains(answer.Error.Message, test.text) {
+			answer.Error == nil || int64(answer.Error.Code) != test.code ||
+			!strings.Contains(answer.Error.Message, test.text) {
 			t.Errorf("%s: %d %s", test.body, w.Code, w.Body)
 		}
 	}
-	if w := do(s.Handler(), post(withSessions, `{"jsonrpc":"2.0","method":"notifications/of/others"}`, "Mcp-Session-Id", id)); w.Code != http.StatusAccepted || w.Body.Len() > 0 {
+	if w := do(s.Handler(), post(withSessions, `{"jsonrpc":"2.0","method":"notifications/of/others"}`, "Mcp-Session-Id",
+		id)); w.Code != http.StatusAccepted || w.Body.Len() > 0 {
 		t.Errorf("an unknown notification: %d %s", w.Code, w.Body)
 	}
 	w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, "tools/lst", `{}`)))
-	if answer := answerOf(t, w); w.Code != http.StatusNotFound || answer.Error == nil || answer.Error.Code != jsonrpc.CodeMethodNotFound {
+	if answer := answerOf(t, w); w.Code != http.StatusNotFound || answer.Error == nil ||
+		answer.Error.Code != jsonrpc.CodeMethodNotFound {
 		t.Errorf("without sessions: %d %s", w.Code, w.Body)
 	}
 	w = do(s.Handler(), post(withoutSessions, `{"jsonrpc":"2.0","id":3,"method":"tools/call"}`))
-	if answer := answerOf(t, w); w.Code != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != jsonrpc.CodeInvalidParams {
+	if answer := answerOf(t, w); w.Code != http.StatusBadRequest || answer.Error == nil ||
+		answer.Error.Code != jsonrpc.CodeInvalidParams {
 		t.Errorf("without params: %d %s", w.Code, w.Body)
 	}
-	if w := do(s.Handler(), post(withSessions, message(withSessions, 2, "tools/list", `{}`), "Mcp-Session-Id", id)); answerOf(t, w).Error != nil {
+	if w := do(s.Handler(), post(withSessions, message(withSessions, 2, "tools/list", `{}`), "Mcp-Session-Id",
+		id)); answerOf(t, w).Error != nil {
 		t.Errorf("afterwards: %d %s", w.Code, w.Body)
 	}
 	batched := initialize(withBatching)
 	id = do(s.Handler(), post(withBatching, batched)).Header().Get("Mcp-Session-Id")
 	batch := `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"pong"}]`
 	w = do(s.Handler(), post(withBatching, batch, "Mcp-Session-Id", id))
-	if answer := answerOf(t, w); w.Code != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != jsonrpc.CodeMethodNotFound {
+	if answer := answerOf(t, w); w.Code != http.StatusBadRequest || answer.Error == nil ||
+		answer.Error.Code != jsonrpc.CodeMethodNotFound {
 		t.Errorf("in a batch: %d %s", w.Code, w.Body)
 	}
 }

@@ -287,7 +287,8 @@ func (s *Server) post(w *response, r *http.Request, over *exchange) {
 	s.postSession(w, r, over, call, body, size)
 }
 
-func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, size messageSize, listen bool) {
+func (s *Server) postSessionless(w *response, r *http.Request, over *exchange, call *plainCall, body []byte,
+	size messageSize, listen bool) {
 	if err := decodeName(r.Header); err != nil {
 		writeError(w, http.StatusBadRequest, envelopeOf(body).id(), mcp.CodeHeaderMismatch, err.Error())
 		return
@@ -319,7 +320,8 @@ func (s *Server) serveSessionless(w http.ResponseWriter, r *http.Request, body [
 	s.modernJSON.ServeHTTP(w, r)
 }
 
-func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte, size messageSize) {
+func (s *Server) postSession(w *response, r *http.Request, over *exchange, call *plainCall, body []byte,
+	size messageSize) {
 	session, ok := s.sessionOf(w, r, over)
 	if !ok {
 		return

@@ -12,10 +12,11 @@ import (
 
 // Options configures a Server. A nil *Options means all defaults.
 type Options struct {
-	// Name, Title, Version, Website and Icon (an SVG, as a URL or data URI) describe the server to clients. An empty Name means "hako", an empty
-	// Version "dev".
+	// Name, Title, Version, Website and Icon (an SVG, as a URL or data URI) describe the server to clients. An empty
+	// Name means "hako", an empty Version "dev".
 	Name, Title, Version, Website, Icon string
-	// Instructions tell a model how to use the tools. They may be empty; then Overview has them list what is on offer to the client.
+	// Instructions tell a model how to use the tools. They may be empty; then Overview has them list what is on offer
+	// to the client.
 	Instructions string
 	Overview     bool
 	// Language is the language of titles and descriptions, a BCP 47 tag. Empty means "en".
@@ -50,8 +51,8 @@ type Options struct {
 	Conformance bool
 	// Tracer makes spans of requests that are no calls; those of calls are the pipeline's. Nil makes none.
 	Tracer *trace.Tracer
-	// LoginFailed is told of requests whose token was refused: of ten at once and one every ten seconds from each address, and of 200
-	// and five a second from all of them. Nil is not told.
+	// LoginFailed is told of requests whose token was refused: of ten at once and one every ten seconds from each
+	// address, and of 200 and five a second from all of them. Nil is not told.
 	LoginFailed func(FailedLogin)
 	// Observer may be nil.
 	Observer Observer

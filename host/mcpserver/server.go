@@ -46,7 +46,8 @@ type Server struct {
 	// sessions are those over HTTP; shared makes them those of all replicas, and is nil where there is only this one.
 	sessions *sessions
 	shared   *shared
-	// info is the name and version of the server, as every result of 2026-07-28 carries it; introduction says all that there is to say.
+	// info is the name and version of the server, as every result of 2026-07-28 carries it; introduction says all that
+	// there is to say.
 	info         json.RawMessage
 	introduction *mcp.Implementation
 	// fixtures are the names that the conformance suite's fixtures have; nil otherwise.
@@ -75,13 +76,15 @@ func New(c *catalog.Catalog, calls Caller, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: filled, catalog: c, calls: calls, limiter: newLimiter(filled.Limits), failedLogins: attempts.New()}
+	s := &Server{options: filled, catalog: c, calls: calls, limiter: newLimiter(filled.Limits),
+		failedLogins: attempts.New()}
 	s.live.Store(first)
 	s.draining, s.startDrain = context.WithCancel(context.Background())
 	s.base, s.stopBase = context.WithCancel(context.Background())
 	s.sessions = newSessions(filled.Limits)
 	implementation := &mcp.Implementation{Name: filled.Name, Version: filled.Version}
-	s.introduction = &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version, WebsiteURL: filled.Website}
+	s.introduction = &mcp.Implementation{Name: filled.Name, Title: filled.Title, Version: filled.Version,
+		WebsiteURL: filled.Website}
 	if filled.Icon != "" {
 		s.introduction.Icons = []mcp.Icon{{Source: filled.Icon, MIMEType: "image/svg+xml", Sizes: []string{"any"}}}
 	}
@@ -148,9 +151,9 @@ func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheab
 func (s *Server) ToolsChanged() { s.mirror.touch() }
 
 // Shutdown ends the server in good order: it takes no more requests, waits for those in flight, and then ends the sessions and
-// streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a deadline, calls have three more seconds
-// to answer that they were stopped. It ends ServeStdio too. Shut the
-// http.Server down afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
+// streams. When ctx is done first it stops what is still running and returns ctx's error; if that was a deadline, calls
+// have three more seconds to answer that they were stopped. It ends ServeStdio too. Shut the http.Server down
+// afterwards: its own Shutdown waits for open streams. Shutdown may be called twice.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.startDrain()
 	s.unwatch()

@@ -121,10 +121,12 @@ func TestOffersTheCatalog(t *testing.T) {
 	})
 }
 
-// TestIntroducesItself: clients of both eras learn who the server is and what is there; other results carry no more than name and version.
+// TestIntroducesItself: clients of both eras learn who the server is and what is there; other results carry no more
+// than name and version.
 func TestIntroducesItself(t *testing.T) {
 	t.Parallel()
-	options := &Options{Title: "Box", Version: "9", Website: "https://example.com/", Icon: "https://example.com/i.svg", Overview: true}
+	options := &Options{Title: "Box", Version: "9", Website: "https://example.com/", Icon: "https://example.com/i.svg",
+		Overview: true}
 	want := &mcp.Implementation{Name: "hako", Title: "Box", Version: "9", WebsiteURL: "https://example.com/",
 		Icons: []mcp.Icon{{Source: "https://example.com/i.svg", MIMEType: "image/svg+xml", Sizes: []string{"any"}}}}
 	everyDoor(t, func(t *testing.T, door door, version string) {
@@ -145,7 +147,8 @@ func TestIntroducesItself(t *testing.T) {
 		t.Errorf("%s", w.Body)
 	}
 	hidden := &Options{Instructions: "Be kind.", Overview: true}
-	if got := connectStdio(t, newServer(t, offer(t, nil, "x"), nil, hidden), withSessions, nil).InitializeResult().Instructions; got != "Be kind." {
+	if got := connectStdio(t, newServer(t, offer(t, nil, "x"), nil, hidden), withSessions,
+		nil).InitializeResult().Instructions; got != "Be kind." {
 		t.Errorf("%q", got)
 	}
 }
@@ -159,25 +162,29 @@ func TestListsInTheLanguage(t *testing.T) {
 	}
 }
 
-// TestSchemasAreListedFlat holds that clients are shown no composition at the top of a schema, and that calls are checked against it all
-// the same.
+// TestSchemasAreListedFlat holds that clients are shown no composition at the top of a schema, and that calls are
+// checked against it all the same.
 func TestSchemasAreListedFlat(t *testing.T) {
 	t.Parallel()
 	find := tool("find")
 	find.InputSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"text":{"type":"string"}},"anyOf":[{"required":["name"]},{"required":["text"]}]}`)
 	everyDoor(t, func(t *testing.T, door door, version string) {
-		s := newServer(t, offerAll(t, serveEverything, &manifest.Manifest{Name: "test", Tools: []manifest.Tool{find}}), nil, nil)
+		s := newServer(t, offerAll(t, serveEverything, &manifest.Manifest{Name: "test", Tools: []manifest.Tool{find}}),
+			nil, nil)
 		client := door.connect(t, s, version, nil)
 		tools, err := client.ListTools(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		word := map[string]any{"type": "string"}
-		if want := map[string]any{"type": "object", "properties": map[string]any{"name": word, "text": word}}; !reflect.DeepEqual(tools.Tools[0].InputSchema, want) {
+		if want := map[string]any{"type": "object",
+			"properties": map[string]any{"name": word, "text": word}}; !reflect.DeepEqual(tools.Tools[0].InputSchema,
+			want) {
 			t.Errorf("listed with %v, want %v", tools.Tools[0].InputSchema, want)
 		}
 		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find", Arguments: map[string]any{}})
-		if err != nil || !result.IsError || !strings.Contains(textOf(t, result), "anyOf") && !strings.Contains(textOf(t, result), "name") {
+		if err != nil || !result.IsError || !strings.Contains(textOf(t, result), "anyOf") &&
+			!strings.Contains(textOf(t, result), "name") {
 			t.Errorf("called with nothing: %+v, %v", result, err)
 		}
 	})

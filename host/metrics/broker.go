@@ -77,9 +77,11 @@ func (c *brokerCounters) countData() {
 }
 
 func (c *brokerCounters) register(m *Metrics) {
-	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration,
+	m.registry.MustRegister(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements,
+		c.statementDuration,
 		c.commands, c.commandDuration, c.connections, c.connectionBytes)
-	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration, c.commands,
+	m.ofPlugins(c.requests, c.requestDuration, c.responseBytes, c.attempts, c.statements, c.statementDuration,
+		c.commands,
 		c.commandDuration, c.connections, c.connectionBytes)
 }
 

@@ -60,7 +60,8 @@ func TestGoneSeries(t *testing.T) {
 				t.Errorf("there is %s", gone)
 			}
 		}
-		for _, there := range []string{`name="one"`, `hako_http_requests_total{outcome="other",permission="r",plugin="a"`,
+		for _, there := range []string{`name="one"`,
+			`hako_http_requests_total{outcome="other",permission="r",plugin="a"`,
 			`name="",outcome="ok",plugin=""`} {
 			if !strings.Contains(text, there) {
 				t.Errorf("there is no %s in\n%s", there, text)

@@ -41,8 +41,8 @@ type Caller struct {
 	// frontend knows.
 	Token  string
 	Groups []string
-	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the policy uses it,
-	// to find the employee. It is not in records, logs, questions or arguments.
+	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the policy uses
+	// it, to find the employee. It is not in records, logs, questions or arguments.
 	Email string `json:"-"`
 	// Operator says that the caller operates the host, at its own terminal.
 	Operator bool

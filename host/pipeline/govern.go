@@ -72,7 +72,8 @@ func (p *Pipeline) MayAsk(caller Caller, tool *catalog.Tool) bool {
 func policyCall(caller Caller, s *subject, arguments json.RawMessage) *policy.Call {
 	return &policy.Call{
 		Tool: s.name, Plugin: s.source.Name, Annotations: s.annotations, Arguments: arguments,
-		Door: caller.Door, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups, Email: caller.Email,
+		Door: caller.Door, Tenant: caller.Tenant, User: caller.User, Token: caller.Token, Groups: caller.Groups,
+		Email: caller.Email,
 	}
 }
 

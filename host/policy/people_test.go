@@ -117,24 +117,30 @@ rules:
 		want                   policy.Action
 		listed                 bool
 	}{
-		"own":                       {"U0AKI0001", "", `{"employee_id":"102","month":"2026-05"}`, policy.Allow, true},
-		"somebody else's":           {"U0AKI0001", "", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
-		"the whole company":         {"U0AKI0001", "", `{"month":"2026-05"}`, policy.Deny, true},
-		"a department":              {"U0AKI0001", "", `{"department":"営業部","month":"2026-05"}`, policy.Deny, true},
-		"several":                   {"U0AKI0001", "", `{"employee_ids":["102"],"month":"2026-05"}`, policy.Deny, true},
-		"of another type":           {"U0AKI0001", "", `{"employee_id":["102"],"month":"2026-05"}`, policy.Deny, true},
-		"a user whom nobody knows":  {"U0STRANGE", "", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
-		"no user":                   {"", "", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
-		"own, by address":           {"U0KEN0001", "KEN@example.com", `{"employee_id":"103","month":"2026-05"}`, policy.Allow, true},
-		"another's, by address":     {"U0KEN0001", "ken@example.com", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, true},
-		"the ID before the address": {"U0AKI0001", "ken@example.com", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
-		"an address as a user":      {"ken@example.com", "", `{"employee_id":"103","month":"2026-05"}`, policy.Allow, true},
-		"an unknown address":        {"U0KEN0001", "ken@elsewhere.test", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, false},
-		"HR":                        {"U0ADMIN01", "", `{"month":"2026-05"}`, policy.Allow, true},
+		"own":                      {"U0AKI0001", "", `{"employee_id":"102","month":"2026-05"}`, policy.Allow, true},
+		"somebody else's":          {"U0AKI0001", "", `{"employee_id":"103","month":"2026-05"}`, policy.Deny, true},
+		"the whole company":        {"U0AKI0001", "", `{"month":"2026-05"}`, policy.Deny, true},
+		"a department":             {"U0AKI0001", "", `{"department":"営業部","month":"2026-05"}`, policy.Deny, true},
+		"several":                  {"U0AKI0001", "", `{"employee_ids":["102"],"month":"2026-05"}`, policy.Deny, true},
+		"of another type":          {"U0AKI0001", "", `{"employee_id":["102"],"month":"2026-05"}`, policy.Deny, true},
+		"a user whom nobody knows": {"U0STRANGE", "", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
+		"no user":                  {"", "", `{"employee_id":"102","month":"2026-05"}`, policy.Deny, false},
+		"own, by address": {"U0KEN0001", "KEN@example.com", `{"employee_id":"103","month":"2026-05"}`,
+			policy.Allow, true},
+		"another's, by address": {"U0KEN0001", "ken@example.com", `{"employee_id":"102","month":"2026-05"}`,
+			policy.Deny, true},
+		"the ID before the address": {"U0AKI0001", "ken@example.com", `{"employee_id":"103","month":"2026-05"}`,
+			policy.Deny, true},
+		"an address as a user": {"ken@example.com", "", `{"employee_id":"103","month":"2026-05"}`, policy.Allow,
+			true},
+		"an unknown address": {"U0KEN0001", "ken@elsewhere.test", `{"employee_id":"103","month":"2026-05"}`,
+			policy.Deny, false},
+		"HR": {"U0ADMIN01", "", `{"month":"2026-05"}`, policy.Allow, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user, Email: test.email,
+			c := &policy.Call{Tool: "calculate_overtime", Plugin: "hr", Door: policy.DoorSlack, User: test.user,
+				Email:       test.email,
 				Annotations: manifest.Annotations{ReadOnlyHint: &yes}, Arguments: []byte(test.arguments)}
 			if d := p.Decide(c); d.Action != test.want {
 				t.Errorf("%s by %s, want %s", d.Action, d.Rule, test.want)

@@ -37,8 +37,8 @@ type Call struct {
 	Annotations  manifest.Annotations
 	// Door is the frontend of the call. Tenant, User and Token are empty if it does not know them.
 	Door, Tenant, User, Token string
-	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the employees of a
-	// policy refer to it.
+	// Email is the user's e-mail address, if the frontend has it from a source that verified it. Only the employees of
+	// a policy refer to it.
 	Email string
 	// Groups are the groups that the frontend knows, in addition to those of the policy.
 	Groups []string

@@ -98,9 +98,10 @@ func (c *codeCache) lookup(digest [sha256.Size]byte) (codeSize, *compile.LimitEr
 	return 0, nil
 }
 
-// load returns the compiled code of a module, one runtime after the other: wazero shares the code with other runtimes before
-// it has prepared the calls of each function type (1.12).
-func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule, error) {
+// load returns the compiled code of a module, one runtime after the other: wazero shares the code with other runtimes
+// before it has prepared the calls of each function type (1.12).
+func (c *codeCache) load(ctx context.Context, runtime wazero.Runtime, module *rewritten) (wazero.CompiledModule,
+	error) {
 	lock, _ := c.loads.LoadOrStore(module.digest, new(sync.Mutex))
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()

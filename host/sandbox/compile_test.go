@@ -96,7 +96,8 @@ func (l loads) InstanceMade(_, _ string, _ time.Duration)     {}
 func (l loads) InstanceRestored(string, time.Duration)        {}
 func (l loads) InstanceClosed(_, _ string)                    {}
 
-// TestUnloadFreesCode removes the code of an unloaded plugin from the directory of the cache: none may be left in memory.
+// TestUnloadFreesCode removes the code of an unloaded plugin from the directory of the cache: none may be left in
+// memory.
 func TestUnloadFreesCode(t *testing.T) {
 	t.Parallel()
 	dir, observer := t.TempDir(), loads{how: make(chan string, 10)}

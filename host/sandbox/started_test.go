@@ -18,8 +18,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// TestHostileStartedRequests is a guest that starts requests for ever and never waits for one, or waits for the same again and again. The
-// server never answers. When the caller leaves, the call ends, and with it what was started.
+// TestHostileStartedRequests is a guest that starts requests for ever and never waits for one, or waits for the same
+// again and again. The server never answers. When the caller leaves, the call ends, and with it what was started.
 func TestHostileStartedRequests(t *testing.T) {
 	t.Parallel()
 	i32 := func(name string, args ...any) guestcode.HostCall {
@@ -28,7 +28,8 @@ func TestHostileStartedRequests(t *testing.T) {
 	for name, loop := range map[string]func(start guestcode.HostCall) []guestcode.HostCall{
 		"never waits": func(start guestcode.HostCall) []guestcode.HostCall { return []guestcode.HostCall{start} },
 		"waits twice": func(start guestcode.HostCall) []guestcode.HostCall {
-			return []guestcode.HostCall{start, i32("wait", int32(2)), i32("wait", int32(2)), i32("read", int32(1), int32(bufferAt), int32(10))}
+			return []guestcode.HostCall{start, i32("wait", int32(2)), i32("wait", int32(2)),
+				i32("read", int32(1), int32(bufferAt), int32(10))}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestHostileStartedRequests(t *testing.T) {
 				<-r.Context().Done()
 			}))
 			t.Cleanup(server.Close)
-			broker, err := httpbroker.New([]grant.HTTPRule{{Name: "test", URL: server.URL}}, &httpbroker.Options{Observe: func(httpbroker.Observation) { ended.Add(1) }})
+			broker, err := httpbroker.New([]grant.HTTPRule{{Name: "test", URL: server.URL}},
+				&httpbroker.Options{Observe: func(httpbroker.Observation) { ended.Add(1) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +67,8 @@ func TestHostileStartedRequests(t *testing.T) {
 			if err := plugin.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool}}); !errors.Is(err, context.Canceled) {
+			if _, err := plugin.Call(ctx,
+				&catalog.Invocation{Request: &abi.Request{Method: abi.CallTool}}); !errors.Is(err, context.Canceled) {
 				t.Errorf("the call ended with %v", err)
 			}
 			if n := ended.Load(); n < 2 || n > 8 {

@@ -57,10 +57,11 @@ func (set *ruleset) candidates(text string, wanted func(string) bool) map[*rule]
 }
 
 const (
-	// shortKeyword is the length of keywords that occur in every text, such as "ey" for base64 of JSON. They count only if
-	// a token follows.
+	// shortKeyword is the length of keywords that occur in every text, such as "ey" for base64 of JSON. They count only
+	// if a token follows.
 	shortKeyword = 2
-	// maxGuesses bounds how often the heuristic rule runs in one text: its keywords are common and its expression is slow.
+	// maxGuesses bounds how often the heuristic rule runs in one text: its keywords are common and its expression is
+	// slow.
 	maxGuesses = 64
 )
 
@@ -173,7 +174,8 @@ func (r *rule) group(found []int) int {
 // disjoint removes matches that overlap a match of a more specific rule or a longer match.
 func disjoint(list []match) []match {
 	slices.SortFunc(list, func(a, b match) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.start, b.start),
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.end-b.start, a.end-a.start),
+			cmp.Compare(a.start, b.start),
 			cmp.Compare(a.rule, b.rule))
 	})
 	var kept []match

@@ -127,7 +127,8 @@ func (o Override) check() error {
 	_, err := path.Match(o.Rule, "")
 	if err != nil || !slices.ContainsFunc(IDs(), o.covers) {
 		return fmt.Errorf(
-			"rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)", o.Rule)
+			"rule %q: there is no such rule: it is the ID of one of gitleaks' (slack-bot-token), or a glob (slack-*)",
+			o.Rule)
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func TestSecretsAreMasked(t *testing.T) {
 			} {
 				masked, found := s.Text(secretscan.Results, text)
 				if strings.Contains(masked, bare) || !strings.Contains(masked, "[masked: "+rule+"]") ||
-					!slices.Contains(found, secretscan.Finding{Rule: rule, Place: secretscan.Results, Action: secretscan.Mask}) {
+					!slices.Contains(found,
+						secretscan.Finding{Rule: rule, Place: secretscan.Results, Action: secretscan.Mask}) {
 					t.Errorf("%.60q: %.200q, %v", text, masked, found)
 				}
 			}
@@ -81,7 +82,8 @@ func TestSecretsAreMasked(t *testing.T) {
 				t.Fatal(err)
 			}
 			masked, _ := s.JSON(secretscan.Results, document)
-			if !json.Valid(masked) || strings.Contains(string(masked), bare) || !strings.Contains(string(masked), rule) ||
+			if !json.Valid(masked) || strings.Contains(string(masked), bare) ||
+				!strings.Contains(string(masked), rule) ||
 				!strings.HasSuffix(string(masked), `"b":"\u003c\u0026\u003eé"}`) {
 				t.Errorf("JSON: %.300s", masked)
 			}
@@ -93,7 +95,8 @@ func TestSecretsAreMasked(t *testing.T) {
 			for _, c := range []byte(secret) {
 				escaped += fmt.Sprintf(`\u%04x`, c)
 			}
-			if masked, _ := s.JSON(secretscan.Results, json.RawMessage(`{"x":"`+escaped+`"}`)); !strings.Contains(string(masked),
+			if masked, _ := s.JSON(secretscan.Results,
+				json.RawMessage(`{"x":"`+escaped+`"}`)); !strings.Contains(string(masked),
 				"[masked: "+rule+"]") || !json.Valid(masked) {
 				t.Errorf("escaped: %.300s", masked)
 			}
@@ -161,11 +164,13 @@ func TestActions(t *testing.T) {
 		{"logs by default", secretscan.Rules{}, secretscan.Logs, slack, secretscan.Mask},
 		{"a guess is only reported", secretscan.Rules{}, secretscan.Results, guess, secretscan.Report},
 		{"unless the operator wants more",
-			secretscan.Rules{Overrides: []secretscan.Override{{"generic-*", secretscan.Refuse}}}, secretscan.Results, guess,
+			secretscan.Rules{Overrides: []secretscan.Override{{"generic-*", secretscan.Refuse}}}, secretscan.Results,
+			guess,
 			secretscan.Refuse},
 		{"a place", secretscan.Rules{Arguments: secretscan.Refuse}, secretscan.Arguments, slack, secretscan.Refuse},
 		{"a place ignored", secretscan.Rules{Results: secretscan.Ignore}, secretscan.Results, slack, ""},
-		{"a rule", secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Refuse}, {"*", secretscan.Mask}}},
+		{"a rule",
+			secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Refuse}, {"*", secretscan.Mask}}},
 			secretscan.Results, slack, secretscan.Refuse},
 		{"a rule ignored", secretscan.Rules{Overrides: []secretscan.Override{{"slack-*", secretscan.Ignore}}},
 			secretscan.Results, slack, ""},

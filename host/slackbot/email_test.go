@@ -11,7 +11,8 @@ import (
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
-// TestCallersAddress holds that the pipeline learns the confirmed address of a member, where the app may read it, and nobody else does.
+// TestCallersAddress holds that the pipeline learns the confirmed address of a member, where the app may read it, and
+// nobody else does.
 func TestCallersAddress(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -19,15 +20,19 @@ func TestCallersAddress(t *testing.T) {
 		scopes []string
 		want   string
 	}{
-		"a member":               {slack.User{ID: ken, Email: "Ken@example.com"}, []string{"users:read.email"}, "Ken@example.com"},
-		"without the scope":      {slack.User{ID: ken, Email: "ken@example.com"}, nil, ""},
-		"not confirmed":          {slack.User{ID: ken, Email: "ken@example.com", Unconfirmed: true}, []string{"users:read.email"}, ""},
-		"of a partner workspace": {slack.User{ID: guest, Email: "ken@example.com", Team: "T0PARTNER"}, []string{"users:read.email"}, ""},
+		"a member": {slack.User{ID: ken, Email: "Ken@example.com"}, []string{"users:read.email"},
+			"Ken@example.com"},
+		"without the scope": {slack.User{ID: ken, Email: "ken@example.com"}, nil, ""},
+		"not confirmed": {slack.User{ID: ken, Email: "ken@example.com", Unconfirmed: true},
+			[]string{"users:read.email"}, ""},
+		"of a partner workspace": {slack.User{ID: guest, Email: "ken@example.com", Team: "T0PARTNER"},
+			[]string{"users:read.email"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.slack.AddToken(botToken, robot, append(test.scopes, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history")...)
+			w.slack.AddToken(botToken, robot,
+				append(test.scopes, "chat:write", "im:write", "users:read", "usergroups:read", "channels:history")...)
 			w.slack.AddUser(test.user)
 			w.slack.AddChannel(shared, "shared", robot, test.user.ID)
 			turns := make(chan *chat.Turn, 1)
@@ -46,7 +51,8 @@ func TestCallersAddress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for where, text := range map[string]string{"the log": w.log.String(), "the answer": m.Blocks + m.Text, "the caller as JSON": string(caller), "the turn": turn.Text} {
+			for where, text := range map[string]string{"the log": w.log.String(), "the answer": m.Blocks + m.Text,
+				"the caller as JSON": string(caller), "the turn": turn.Text} {
 				if strings.Contains(strings.ToLower(text), "@example.com") {
 					t.Errorf("the address is in %s: %s", where, text)
 				}

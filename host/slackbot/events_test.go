@@ -65,11 +65,13 @@ func TestRequests(t *testing.T) {
 		"an unknown event":   {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":{"type":"nonsense"}}`, signing, now, nil, 200, ""},
 		"an event of a list": {js, `{"type":"event_callback","team_id":"T0000000000","event_id":"E1","event":[]}`, signing, now, nil, 200, ""},
 		"another team":       {js, `{"type":"event_callback","team_id":"T1","event_id":"E2","event":{"type":"app_mention","user":"U1","text":"x","ts":"1","channel":"C1"}}`, signing, now, nil, 200, ""},
-		"a key twice":        {js, `{"type":"url_verification","challenge":"abc","challenge":"xyz"}`, signing, now, nil, 400, "not understood"},
-		"an action's twice":  {form, `payload={"type":"block_actions","user":{"id":"U1","id":"U2"}}`, signing, now, nil, 400, "not understood"},
-		"an odd action":      {form, `payload={"type":"block_actions"`, signing, now, nil, 400, "not understood"},
-		"no command":         {form, `team_id=T0000000000`, signing, now, nil, 400, "not understood"},
-		"a large request":    {js, strings.Repeat(" ", 2<<20), signing, now, nil, 413, "too large"},
+		"a key twice": {js, `{"type":"url_verification","challenge":"abc","challenge":"xyz"}`, signing, now, nil,
+			400, "not understood"},
+		"an action's twice": {form, `payload={"type":"block_actions","user":{"id":"U1","id":"U2"}}`, signing, now, nil,
+			400, "not understood"},
+		"an odd action":   {form, `payload={"type":"block_actions"`, signing, now, nil, 400, "not understood"},
+		"no command":      {form, `team_id=T0000000000`, signing, now, nil, 400, "not understood"},
+		"a large request": {js, strings.Repeat(" ", 2<<20), signing, now, nil, 413, "too large"},
 	} {
 		r, err := slack.Signed(t.Context(), url, test.kind, []byte(test.body), test.secret, test.at)
 		if err != nil {

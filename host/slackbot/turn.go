@@ -167,7 +167,8 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 
 // caller is a person as the pipeline sees it.
 func (w *workspace) caller(p person, session string) pipeline.Caller {
-	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email, Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
+	return pipeline.Caller{Door: pipeline.DoorSlack, Tenant: w.tenantOf(p), User: p.id, Email: p.email,
+		Groups: p.groups, Session: session, Locale: p.locale, Client: "slack"}
 }
 
 // endLater ends an answer that Slack did not take the end of, once it does. When the process ends first, the next one does.
@@ -312,9 +313,9 @@ func (w *workspace) earlier(ctx context.Context, m *message) string {
 // leftOut stands for messages of a thread that were not read.
 const leftOut = "[...]"
 
-// replies reads what others have written in the thread after seen, until m. Slack gives the oldest messages first, and not the number of all: in a
-// thread that is too long to be read as a whole, half of the remaining time is skipped again and again until the rest fits into one page. A
-// message without a timestamp stands for those that were skipped.
+// replies reads what others have written in the thread after seen, until m. Slack gives the oldest messages first, and
+// not the number of all: in a thread that is too long to be read as a whole, half of the remaining time is skipped
+// again and again until the rest fits into one page. A message without a timestamp stands for those that were skipped.
 func (w *workspace) replies(ctx context.Context, m *message, seen string) []slack.Message {
 	a := w.account.Load()
 	var found []slack.Message

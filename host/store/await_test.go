@@ -134,8 +134,9 @@ func TestAwaitEnds(t *testing.T) {
 	silent := hangs.Database(t)
 	t.Cleanup(hangs.Pause(t))
 	for name, where := range map[string]string{
-		"nobody listens": "postgres://u@127.0.0.1:1/hako", "no name yet": "postgres://u@nowhere.invalid/hako?sslmode=disable",
-		"it hangs": silent,
+		"nobody listens": "postgres://u@127.0.0.1:1/hako",
+		"no name yet":    "postgres://u@nowhere.invalid/hako?sslmode=disable",
+		"it hangs":       silent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

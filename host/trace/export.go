@@ -36,16 +36,16 @@ const (
 // exporters read: OTEL_EXPORTER_OTLP_*, OTEL_TRACES_SAMPLER, OTEL_BSP_*, OTEL_RESOURCE_ATTRIBUTES and
 // OTEL_SERVICE_NAME.
 type Options struct {
-	// Endpoint is the base URL of an OTLP receiver, http or https. Over HTTP "/v1/traces" is added unless it has a path.
-	// Empty means that of the environment.
+	// Endpoint is the base URL of an OTLP receiver, http or https. Over HTTP "/v1/traces" is added unless it has a
+	// path. Empty means that of the environment.
 	Endpoint string
 	// Protocol is HTTP or GRPC. Empty means that of the environment, else HTTP.
 	Protocol string
-	// Ratio is the share of the local traces to sample, above 0 and at most 1. Traces with a remote parent are sampled if
-	// the parent is. Zero means that of the environment, else 1.
+	// Ratio is the share of the local traces to sample, above 0 and at most 1. Traces with a remote parent are sampled
+	// if the parent is. Zero means that of the environment, else 1.
 	Ratio float64
-	// Proxy returns the proxy for the export, or nil for none; it is called for each connection. Nil means none. Loopback
-	// addresses are reached directly, and proxies of the environment are ignored.
+	// Proxy returns the proxy for the export, or nil for none; it is called for each connection. Nil means none.
+	// Loopback addresses are reached directly, and proxies of the environment are ignored.
 	Proxy func() *url.URL
 	// Version is the program's version. Instance identifies the process.
 	Version, Instance string
@@ -70,7 +70,8 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	described, err := o.resource(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("traces: %w: correct OTEL_RESOURCE_ATTRIBUTES, a list such as team=search,stage=test", err)
+		return nil, fmt.Errorf("traces: %w: correct OTEL_RESOURCE_ATTRIBUTES, a list such as team=search,stage=test",
+			err)
 	}
 	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {

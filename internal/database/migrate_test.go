@@ -28,7 +28,8 @@ func TestMigrate(t *testing.T) {
 		"a trigger": {migrations: []string{first, second, "CREATE TRIGGER t AFTER INSERT ON a BEGIN " +
 			"SELECT 1; SELECT 2; END; INSERT INTO a (x) VALUES (2)"}, rows: int64(2)},
 		"an older plugin": {migrations: []string{first},
-			want: "2 migrations were applied to the plugin's database, and this version of the plugin knows 1", rows: int64(1)},
+			want: "2 migrations were applied to the plugin's database, and this version of the plugin knows 1",
+			rows: int64(1)},
 		"an edited one": {migrations: []string{first + " ", second},
 			want: "migration 1 of the plugin differs from the applied one", rows: int64(1)},
 		"another order": {migrations: []string{second, first},

@@ -78,8 +78,9 @@ func TestHostileConnections(t *testing.T) {
 		"silent before the handshake": {true, func(net.Conn) error { return nil }},
 		"half a handshake": {true,
 			func(c net.Conn) error { return write(c, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") }},
-		"HTTP/2 without a request":         {true, func(c net.Conn) error { _, err := preface(c); return err }},
-		"plain text where TLS is expected": {true, func(c net.Conn) error { return write(c, "GET / HTTP/1.1\r\n\r\n") }},
+		"HTTP/2 without a request": {true, func(c net.Conn) error { _, err := preface(c); return err }},
+		"plain text where TLS is expected": {true,
+			func(c net.Conn) error { return write(c, "GET / HTTP/1.1\r\n\r\n") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -204,7 +205,8 @@ func TestHostileHTTP2(t *testing.T) {
 	for name, flood := range map[string]func(f *framer) error{
 		"rapid reset": func(f *framer) error {
 			for i := range uint32(frames) {
-				if err := errors.Join(f.request(2*i+1, false), f.WriteRSTStream(2*i+1, http2.ErrCodeCancel)); err != nil {
+				if err := errors.Join(f.request(2*i+1, false),
+					f.WriteRSTStream(2*i+1, http2.ErrCodeCancel)); err != nil {
 					return err
 				}
 			}
@@ -219,12 +221,16 @@ func TestHostileHTTP2(t *testing.T) {
 			return nil
 		},
 		"settings": func(f *framer) error { return f.repeat(frames, func() error { return f.WriteSettings() }) },
-		"pings":    func(f *framer) error { return f.repeat(frames, func() error { return f.WritePing(false, [8]byte{}) }) },
+		"pings": func(f *framer) error {
+			return f.repeat(frames,
+				func() error { return f.WritePing(false, [8]byte{}) })
+		},
 		"priorities": func(f *framer) error {
 			return f.repeat(frames, func() error { return f.WritePriority(1, http2.PriorityParam{StreamDep: 3}) })
 		},
 		"empty data": func(f *framer) error {
-			return errors.Join(f.request(1, false), f.repeat(frames, func() error { return f.WriteData(1, false, nil) }))
+			return errors.Join(f.request(1, false),
+				f.repeat(frames, func() error { return f.WriteData(1, false, nil) }))
 		},
 		"continuations without end": func(f *framer) error {
 			block := f.encode("x-a", strings.Repeat("a", 8<<10))

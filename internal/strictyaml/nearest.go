@@ -34,7 +34,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// Similarity is 1 for a name that is the same as known, as Nearest sees it, less for a misspelling of it, and 0 for another name.
+// Similarity is 1 for a name that is the same as known, as Nearest sees it, less for a misspelling of it, and 0 for
+// another name.
 func Similarity(name, known string) float64 {
 	if len(name) > 64 || len(known) > 64 {
 		return 0

@@ -38,7 +38,8 @@ var (
 
 var providers = map[string]provider{
 	"OpenAI": {
-		name: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), description: 1024, key: regexp.MustCompile(`^.{1,64}$`), depth: 10,
+		name: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), description: 1024, key: regexp.MustCompile(`^.{1,64}$`),
+		depth:    10,
 		keywords: everywhere,
 		formats:  []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"},
 	},
@@ -48,7 +49,8 @@ var providers = map[string]provider{
 		formats:  []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"},
 	},
 	"Gemini": {
-		name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,62}$`), key: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`),
+		name:  regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,62}$`),
+		key:   regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`),
 		depth: 32, keywords: common,
 		formats: []string{"date", "date-time", "time"},
 	},

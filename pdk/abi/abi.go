@@ -58,8 +58,8 @@ type Request struct {
 	Argument *Argument `json:"argument,omitempty"`
 	// Config is the plugin's configuration with defaults filled in. It contains no secrets.
 	Config json.RawMessage `json:"config,omitempty"`
-	// Roots says where the plugin's mounts are, if its manifest asks for roots: an object of the guest's paths by the host's, such as
-	// {"/srv/docs":"/docs"}.
+	// Roots says where the plugin's mounts are, if its manifest asks for roots: an object of the guest's paths by the
+	// host's, such as {"/srv/docs":"/docs"}.
 	Roots json.RawMessage `json:"roots,omitempty"`
 	// Locale is the caller's language, a BCP 47 tag such as "ja"; empty if unknown.
 	Locale string `json:"locale,omitempty"`

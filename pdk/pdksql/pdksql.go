@@ -86,7 +86,8 @@ func transaction(ctx context.Context, write bool, f func(ctx context.Context) er
 
 // run sends a statement and returns the error of its result as an error.
 func run(
-	ctx context.Context, send func(context.Context, *abi.SQLStatement) (*abi.SQLResult, error), query string, args []any,
+	ctx context.Context, send func(context.Context, *abi.SQLStatement) (*abi.SQLResult, error), query string,
+	args []any,
 ) (*abi.SQLResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, contextError(err)

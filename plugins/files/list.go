@@ -141,8 +141,8 @@ func (r listResult) text(ctx context.Context, rel string) string {
 	return b.String()
 }
 
-// walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read, and what a write is not done with, is left out. visit may return
-// fs.SkipAll, which walk then returns too.
+// walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read, and what a write is
+// not done with, is left out. visit may return fs.SkipAll, which walk then returns too.
 func walk(ctx context.Context, at location, depth int, visit func(e entry, full string) error) error {
 	info, err := os.Stat(at.full)
 	if err != nil {

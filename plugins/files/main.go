@@ -1,8 +1,10 @@
-// Command files is a plugin with tools for the text files of granted directories: read, write, list, search, move, delete.
+// Command files is a plugin with tools for the text files of granted directories: read, write, list, search, move,
+// delete.
 //
-// What it can reach is the host's business: its mounts, /workspace and one for each further root, know nothing outside of themselves. The
-// plugin adds what a mount cannot know: that text is text, in which encoding, that a write is atomic, and that nothing executable is written.
-// Every refusal says which rule and what to do instead, in the caller's language.
+// What it can reach is the host's business: its mounts, /workspace and one for each further root, know nothing outside
+// of themselves. The plugin adds what a mount cannot know: that text is text, in which encoding, that a write is
+// atomic, and that nothing executable is written. Every refusal says which rule and what to do instead, in the caller's
+// language.
 package main
 
 import "github.com/hako-run/hako/pdk"

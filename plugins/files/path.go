@@ -17,8 +17,8 @@ const mount = "/workspace"
 
 // location is a file or directory in one of the roots: the workspace, or another directory that the operator allows.
 type location struct {
-	// path is how callers know it: relative to the workspace in its shortest form ("." for the workspace itself), else absolute, as
-	// "/docs/a.md".
+	// path is how callers know it: relative to the workspace in its shortest form ("." for the workspace itself), else
+	// absolute, as "/docs/a.md".
 	path string
 	// full is how package os takes it.
 	full string
@@ -63,8 +63,9 @@ func resolve(ctx context.Context, given string) (location, error) {
 	}
 	rel := path.Clean(inside)
 	if rel == ".." || strings.HasPrefix(rel, "../") {
-		return location{}, refuse(`%[1]q leads out of %[2]s, and nothing outside of it exists here: leave out the ".." that is too many`,
-			`%[1]q は %[2]s の外を指しています。外側には何もありません。余分な ".." を取り除いてください`, given, root)
+		return location{},
+			refuse(`%[1]q leads out of %[2]s, and nothing outside of it exists here: leave out the ".." that is too many`,
+				`%[1]q は %[2]s の外を指しています。外側には何もありません。余分な ".." を取り除いてください`, given, root)
 	}
 	return in(root, rel), nil
 }
@@ -109,8 +110,8 @@ func roots(ctx context.Context) ([]root, error) {
 	return list, nil
 }
 
-// rootOf returns the root that a path is in, and what follows. Absolute paths are first taken for those of guests, then for those of the
-// host, in the innermost root.
+// rootOf returns the root that a path is in, and what follows. Absolute paths are first taken for those of guests, then
+// for those of the host, in the innermost root.
 func rootOf(ctx context.Context, given string) (guestPath, inside string, err error) {
 	if !isAbsolute(given) {
 		return mount, given, nil
@@ -136,8 +137,9 @@ func rootOf(ctx context.Context, given string) (guestPath, inside string, err er
 		return guestPath, inside, nil
 	}
 	if len(all) == 1 {
-		return "", "", refuse(`%[1]q is a path of the host, which does not exist here. The one mount is %[2]s: give a path relative to it, such as "notes/today.md"`,
-			`%[1]q はホストのパスで、ここには存在しません。使えるのは %[2]s だけです。そこからの相対パスを指定してください(例: "notes/today.md")`, given, mount)
+		return "", "",
+			refuse(`%[1]q is a path of the host, which does not exist here. The one mount is %[2]s: give a path relative to it, such as "notes/today.md"`,
+				`%[1]q はホストのパスで、ここには存在しません。使えるのは %[2]s だけです。そこからの相対パスを指定してください(例: "notes/today.md")`, given, mount)
 	}
 	return "", "", refuse("%[1]q is in none of the allowed directories. They are %[2]s: give a path in one of them",
 		"%[1]q は許可されたディレクトリの外です。使えるのは %[2]s です。その中のパスを指定してください", given, names(all))

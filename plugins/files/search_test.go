@@ -52,7 +52,9 @@ func TestSearch(t *testing.T) {
 	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2}); len(got.Matches) != 2 || !got.Truncated {
 		t.Errorf("with a limit: %+v", got)
 	}
-	if got := result[searchResult](t, "file_search", args{"name": "*", "limit": 2, "offset": 1}); len(got.Matches) != 2 || got.Count != 2 || got.NextOffset == nil || *got.NextOffset != 3 {
+	if got := result[searchResult](t, "file_search",
+		args{"name": "*", "limit": 2, "offset": 1}); len(got.Matches) != 2 || got.Count != 2 || got.NextOffset == nil ||
+		*got.NextOffset != 3 {
 		t.Errorf("with an offset: %+v", got)
 	}
 	refused(t, "file_search", args{}, "nothing to search for")
@@ -109,7 +111,8 @@ func FuzzGlob(f *testing.F) {
 
 // FuzzPath checks that a path is refused or stays in one of the mounts.
 func FuzzPath(f *testing.F) {
-	for _, seed := range []string{"a", "../a", "/workspace/../a", "a/../../b", "C:a", "/workspace", "~", `a\b`, "a\x00", "/srv/docs/../a", "/docs/../../a", `D:\x\..\..\a`} {
+	for _, seed := range []string{"a", "../a", "/workspace/../a", "a/../../b", "C:a", "/workspace", "~", `a\b`, "a\x00",
+		"/srv/docs/../a", "/docs/../../a", `D:\x\..\..\a`} {
 		f.Add(seed)
 	}
 	roots := map[string]string{"/srv/ws": "/workspace", "/srv/docs": "/docs", `D:\x`: "/x"}

@@ -137,7 +137,8 @@ func TestExplainNamesNoHostPath(t *testing.T) {
 	if text := explain("none", err).Error(); strings.Contains(text, workspaceDir) {
 		t.Errorf("%q", text)
 	}
-	if text := explain("f", &os.PathError{Op: "open", Path: workspaceDir, Err: os.ErrClosed}).Error(); strings.Contains(text, workspaceDir) {
+	if text := explain("f", &os.PathError{Op: "open", Path: workspaceDir,
+		Err: os.ErrClosed}).Error(); strings.Contains(text, workspaceDir) {
 		t.Errorf("%q", text)
 	}
 }

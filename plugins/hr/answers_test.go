@@ -49,7 +49,8 @@ func TestAnswers(t *testing.T) {
 			}
 			query := monthQuery{EmployeeID: test.id, Month: "2026-05"}
 			compare(t, test.name+"-attendance", listAttendance, query, test.config, test.lang)
-			compare(t, test.name+"-overtime", calculateOvertime, overtimeQuery{monthQuery: query}, test.config, test.lang)
+			compare(t, test.name+"-overtime", calculateOvertime, overtimeQuery{monthQuery: query}, test.config,
+				test.lang)
 		})
 	}
 }

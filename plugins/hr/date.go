@@ -112,7 +112,8 @@ func clip(s string) string {
 	return string(runes)
 }
 
-// isBlank reports spaces and characters that do not show, such as ends of lines and those that turn the direction of writing.
+// isBlank reports spaces and characters that do not show, such as ends of lines and those that turn the direction of
+// writing.
 func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }

@@ -48,7 +48,8 @@ const (
 	upcoming = "upcoming" // hired, and not at work yet
 )
 
-// setStatus says what the dates say: the last day of work is still one of work. Vendors list people before their first day.
+// setStatus says what the dates say: the last day of work is still one of work. Vendors list people before their first
+// day.
 func (e *employee) setStatus(today date) {
 	switch {
 	case e.RetireDate != nil && *e.RetireDate < today:
@@ -106,8 +107,9 @@ func listEmployees(ctx context.Context, s *session, in employeesQuery) (any, err
 	}
 	matching := in.filter(all.people)
 	shown, next := pageOf(matching, in.Offset, cmp.Or(in.Limit, defaultLimit))
-	out := &employeesAnswer{Vendor: s.Vendor, CompanyID: all.company, AsOf: dateOf(s.now), TotalCount: len(matching), NextOffset: next,
-		Notes: orEmpty(all.notes), Employees: orEmpty(shown)}
+	out := &employeesAnswer{Vendor: s.Vendor, CompanyID: all.company, AsOf: dateOf(s.now), TotalCount: len(matching),
+		NextOffset: next,
+		Notes:      orEmpty(all.notes), Employees: orEmpty(shown)}
 	if all.about != nil {
 		out.Notes = append(out.Notes, all.about(shown)...)
 	}

@@ -29,7 +29,8 @@ func (e *vendorError) Error() string { return e.text }
 // seconds is the wait, rounded up.
 func (e *vendorError) seconds() int { return int(math.Ceil(e.wait.Seconds())) }
 
-// isMissing reports an answer that is about what was asked for: there is no such person, or nothing of them in that month.
+// isMissing reports an answer that is about what was asked for: there is no such person, or nothing of them in that
+// month.
 func (e *vendorError) isMissing() bool {
 	return e.status == statusBadRequest || e.status == statusNotFound
 }
@@ -65,7 +66,8 @@ func failed(err error) *pdk.Result {
 // httpDate is the form of dates in HTTP headers (RFC 9110, section 5.6.7).
 const httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
 
-// retryAfter reads a Retry-After header, which has seconds or a date. It is zero without one and for a time that has passed.
+// retryAfter reads a Retry-After header, which has seconds or a date. It is zero without one and for a time that has
+// passed.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second

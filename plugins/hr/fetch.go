@@ -26,8 +26,8 @@ const (
 	statusTooMany      = 429
 )
 
-// client reads from a vendor's API. The host adds the credential, refreshes it, and repeats what may be repeated within the call's time,
-// so a failure that arrives here ends the call.
+// client reads from a vendor's API. The host adds the credential, refreshes it, and repeats what may be repeated within
+// the call's time, so a failure that arrives here ends the call.
 type client struct {
 	lang language
 	now  time.Time // in Japan
@@ -41,8 +41,8 @@ type client struct {
 	explain func(*pdk.HTTPResponse, *vendorError)
 }
 
-// requestsAtOnce is how many requests of a call are under way at once. It is half of what the host allows: vendors hold back clients that
-// ask for too much in a short time, as they do those that ask for too much in an hour.
+// requestsAtOnce is how many requests of a call are under way at once. It is half of what the host allows: vendors hold
+// back clients that ask for too much in a short time, as they do those that ask for too much in an hour.
 const requestsAtOnce = 4
 
 func (c *client) get(ctx context.Context, path string, query url.Values) (*pdk.HTTPResponse, error) {
@@ -77,7 +77,8 @@ func (c *client) fetch(ctx context.Context, request *pdk.HTTPRequest) (*pdk.HTTP
 	return pdk.Fetch(ctx, request)
 }
 
-// start sends a request whose answer get is about to be asked for. It reports false where there is no room for another; get then sends it.
+// start sends a request whose answer get is about to be asked for. It reports false where there is no room for another;
+// get then sends it.
 func (c *client) start(ctx context.Context, path string, query url.Values) bool {
 	request := c.request(path, query)
 	if c.started[request.URL] != nil {

@@ -16,7 +16,8 @@ type freee struct {
 	withEmployment bool   // read kinds of employment
 	company        string // the id of the company; empty until it is asked for or resolved
 	user           *freeeUser
-	// offsets say in which pay months the calendar month was found for the last person: the same ones are asked first for the next.
+	// offsets say in which pay months the calendar month was found for the last person: the same ones are asked first
+	// for the next.
 	offsets []int
 	people  map[string]*freeePerson // by id, once the list was read
 }

@@ -19,9 +19,10 @@ func (f *freee) attendance(ctx context.Context, ids []string, m month) ([]result
 	})
 }
 
-// eachMonth reads the pay months of people and makes of each person's what make does. freee has no list of several people's months, so
-// those of the next people are under way while one is read.
-func eachMonth[T any](ctx context.Context, f *freee, ids []string, m month, make func([]payMonth) (T, error)) ([]result[T], error) {
+// eachMonth reads the pay months of people and makes of each person's what make does. freee has no list of several
+// people's months, so those of the next people are under way while one is read.
+func eachMonth[T any](ctx context.Context, f *freee, ids []string, m month,
+	make func([]payMonth) (T, error)) ([]result[T], error) {
 	results := []result[T]{}
 	defer f.cancel("")
 	for n, id := range ids {
@@ -45,7 +46,8 @@ func eachMonth[T any](ctx context.Context, f *freee, ids []string, m month, make
 	return results, nil
 }
 
-// startMonths starts the requests for the months of people that payMonths will ask for first, as long as there is room for more.
+// startMonths starts the requests for the months of people that payMonths will ask for first, as long as there is room
+// for more.
 func (f *freee) startMonths(ctx context.Context, ids []string, m month) {
 	for _, id := range ids {
 		for _, offset := range f.offsets {
@@ -69,7 +71,8 @@ func timeIsShort(ctx context.Context) bool {
 	return ok && time.Until(deadline) < enough
 }
 
-// isPersonal reports an error that says nothing about other people: the vendor has no such month, or the month has a fault.
+// isPersonal reports an error that says nothing about other people: the vendor has no such month, or the month has a
+// fault.
 func isPersonal(err error) bool {
 	var refused *vendorError
 	if errors.As(err, &refused) {

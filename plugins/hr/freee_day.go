@@ -82,8 +82,8 @@ func (r *record) sum(lang language, list []stretch, noStart, noEnd string) (minu
 	return minutes
 }
 
-// setClock fills in clock-in and clock-out, work and breaks. Bodies from before segments existed have one stretch. Work that cannot be told
-// is nil.
+// setClock fills in clock-in and clock-out, work and breaks. Bodies from before segments existed have one stretch. Work
+// that cannot be told is nil.
 func (r *record) setClock(o object) {
 	in, out := o.optionalTime("clock_in_at"), o.optionalTime("clock_out_at")
 	work := stretches(o, "work_record_segments")

@@ -56,7 +56,8 @@ func (f *freee) explainStatus(r *pdk.HTTPResponse, e *vendorError) {
 // throttleTime is how long freee's abuse control, which answers 403, takes to let requests through again.
 const throttleTime = 10 * time.Minute
 
-// setWait says how long to wait: what Retry-After said, else until the hour's limit is renewed, else as long as abuse control takes.
+// setWait says how long to wait: what Retry-After said, else until the hour's limit is renewed, else as long as abuse
+// control takes.
 func (f *freee) setWait(r *pdk.HTTPResponse, p *freeeProblem, e *vendorError) {
 	switch {
 	case r.Status == statusTooMany && e.wait == 0:

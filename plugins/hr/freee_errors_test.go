@@ -98,12 +98,14 @@ func TestRoles(t *testing.T) {
 	if _, err := call[attendanceAnswer](t, listAttendance, own, config, english); err != nil {
 		t.Errorf("own attendance: %v", err)
 	}
-	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2026-05"}, config, japanese)
+	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2026-05"}, config,
+		japanese)
 	wantError(t, err, "self_only", "employee_id 101")
 	_, config = fakeFreee(t, as("custom-42"))
 	_, err = call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 	wantError(t, err, "role: custom-42")
-	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{CompanyID: "999", EmployeeID: "102", Month: "2026-05"}, config, english)
+	_, err = call[attendanceAnswer](t, listAttendance,
+		monthQuery{CompanyID: "999", EmployeeID: "102", Month: "2026-05"}, config, english)
 	wantError(t, err, "Check company_id", "12345 架空商事株式会社")
 }
 

@@ -23,8 +23,8 @@ type payMonth struct {
 
 // payMonths returns the pay months that share days with m, in order. freee counts by month of payment, so the month that was worked
 // may be in the answer for the same month, the next, or, where the period closes on another day than the last, in two of the three
-// answers up to the one after next. Each says which days it covers; what follows from that is asked next. What was found for the person
-// before is asked first.
+// answers up to the one after next. Each says which days it covers; what follows from that is asked next. What was
+// found for the person before is asked first.
 func (f *freee) payMonths(ctx context.Context, employee string, m month) ([]payMonth, error) {
 	search := paySearch{freee: f, employee: employee, month: m, want: m.days(), asked: map[int]bool{}}
 	for _, offset := range f.offsets {
@@ -79,8 +79,8 @@ func (s *paySearch) nothing() error {
 	return &dataError{s.lang.errorf("freeeには、従業員 %s の %s の勤怠がありません。", "freee has no attendance of employee %s in %s", s.employee, s.month)}
 }
 
-// ask adds the pay month to what was found, unless it was asked for before or cannot be there. That it does not exist, for somebody who had
-// not joined or has left, is no error yet.
+// ask adds the pay month to what was found, unless it was asked for before or cannot be there. That it does not exist,
+// for somebody who had not joined or has left, is no error yet.
 func (s *paySearch) ask(ctx context.Context, offset int) {
 	if s.err != nil || s.asked[offset] || s.person != nil && !s.person.paidFor(s.month.add(offset), s.want) {
 		return
@@ -102,8 +102,8 @@ func (s *paySearch) ask(ctx context.Context, offset int) {
 	}
 }
 
-// findPerson looks up a person whose month freee refused, so that nothing is asked for in vain: the list of employees says in which pay
-// months there can be work. A user who may not read that list asks on.
+// findPerson looks up a person whose month freee refused, so that nothing is asked for in vain: the list of employees
+// says in which pay months there can be work. A user who may not read that list asks on.
 func (s *paySearch) findPerson(ctx context.Context) {
 	people, err := s.everybody(ctx)
 	var answer *vendorError
@@ -129,8 +129,8 @@ func (f *freee) everybody(ctx context.Context) (map[string]*freeePerson, error) 
 	return f.people, nil
 }
 
-// paidFor reports whether the pay month can have days of the period on which the person was employed. Where freee does not say how the
-// person is paid, it can.
+// paidFor reports whether the pay month can have days of the period on which the person was employed. Where freee does
+// not say how the person is paid, it can.
 func (p *freeePerson) paidFor(pay month, in period) bool {
 	if !p.onPayroll || p.closingDay < 1 {
 		return true

@@ -44,9 +44,12 @@ func TestPayMonths(t *testing.T) {
 		{"the 20th, paid in the month", 20, false, "", "", "2026/5 200, 2026/6 200", "2026-05-01 2026-05-31", 31, dailyRecords},
 		{"the 20th, paid in the next", 20, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31", 31, dailyRecords},
 		{"the 1st, paid in the next", 1, true, "", "", "2026/5 200, 2026/6 200, 2026/7 200", "2026-05-01 2026-05-31", 31, dailyRecords},
-		{"joined in the month", 31, true, "2026-05-11", "", "2026/5 404, who, 2026/6 200", "2026-05-01 2026-05-31", 31, vendorSummary},
-		{"joined after the 20th", 20, false, "2026-05-25", "", "2026/5 404, who, 2026/6 200", "2026-05-21 2026-05-31", 11, dailyRecords},
-		{"left before the 20th", 20, false, "", "2026-05-10", "2026/5 200, 2026/6 404, who", "2026-05-01 2026-05-20", 20, dailyRecords},
+		{"joined in the month", 31, true, "2026-05-11", "", "2026/5 404, who, 2026/6 200", "2026-05-01 2026-05-31", 31,
+			vendorSummary},
+		{"joined after the 20th", 20, false, "2026-05-25", "", "2026/5 404, who, 2026/6 200", "2026-05-21 2026-05-31",
+			11, dailyRecords},
+		{"left before the 20th", 20, false, "", "2026-05-10", "2026/5 200, 2026/6 404, who", "2026-05-01 2026-05-20",
+			20, dailyRecords},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +131,8 @@ func TestTwoSpecialLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sums.Basis != vendorSummary || sums.TotalOvertime != 900 || *sums.Breakdown.LateNight != 270 || len(sums.IncompleteDays) != 1 {
+	if sums.Basis != vendorSummary || sums.TotalOvertime != 900 || *sums.Breakdown.LateNight != 270 ||
+		len(sums.IncompleteDays) != 1 {
 		t.Errorf("got %s", encode(t, sums))
 	}
 }
@@ -139,12 +143,14 @@ func TestTwoSpecialLeavesInASplitMonth(t *testing.T) {
 	_, config := fakeFreee(t, func(o *freeefake.Options) {
 		o.Companies[1].Employees[0].Days["2026-05-11"] = freeefake.Day{TwoSpecial: true}
 	})
-	sums, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}}, config, english)
+	sums, err := call[overtimeAnswer](t, calculateOvertime,
+		overtimeQuery{monthQuery: monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}}, config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, second := sums.PayPeriods[0].Breakdown, sums.PayPeriods[1].Breakdown
-	if first.LateNight != nil || first.Normal != nil || second.LateNight == nil || *sums.Breakdown.LateNight != 270 || len(sums.IncompleteDays) != 1 {
+	if first.LateNight != nil || first.Normal != nil || second.LateNight == nil || *sums.Breakdown.LateNight != 270 ||
+		len(sums.IncompleteDays) != 1 {
 		t.Errorf("got %s", encode(t, sums))
 	}
 }
@@ -158,9 +164,10 @@ func TestFailuresOnTheWay(t *testing.T) {
 		status int
 		want   string
 	}{
-		"a day":              {"/hr/api/v1/employees/102/work_records/2026-05-15", 429, "HTTP 429"},
-		"the second month":   {"/hr/api/v1/employees/102/work_record_summaries/2026/6", 503, "HTTP 503"},
-		"the first month":    {"/hr/api/v1/employees/102/work_record_summaries/2026/5", 401, "renew the credential freee"},
+		"a day":            {"/hr/api/v1/employees/102/work_records/2026-05-15", 429, "HTTP 429"},
+		"the second month": {"/hr/api/v1/employees/102/work_record_summaries/2026/6", 503, "HTTP 503"},
+		"the first month": {"/hr/api/v1/employees/102/work_record_summaries/2026/5", 401,
+			"renew the credential freee"},
 		"every month":        {"/hr/api/v1/employees/102/work_record_summaries/**", 404, "HTTP 404"},
 		"every month is bad": {"/hr/api/v1/employees/102/work_record_summaries/**", 400, "HTTP 400"},
 	} {
@@ -209,7 +216,8 @@ func TestBadMonthQueries(t *testing.T) {
 	if n := len(fake.Requests()); n > 0 {
 		t.Errorf("%d requests for bad arguments", n)
 	}
-	_, err := call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "999999", Month: "2026-05"}, config, english)
+	_, err := call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "999999", Month: "2026-05"}, config,
+		english)
 	wantError(t, err, "HTTP 404", "Check the id")
 	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: "102", Month: "2010-05"}, config, english)
 	wantError(t, err, "HTTP 404")
@@ -225,7 +233,8 @@ func TestMissingMonthFields(t *testing.T) {
 			t.Parallel()
 			fake, config := fakeFreee(t, nil)
 			change(t, config, &fake.Faults, target, func(answer any) { delete(member(answer), name) })
-			_, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{EmployeeID: "102", Month: "2026-05"}}, config, english)
+			_, err := call[overtimeAnswer](t, calculateOvertime,
+				overtimeQuery{monthQuery: monthQuery{EmployeeID: "102", Month: "2026-05"}}, config, english)
 			wantError(t, err, name)
 			if strings.HasPrefix(name, "total_") {
 				wantError(t, err, "unknown overtime field")

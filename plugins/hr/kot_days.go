@@ -15,10 +15,11 @@ import (
 // kotWindow is the longest period that KING OF TIME serves at once, in days.
 const kotWindow = 62
 
-// eachDay reads a list by day and calls each with the entries of the people in index, by their place in it. The list comes for the whole
-// company: the entries of others are skipped unread. The period is asked for in windows that KING OF TIME accepts, and in halves of these
-// where an answer is too large.
-func (k *kot) eachDay(ctx context.Context, path string, index map[string]int, in period, each func(i int, entry object)) error {
+// eachDay reads a list by day and calls each with the entries of the people in index, by their place in it. The list
+// comes for the whole company: the entries of others are skipped unread. The period is asked for in windows that KING
+// OF TIME accepts, and in halves of these where an answer is too large.
+func (k *kot) eachDay(ctx context.Context, path string, index map[string]int, in period,
+	each func(i int, entry object)) error {
 	for start := in.Start; start <= in.End; start = start.add(kotWindow) {
 		if err := k.window(ctx, path, index, period{start, min(in.End, start.add(kotWindow-1))}, each); err != nil {
 			return err
@@ -43,8 +44,8 @@ func (k *kot) window(ctx context.Context, path string, index map[string]int, in 
 	return k.entries(response.Body, path, index, each)
 }
 
-// entries finds the entries of people in [{date, dailyWorkings: [{employeeKey, ...}]}]. Each is a document of its own, because what is wrong
-// with one says nothing about the others.
+// entries finds the entries of people in [{date, dailyWorkings: [{employeeKey, ...}]}]. Each is a document of its own,
+// because what is wrong with one says nothing about the others.
 func (k *kot) entries(body []byte, path string, index map[string]int, each func(int, object)) error {
 	var days []struct {
 		DailyWorkings []json.RawMessage `json:"dailyWorkings"`
@@ -106,7 +107,8 @@ func (k *kot) records(ctx context.Context, ids []string, in period) ([]kotDaysOf
 		p := &people[i]
 		if len(p.records) == 0 {
 			p.err = &dataError{k.lang.errorf("KING OF TIMEには、従業員 %s の %s から %s までの勤怠がありません。IDは list_employees で調べてください。",
-				"KING OF TIME has no attendance of employee %s from %s to %s: list_employees finds ids", clip(ids[i]), in.Start, in.End)}
+				"KING OF TIME has no attendance of employee %s from %s to %s: list_employees finds ids", clip(ids[i]),
+				in.Start, in.End)}
 		}
 		slices.SortStableFunc(p.records, func(a, b record) int { return cmp.Compare(a.Date, b.Date) })
 		p.byDate = make(map[date]int, len(p.records))

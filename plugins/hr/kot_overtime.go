@@ -25,7 +25,8 @@ func (k *kot) overtime(ctx context.Context, ids []string, m month) ([]result[ove
 	read := false
 	for i, found := range months {
 		if results[i].err = found.err; found.err == nil {
-			span, read = period{min(span.Start, found.list[0].Start), max(span.End, found.list[len(found.list)-1].End)}, true
+			span, read = period{min(span.Start, found.list[0].Start), max(span.End, found.list[len(found.list)-1].End)},
+				true
 		}
 	}
 	if !read {
@@ -75,7 +76,8 @@ type kotMonthsOf struct {
 func (k *kot) months(ctx context.Context, ids []string, m month) ([]kotMonthsOf, error) {
 	people, index, want := make([]kotMonthsOf, len(ids)), byID(ids), m.days()
 	anyLacks := func(has func(kotMonth) bool) bool {
-		return slices.ContainsFunc(people, func(p kotMonthsOf) bool { return p.err == nil && !slices.ContainsFunc(p.list, has) })
+		return slices.ContainsFunc(people,
+			func(p kotMonthsOf) bool { return p.err == nil && !slices.ContainsFunc(p.list, has) })
 	}
 	err := k.addMonth(ctx, index, m, want, people)
 	if err == nil && anyLacks(func(f kotMonth) bool { return f.End >= want.End }) {
@@ -95,7 +97,8 @@ func (k *kot) months(ctx context.Context, ids []string, m month) ([]kotMonthsOf,
 	return people, err
 }
 
-// addMonth reads the figures of the whole company for a month, and adds those of the people in index that share days with want.
+// addMonth reads the figures of the whole company for a month, and adds those of the people in index that share days
+// with want.
 func (k *kot) addMonth(ctx context.Context, index map[string]int, m month, want period, people []kotMonthsOf) error {
 	response, err := k.get(ctx, "/monthly-workings/"+m.String(), nil)
 	if err != nil {

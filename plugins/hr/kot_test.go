@@ -58,7 +58,8 @@ func TestKOTClosed(t *testing.T) {
 			t.Errorf("%s: %v", clock, err)
 		}
 		if closed {
-			wantError(t, err, "closed every day from 08:30 to 10:00 and from 17:30 to 18:30 Japan time", "Its code is 104")
+			wantError(t, err, "closed every day from 08:30 to 10:00 and from 17:30 to 18:30 Japan time",
+				"Its code is 104")
 		}
 	}
 }
@@ -91,7 +92,8 @@ func TestKOTWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries := 0
-	err := s.vendor.(*kot).eachDay(t.Context(), "/daily-workings", map[string]int{kotPerson: 0}, period{"2026-01-01", "2026-05-31"}, func(int, object) { entries++ })
+	err := s.vendor.(*kot).eachDay(t.Context(), "/daily-workings", map[string]int{kotPerson: 0},
+		period{"2026-01-01", "2026-05-31"}, func(int, object) { entries++ })
 	if err != nil || entries != 151 {
 		t.Fatalf("%d entries, want one for each of 151 days: %v", entries, err)
 	}
@@ -294,7 +296,8 @@ func TestKOTUnknownPerson(t *testing.T) {
 	wantError(t, err, "no attendance of employee 1000", "list_employees finds ids")
 	_, err = call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: query}, config, japanese)
 	wantError(t, err, "従業員 1000", "list_employees")
-	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: kotPerson, Month: "2020-01"}, config, english)
+	_, err = call[attendanceAnswer](t, listAttendance, monthQuery{EmployeeID: kotPerson, Month: "2020-01"}, config,
+		english)
 	wantError(t, err, "HTTP 400", "last three years")
 }
 

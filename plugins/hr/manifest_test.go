@@ -152,7 +152,9 @@ func TestBadArguments(t *testing.T) {
 	for i, list := range [][]string{
 		{`{"status":"on leave"}`, `{"limit":0}`, `{"offset":-1}`, `{"company_id":12345}`, `{"dept":"x"}`},
 		{`{}`, `{"employee_id":"1"}`, `{"employee_id":"1","month":"2026-13"}`, `{"employee_id":"1","month":"2026-5"}`, `{"employee_id":"","month":"2026-05"}`, `{"employee_id":101,"month":"2026-05"}`},
-		{`{"employee_ids":[],"month":"2026-05"}`, `{"over_minutes":-1,"month":"2026-05"}`, `{"limit":501,"month":"2026-05"}`, `{"employee_id":"1","month":"May 2026"}`, `{"employee_id":"1","month":"2026-00"}`},
+		{`{"employee_ids":[],"month":"2026-05"}`, `{"over_minutes":-1,"month":"2026-05"}`,
+			`{"limit":501,"month":"2026-05"}`, `{"employee_id":"1","month":"May 2026"}`,
+			`{"employee_id":"1","month":"2026-00"}`},
 	} {
 		for _, arguments := range list {
 			if m.Tools[i].Input().Validate([]byte(arguments)) == nil {

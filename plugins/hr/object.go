@@ -50,7 +50,8 @@ func (d *document) list(path string, data []byte) []object {
 	return objects
 }
 
-// dataError says that an answer, or what was asked for, does not hold what is needed. It says nothing about other answers.
+// dataError says that an answer, or what was asked for, does not hold what is needed. It says nothing about other
+// answers.
 type dataError struct{ error }
 
 func (e *dataError) Unwrap() error { return e.error }

@@ -13,7 +13,8 @@ type overtime struct {
 	Basis string `json:"basis"`
 	worth
 	totals
-	// PayPeriods and VendorValues, the vendor's own figures under its names, are in the answer about one employee_id alone.
+	// PayPeriods and VendorValues, the vendor's own figures under its names, are in the answer about one employee_id
+	// alone.
 	PayPeriods   []totals           `json:"pay_periods,omitempty"`
 	VendorValues map[string]float64 `json:"vendor_values,omitempty"`
 
@@ -125,7 +126,8 @@ func calculateOvertime(ctx context.Context, s *session, in overtimeQuery) (any, 
 	return out, nil
 }
 
-// above leaves those with more overtime than the limit, the most first. Of the others, those with incomplete days may have more.
+// above leaves those with more overtime than the limit, the most first. Of the others, those with incomplete days may
+// have more.
 func (p *overtimePage) above(limit int) {
 	p.Undecided = []undecided{}
 	p.Employees = slices.DeleteFunc(p.Employees, func(o overtime) bool {
@@ -133,7 +135,8 @@ func (p *overtimePage) above(limit int) {
 			return false
 		}
 		if len(o.IncompleteDays) > 0 {
-			u := undecided{EmployeeID: o.EmployeeID, TotalOvertime: o.TotalOvertime, IncompleteDays: len(o.IncompleteDays)}
+			u := undecided{EmployeeID: o.EmployeeID, TotalOvertime: o.TotalOvertime,
+				IncompleteDays: len(o.IncompleteDays)}
 			if o.identity != nil {
 				u.Name = o.Name
 			}
@@ -146,7 +149,8 @@ func (p *overtimePage) above(limit int) {
 
 // compareOvertime orders people by overtime, the most first.
 func compareOvertime(a, b overtime) int {
-	return cmp.Or(cmp.Compare(b.TotalOvertime, a.TotalOvertime), cmp.Compare(len(a.EmployeeID), len(b.EmployeeID)), cmp.Compare(a.EmployeeID, b.EmployeeID))
+	return cmp.Or(cmp.Compare(b.TotalOvertime, a.TotalOvertime), cmp.Compare(len(a.EmployeeID), len(b.EmployeeID)),
+		cmp.Compare(a.EmployeeID, b.EmployeeID))
 }
 
 // sumDays adds up days. What the vendor does not say of a day counts nothing.

@@ -97,7 +97,8 @@ type failedRead struct {
 }
 
 func (s *session) page(m month, who *selection, next *int) page {
-	p := page{header: s.header(m), IsFinal: true, Total: len(who.people), NextOffset: next, Notes: orEmpty(who.notes), Failed: []failedRead{}}
+	p := page{header: s.header(m), IsFinal: true, Total: len(who.people), NextOffset: next, Notes: orEmpty(who.notes),
+		Failed: []failedRead{}}
 	if s.runs(m) {
 		p.IsFinal, p.Notes = false, append(p.Notes, s.monthRuns(m))
 	}
@@ -127,8 +128,8 @@ func pageOf[T any](all []T, offset, limit int) (part []T, next *int) {
 	return all[from:to], next
 }
 
-// people selects the company, reads the month and finds the people that the query asks for: one, several, a department, or everybody
-// who is employed on a day of the month.
+// people selects the company, reads the month and finds the people that the query asks for: one, several, a department,
+// or everybody who is employed on a day of the month.
 func (q monthQuery) people(ctx context.Context, s *session) (*selection, month, error) {
 	if err := s.chooseCompany(q.CompanyID); err != nil {
 		return nil, month{}, err

@@ -52,7 +52,8 @@ type recordedAnswer struct {
 	err    error
 }
 
-// callAll makes the calls that the recordings answer: every tool of a vendor, for everybody, for each person and for each month.
+// callAll makes the calls that the recordings answer: every tool of a vendor, for everybody, for each person and for
+// each month.
 func callAll(t *testing.T, config settings, employees []string) (answers []recordedAnswer) {
 	t.Helper()
 	ctx := pdktest.Context(t, pdktest.Options{Config: config, Locale: "ja"})
@@ -138,7 +139,8 @@ func TestRecordings(t *testing.T) {
 	addUp(t, answers)
 }
 
-// addUp holds that the days of a person add up to the figures of the month, and the figures of the company are those of its people.
+// addUp holds that the days of a person add up to the figures of the month, and the figures of the company are those of
+// its people.
 func addUp(t *testing.T, answers []recordedAnswer) {
 	t.Helper()
 	months, people := 0, map[string]overtime{}
@@ -151,10 +153,14 @@ func addUp(t *testing.T, answers []recordedAnswer) {
 		months++
 		people[sums.Vendor+sums.EmployeeID+sums.Month] = *sums.overtime
 		added := sumDays(days.Period, days.Records)
-		if added.TotalWork != sums.TotalWork || added.TotalOvertime != sums.TotalOvertime || added.WithinStatutory != sums.WithinStatutory ||
-			added.WorkingDays != sums.WorkingDays || *added.PaidLeaveDays != *sums.PaidLeaveDays || *added.Breakdown.LateNight != *sums.Breakdown.LateNight ||
-			added.Breakdown.LegalHoliday != sums.Breakdown.LegalHoliday || *added.Breakdown.PrescribedHoliday != *sums.Breakdown.PrescribedHoliday {
-			t.Errorf("%s: the days add up to %s, and the month has %s", a.name, encode(t, added), encode(t, sums.totals))
+		if added.TotalWork != sums.TotalWork || added.TotalOvertime != sums.TotalOvertime ||
+			added.WithinStatutory != sums.WithinStatutory ||
+			added.WorkingDays != sums.WorkingDays || *added.PaidLeaveDays != *sums.PaidLeaveDays ||
+			*added.Breakdown.LateNight != *sums.Breakdown.LateNight ||
+			added.Breakdown.LegalHoliday != sums.Breakdown.LegalHoliday ||
+			*added.Breakdown.PrescribedHoliday != *sums.Breakdown.PrescribedHoliday {
+			t.Errorf("%s: the days add up to %s, and the month has %s", a.name, encode(t, added),
+				encode(t, sums.totals))
 		}
 		if runs := sums.Month == recordedMonths[len(recordedMonths)-1].String(); sums.IsFinal && runs {
 			t.Errorf("%s: the running month is final", a.name)
@@ -191,7 +197,8 @@ func standIns() map[string]http.Handler {
 			if strings.HasPrefix(string(day), "2026-05") && len(e.Days) > 0 && i < 3 {
 				return // this month has something of everything already
 			}
-			e.Days[string(day)] = freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: out}}, Breaks: []freeefake.Span{{In: "12:00", Out: "13:00"}}}
+			e.Days[string(day)] = freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: out}},
+				Breaks: []freeefake.Span{{In: "12:00", Out: "13:00"}}}
 			if out == "" {
 				e.Days[string(day)] = freeefake.Day{Paid: []freeefake.PaidLeave{{Type: "full", Mins: 480, Days: 1}}}
 			}
@@ -221,13 +228,14 @@ func standIns() map[string]http.Handler {
 	}
 }
 
-// workedDays makes up the weekdays of a person in the months of the recordings: when work ends on a day, and "" for a day of paid leave. The
-// second one works more than 45 hours of overtime in December.
+// workedDays makes up the weekdays of a person in the months of the recordings: when work ends on a day, and "" for a
+// day of paid leave. The second one works more than 45 hours of overtime in December.
 func workedDays(person int, hired, left string, each func(day date, out string)) {
 	last := dateOf(recordedAt).add(-1)
 	for day := recordedMonths[0].days().Start; day <= last; day = day.add(1) {
 		at := day.midnight()
-		if weekday := at.Weekday(); weekday == time.Saturday || weekday == time.Sunday || string(day) < hired || left != "" && string(day) > left {
+		if weekday := at.Weekday(); weekday == time.Saturday || weekday == time.Sunday || string(day) < hired ||
+			left != "" && string(day) > left {
 			continue
 		}
 		switch n := at.YearDay()*7 + person*13; {
@@ -258,7 +266,8 @@ type recorder struct {
 
 // recorded are the exchanges by their URLs: requests that are under way at once arrive in any order.
 func (x *recorder) recorded() []httpbroker.Exchange {
-	return slices.SortedFunc(slices.Values(x.exchanges), func(a, b httpbroker.Exchange) int { return strings.Compare(a.Request.URL, b.Request.URL) })
+	return slices.SortedFunc(slices.Values(x.exchanges),
+		func(a, b httpbroker.Exchange) int { return strings.Compare(a.Request.URL, b.Request.URL) })
 }
 
 func (x *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -272,8 +281,9 @@ func (x *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Host = host
 	x.vendors[host].ServeHTTP(answer, r)
 	exchange := httpbroker.Exchange{
-		Request:  httpbroker.RecordedRequest{Method: r.Method, URL: url},
-		Response: httpbroker.RecordedResponse{Status: answer.Code, Headers: httpbroker.RecordedHeader{}, Body: small(answer.Body.Bytes())},
+		Request: httpbroker.RecordedRequest{Method: r.Method, URL: url},
+		Response: httpbroker.RecordedResponse{Status: answer.Code, Headers: httpbroker.RecordedHeader{},
+			Body: small(answer.Body.Bytes())},
 	}
 	for _, name := range []string{"Content-Type", "X-Total-Count"} {
 		if value := answer.Header().Get(name); value != "" {

@@ -129,7 +129,8 @@ func TestReferenceRequests(t *testing.T) {
 	fake, config := fakeFreee(t, nil)
 	_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 	if err == nil {
-		_, err = call[attendanceAnswer](t, listAttendance, monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}, config, english)
+		_, err = call[attendanceAnswer](t, listAttendance,
+			monthQuery{CompanyID: "67890", EmployeeID: "201", Month: "2026-05"}, config, english)
 	}
 	if err != nil {
 		t.Fatal(err)

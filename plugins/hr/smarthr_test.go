@@ -22,7 +22,8 @@ func TestSmartHRPages(t *testing.T) {
 	}
 	// Without the header, a page that is not full is the last.
 	fake.Faults.Add(fault.Fault{Header: http.Header{"X-Total-Count": {""}}})
-	if answer, err = call[employeesAnswer](t, listEmployees, employeesQuery{Limit: 1000}, config, english); err != nil || answer.TotalCount != 250 {
+	if answer, err = call[employeesAnswer](t, listEmployees, employeesQuery{Limit: 1000}, config,
+		english); err != nil || answer.TotalCount != 250 {
 		t.Errorf("without a total: %v, %v", answer, err)
 	}
 }

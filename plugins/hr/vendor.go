@@ -31,13 +31,15 @@ type employeeLister interface {
 
 // attendanceLister is the capability behind list_attendance.
 type attendanceLister interface {
-	// attendance reads the days of people, in the order of their ids. An error is one that is not about a single person.
+	// attendance reads the days of people, in the order of their ids. An error is one that is not about a single
+	// person.
 	attendance(ctx context.Context, ids []string, m month) ([]result[attendance], error)
 }
 
 // overtimeCalculator is the capability behind calculate_overtime.
 type overtimeCalculator interface {
-	// overtime reads the figures of people, in the order of their ids. An error is one that is not about a single person.
+	// overtime reads the figures of people, in the order of their ids. An error is one that is not about a single
+	// person.
 	overtime(ctx context.Context, ids []string, m month) ([]result[overtime], error)
 }
 

@@ -50,8 +50,9 @@ func (r *record) addFault(lang language, kind string) {
 	r.Notes = append(r.Notes, reason)
 }
 
-// judge says what the figures of a month are worth, from its days. Days from today on are not over, so nothing is missing in them yet.
-// The running month is an entry of its own where the answer is about one person; otherwise a note of the whole answer says it.
+// judge says what the figures of a month are worth, from its days. Days from today on are not over, so nothing is
+// missing in them yet. The running month is an entry of its own where the answer is about one person; otherwise a note
+// of the whole answer says it.
 func (s *session) judge(w *worth, days []record, m month, withMonth bool) {
 	today := dateOf(s.now)
 	for _, r := range days {

@@ -41,8 +41,8 @@ func incompleteOf(w worth) string {
 
 func noonOf(day string) time.Time { return date(day).midnight().Add(12 * time.Hour) }
 
-// TestIncompleteDays holds that every fault of a day makes the month not final, with the day and the reason, and that a day without fault
-// does not.
+// TestIncompleteDays holds that every fault of a day makes the month not final, with the day and the reason, and that a
+// day without fault does not.
 func TestIncompleteDays(t *testing.T) {
 	t.Parallel()
 	day := "2026-05-20"
@@ -51,16 +51,24 @@ func TestIncompleteDays(t *testing.T) {
 		freee      freeefake.Day
 		kot        *kotfake.Day
 	}{
-		{"ordinary", "", freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: "18:00"}}}, &kotfake.Day{In: "09:00", Out: "18:00", Break: 60}},
-		{"clock-out forgotten", day + " missing_clock_out", freeefake.Day{Work: []freeefake.Span{{In: "09:00"}}}, &kotfake.Day{In: "09:00"}},
-		{"clock-in forgotten", day + " missing_clock_in", freeefake.Day{Work: []freeefake.Span{{Out: "18:00"}}}, &kotfake.Day{Out: "18:00"}},
+		{"ordinary", "", freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: "18:00"}}},
+			&kotfake.Day{In: "09:00", Out: "18:00", Break: 60}},
+		{"clock-out forgotten", day + " missing_clock_out", freeefake.Day{Work: []freeefake.Span{{In: "09:00"}}},
+			&kotfake.Day{In: "09:00"}},
+		{"clock-in forgotten", day + " missing_clock_in", freeefake.Day{Work: []freeefake.Span{{Out: "18:00"}}},
+			&kotfake.Day{Out: "18:00"}},
 		{"end of a break forgotten", day + " missing_break_time",
-			freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: "18:00"}}, Breaks: []freeefake.Span{{In: "12:00"}}}, nil},
+			freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: "18:00"}}, Breaks: []freeefake.Span{{In: "12:00"}}},
+			nil},
 		{"breaks longer than the work", day + " impossible_time",
-			freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: "10:00"}}, Breaks: []freeefake.Span{{In: "10:00", Out: "18:00"}}}, nil},
-		{"end before the start", day + " impossible_time", freeefake.Day{Work: []freeefake.Span{{In: "18:00", Out: "09:00"}}}, &kotfake.Day{In: "18:00", Out: "09:00"}},
+			freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: "10:00"}},
+				Breaks: []freeefake.Span{{In: "10:00", Out: "18:00"}}}, nil},
+		{"end before the start", day + " impossible_time",
+			freeefake.Day{Work: []freeefake.Span{{In: "18:00", Out: "09:00"}}},
+			&kotfake.Day{In: "18:00", Out: "09:00"}},
 		{"two special leaves", day + " unreadable", freeefake.Day{TwoSpecial: true}, nil},
-		{"a fault by the vendor's word", day + " vendor_fault", freeefake.Day{Work: []freeefake.Span{{In: "09:00"}}}, &kotfake.Day{In: "09:00", Out: "18:00", Error: true}},
+		{"a fault by the vendor's word", day + " vendor_fault", freeefake.Day{Work: []freeefake.Span{{In: "09:00"}}},
+			&kotfake.Day{In: "09:00", Out: "18:00", Error: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +100,8 @@ func TestIncompleteDays(t *testing.T) {
 					}
 				}
 				for _, r := range days.Records {
-					if r.WorkMinutes != nil && *r.WorkMinutes < 0 || string(r.Date) == day && test.want != "" && r.WorkMinutes != nil && len(r.faults) > 0 && r.faults[0].kind != vendorFault {
+					if r.WorkMinutes != nil && *r.WorkMinutes < 0 || string(r.Date) == day && test.want != "" &&
+						r.WorkMinutes != nil && len(r.faults) > 0 && r.faults[0].kind != vendorFault {
 						t.Errorf("%s: the faulty day has %d minutes of work", config.Vendor, *r.WorkMinutes)
 					}
 				}
@@ -141,8 +150,10 @@ func TestRunningMonth(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := incompleteOf(sums.worth); got != test.incomplete || sums.IsFinal || sums.AsOf != date(test.today) {
-					t.Errorf("as of %s: incomplete days %q, final %v; want %q", sums.AsOf, got, sums.IsFinal, test.incomplete)
+				if got := incompleteOf(sums.worth); got != test.incomplete || sums.IsFinal ||
+					sums.AsOf != date(test.today) {
+					t.Errorf("as of %s: incomplete days %q, final %v; want %q", sums.AsOf, got, sums.IsFinal,
+						test.incomplete)
 				}
 			})
 		}
@@ -200,22 +211,26 @@ func late(n, few int) func(*freeefake.Options) {
 			e.Days = map[string]freeefake.Day{}
 			for day := 11; i < few && day <= 15; day++ {
 				// Nine hours with an hour's break are a day; what goes beyond is overtime.
-				e.Days[fmt.Sprintf("2026-05-%02d", day)] = freeefake.Day{Work: []freeefake.Span{{In: "06:00", Out: "24:00"}}, Breaks: []freeefake.Span{{In: "12:00", Out: "12:48"}}}
+				e.Days[fmt.Sprintf("2026-05-%02d",
+					day)] = freeefake.Day{Work: []freeefake.Span{{In: "06:00", Out: "24:00"}},
+					Breaks: []freeefake.Span{{In: "12:00", Out: "12:48"}}}
 			}
 			if i < few {
-				e.Days["2026-05-18"] = freeefake.Day{Work: []freeefake.Span{{In: "09:00", Out: fmt.Sprintf("%02d:00", 18+i)}}}
+				e.Days["2026-05-18"] = freeefake.Day{Work: []freeefake.Span{{In: "09:00",
+					Out: fmt.Sprintf("%02d:00", 18+i)}}}
 			}
 		}
 	}
 }
 
-// TestWholeCompany holds that who exceeded 45 hours is one call for 300 people, with one request for each person's month and the pages of two
-// lists, and one more to find the pay month.
+// TestWholeCompany holds that who exceeded 45 hours is one call for 300 people, with one request for each person's
+// month and the pages of two lists, and one more to find the pay month.
 func TestWholeCompany(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, late(300, 4))
 	limit := 45 * 60
-	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, config, english)
+	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, config,
+		english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +247,8 @@ func TestWholeCompany(t *testing.T) {
 	}
 }
 
-// TestMonthsAtOnce holds that the months of several people are under way at once, as many as are meant to be: the vendor answers none before.
+// TestMonthsAtOnce holds that the months of several people are under way at once, as many as are meant to be: the
+// vendor answers none before.
 func TestMonthsAtOnce(t *testing.T) {
 	t.Parallel()
 	fake, config := fakeFreee(t, late(2*requestsAtOnce+1, 1))
@@ -271,7 +287,8 @@ func TestMonthsAtOnce(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	config.FreeeURL = server.URL + target.Path
-	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{Month: "2026-05"}}, config, english)
+	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{Month: "2026-05"}},
+		config, english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +308,8 @@ func TestMonthsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDepartment holds that the members of a department are one call, with those who are there beside another one marked.
+// TestDepartment holds that the members of a department are one call, with those who are there beside another one
+// marked.
 func TestDepartment(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, nil)
@@ -361,7 +379,8 @@ func TestPagesOfPeople(t *testing.T) {
 	}
 }
 
-// TestSeveral holds what becomes of several ids: each is read once, and one that cannot be read does not spoil the others.
+// TestSeveral holds what becomes of several ids: each is read once, and one that cannot be read does not spoil the
+// others.
 func TestSeveral(t *testing.T) {
 	t.Parallel()
 	_, freee := fakeFreee(t, func(o *freeefake.Options) { o.Companies[0].Role = "attendance_manager" })
@@ -386,7 +405,8 @@ func TestSeveral(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(sums.Employees) != 2 || len(days.Employees) != 2 || sums.Total != 3 || sums.IsFinal || days.IsFinal {
-			t.Errorf("%q: %d and %d of %d, final %v", test.ids, len(sums.Employees), len(days.Employees), sums.Total, sums.IsFinal)
+			t.Errorf("%q: %d and %d of %d, final %v", test.ids, len(sums.Employees), len(days.Employees), sums.Total,
+				sums.IsFinal)
 		}
 		for _, failed := range [][]failedRead{sums.Failed, days.Failed} {
 			if len(failed) != 1 || failed[0].EmployeeID != test.failed || failed[0].Reason == "" {
@@ -403,11 +423,13 @@ func TestUndecided(t *testing.T) {
 	t.Parallel()
 	_, config := fakeFreee(t, nil)
 	limit := 600
-	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, config, english)
+	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, config,
+		english)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(answer.Employees) != 1 || answer.Employees[0].EmployeeID != "102" || len(answer.Undecided) != 1 || answer.Undecided[0].EmployeeID != "103" || answer.IsFinal {
+	if len(answer.Employees) != 1 || answer.Employees[0].EmployeeID != "102" || len(answer.Undecided) != 1 ||
+		answer.Undecided[0].EmployeeID != "103" || answer.IsFinal {
 		t.Errorf("got %s", encode(t, answer))
 	}
 }
@@ -429,7 +451,8 @@ func TestWholeCompanyOfKOT(t *testing.T) {
 		}
 	})
 	limit := 44 * 60
-	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, config, english)
+	answer, err := call[overtimePage](t, calculateOvertime, overtimeQuery{monthQuery{Month: "2026-05"}, &limit}, config,
+		english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,19 +476,25 @@ func TestFailures(t *testing.T) {
 		seconds   int // 0: null
 	}{
 		{"bad request", "freee", fault.Fault{Status: 400, Header: http.Header{"Retry-After": {"5"}}}, false, 0},
-		{"not allowed", "freee", fault.Fault{Status: 403, Body: `{"message":"x","code":"user_do_not_have_permission"}`}, false, 0},
+		{"not allowed", "freee", fault.Fault{Status: 403, Body: `{"message":"x","code":"user_do_not_have_permission"}`},
+			false, 0},
 		{"refused token", "freee", fault.Fault{Status: 401}, false, 0},
 		{"abuse control", "freee", fault.Fault{Status: 403, Body: "<html>"}, true, 600},
 		{"too many", "freee", fault.Fault{Status: 429, Header: http.Header{"Retry-After": {"7"}}}, true, 7},
-		{"too many, until a date", "freee", fault.Fault{Status: 429, Header: http.Header{"Retry-After": {soon}}}, true, 90},
-		{"too many, until the hour is over", "freee", fault.Fault{Status: 429, Header: http.Header{"X-Ratelimit-Reset": {"2026-11-20T04:00:00.000000Z"}}}, true, 3600},
+		{"too many, until a date", "freee", fault.Fault{Status: 429, Header: http.Header{"Retry-After": {soon}}}, true,
+			90},
+		{"too many, until the hour is over", "freee",
+			fault.Fault{Status: 429, Header: http.Header{"X-Ratelimit-Reset": {"2026-11-20T04:00:00.000000Z"}}}, true,
+			3600},
 		{"server error", "freee", fault.Fault{Status: 500}, true, 0},
 		{"maintenance", "freee", fault.Fault{Status: 503, Header: http.Header{"Retry-After": {"120"}}}, true, 120},
 		{"no answer", "freee", fault.Fault{Drop: true}, true, 0},
 		{"no JSON", "freee", fault.Fault{Body: "<html>"}, false, 0},
 		{"too many", "kot", fault.Fault{Status: 403, Body: kotfake.TooManyRequests}, true, 0},
-		{"closed until 18:30", "kot", fault.Fault{Status: 403, Body: `{"errors":[{"message":"Forbidden time zone.","code":104}]}`}, true, 6*3600 + 1800},
-		{"too many", "smarthr", fault.Fault{Status: 429, Header: http.Header{"X-Rate-Limit-Remaining": {"0"}, "X-Rate-Limit-Reset": {"30"}}}, true, 30},
+		{"closed until 18:30", "kot", fault.Fault{Status: 403,
+			Body: `{"errors":[{"message":"Forbidden time zone.","code":104}]}`}, true, 6*3600 + 1800},
+		{"too many", "smarthr", fault.Fault{Status: 429,
+			Header: http.Header{"X-Rate-Limit-Remaining": {"0"}, "X-Rate-Limit-Reset": {"30"}}}, true, 30},
 	} {
 		t.Run(test.vendor+" "+test.name, func(t *testing.T) {
 			t.Parallel()
@@ -487,21 +516,25 @@ func TestFailures(t *testing.T) {
 			_, err := call[employeesAnswer](t, listEmployees, employeesQuery{}, config, english)
 			r := failed(err)
 			f, ok := r.Structured.(failure)
-			if !ok || !r.IsError || f.Error != err.Error() || f.Retryable != test.retryable || or0(f.RetryAfter) != test.seconds {
+			if !ok || !r.IsError || f.Error != err.Error() || f.Retryable != test.retryable ||
+				or0(f.RetryAfter) != test.seconds {
 				t.Errorf("got %s", encode(t, r.Structured))
 			}
-			if test.seconds > 0 && test.seconds < 600 && !strings.Contains(f.Error, fmt.Sprint(test.seconds, " seconds")) {
+			if test.seconds > 0 && test.seconds < 600 &&
+				!strings.Contains(f.Error, fmt.Sprint(test.seconds, " seconds")) {
 				t.Errorf("the wait is not in the text: %s", f.Error)
 			}
 		})
 	}
 }
 
-// TestHostFailures holds which errors of the host another try may not meet. A request that has no recording is none of them.
+// TestHostFailures holds which errors of the host another try may not meet. A request that has no recording is none of
+// them.
 func TestHostFailures(t *testing.T) {
 	t.Parallel()
 	for code, retryable := range map[string]bool{
-		abi.CodeNetwork: true, abi.CodeTimeout: true, abi.CodeInvalid: false, abi.CodeNotGranted: false, abi.CodeLimit: false, abi.CodeCredential: false,
+		abi.CodeNetwork: true, abi.CodeTimeout: true, abi.CodeInvalid: false, abi.CodeNotGranted: false,
+		abi.CodeLimit: false, abi.CodeCredential: false,
 	} {
 		r := failed(fmt.Errorf("could not read: %w", &abi.Error{Code: code, Message: "x"}))
 		if f := r.Structured.(failure); f.Retryable != retryable || f.RetryAfter != nil {
@@ -549,9 +582,11 @@ func TestPermanentRefusals(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 422} {
 		fake, config := fakeFreee(t, nil)
 		asked := map[string]int{}
-		fake.Faults.Add(fault.Fault{Path: "/hr/api/v1/employees/999/**", Status: status, Body: `{"message":"no","code":"x"}`})
+		fake.Faults.Add(fault.Fault{Path: "/hr/api/v1/employees/999/**", Status: status,
+			Body: `{"message":"no","code":"x"}`})
 		config.FreeeURL = counting(t, config.FreeeURL, asked)
-		_, err := call[overtimeAnswer](t, calculateOvertime, overtimeQuery{monthQuery: monthQuery{EmployeeID: "999", Month: "2026-05"}}, config, english)
+		_, err := call[overtimeAnswer](t, calculateOvertime,
+			overtimeQuery{monthQuery: monthQuery{EmployeeID: "999", Month: "2026-05"}}, config, english)
 		wantError(t, err, fmt.Sprint("HTTP ", status))
 		months := 0
 		for url, n := range asked {

@@ -104,7 +104,8 @@ func (c *client) named(ctx context.Context, name string) ([]person, error) {
 				continue
 			}
 			if rank := m.fits(name); rank > 0 {
-				people = append(people, person{m.ID, shorten(m.Profile.Real), shorten(m.Profile.Display), m.Restricted, rank})
+				people = append(people, person{m.ID, shorten(m.Profile.Real), shorten(m.Profile.Display), m.Restricted,
+					rank})
 			}
 		}
 		if cursor = next; cursor == "" {
@@ -146,7 +147,8 @@ func (c *client) members(ctx context.Context, cursor string) ([]member, string, 
 	return a.Members, a.Response.Next, nil
 }
 
-// fits ranks how well a name fits the member: 1 for a whole name, 2 for a word of one, 3 for a part, 0 for none of these.
+// fits ranks how well a name fits the member: 1 for a whole name, 2 for a word of one, 3 for a part, 0 for none of
+// these.
 func (m member) fits(name string) (rank int) {
 	wanted := fold(name)
 	for _, own := range []string{m.Profile.Real, m.Profile.Display, m.Handle} {

@@ -13,7 +13,8 @@ import (
 
 func (w *workspace) find(t *testing.T, name string) (found, string) {
 	t.Helper()
-	r := pdktest.CallTool(t, "find_slack_user", findArguments{name}, pdktest.Options{Config: map[string]string{"base_url": w.url + "/api/"}, Locale: "en"})
+	r := pdktest.CallTool(t, "find_slack_user", findArguments{name},
+		pdktest.Options{Config: map[string]string{"base_url": w.url + "/api/"}, Locale: "en"})
 	if r.IsError {
 		return found{}, text(r)
 	}
@@ -27,8 +28,8 @@ func (w *workspace) find(t *testing.T, name string) (found, string) {
 	return f, ""
 }
 
-// TestFind holds who is found by which name, the best match first, and that neither bots, nor people who are gone, nor e-mail addresses are
-// in an answer.
+// TestFind holds who is found by which name, the best match first, and that neither bots, nor people who are gone, nor
+// e-mail addresses are in an answer.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
@@ -50,7 +51,8 @@ func TestFind(t *testing.T) {
 		for _, u := range f.Users {
 			got = append(got, u.User)
 		}
-		if failed != "" || strings.Join(got, " ") != want || f.Total != len(got) || (len(got) == 1) != (len(f.Notes) == 0) {
+		if failed != "" || strings.Join(got, " ") != want || f.Total != len(got) ||
+			(len(got) == 1) != (len(f.Notes) == 0) {
 			t.Errorf("%s: %v, notes %q %s, want %s", name, got, f.Notes, failed, want)
 		}
 	}
@@ -61,7 +63,8 @@ func TestFindInALargeWorkspace(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
 	for i := range 2500 {
-		w.AddUser(slack.User{ID: fmt.Sprintf("U1%08d", i), Name: fmt.Sprint("person", i), Real: fmt.Sprint("Person ", i)})
+		w.AddUser(slack.User{ID: fmt.Sprintf("U1%08d", i), Name: fmt.Sprint("person", i),
+			Real: fmt.Sprint("Person ", i)})
 	}
 	if f, _ := w.find(t, "Person 2499"); f.Total != 1 || f.Users[0].User != "U100002499" {
 		t.Errorf("got %+v", f)

@@ -28,7 +28,8 @@ func TestSchemas(t *testing.T) {
 	}
 	w := newWorkspace(t)
 	for _, name := range []string{"aki", "nobody"} {
-		r := pdktest.CallTool(t, "find_slack_user", findArguments{name}, pdktest.Options{Config: map[string]string{"base_url": w.url + "/api/"}})
+		r := pdktest.CallTool(t, "find_slack_user", findArguments{name},
+			pdktest.Options{Config: map[string]string{"base_url": w.url + "/api/"}})
 		if err := m.Tools[1].Output().Validate(r.StructuredContent); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,11 +6,13 @@ import (
 )
 
 const (
-	// standardBudget is how many characters of what agents wrote an answer or a prompt quotes where the caller does not say.
+	// standardBudget is how many characters of what agents wrote an answer or a prompt quotes where the caller does not
+	// say.
 	standardBudget = 20_000
 	// entryOverhead is what an entry counts beside its texts, for ids, times and names of fields.
 	entryOverhead = 100
-	// leastEntry is how many characters the first entry of a list may have even where the budget is spent, so that every page has one.
+	// leastEntry is how many characters the first entry of a list may have even where the budget is spent, so that
+	// every page has one.
 	leastEntry = 500
 )
 
@@ -41,7 +43,8 @@ func (b *budget) clip(texts ...*string) {
 	}
 }
 
-// charge takes an entry with texts from the budget, or reports that it does not fit. The first entry of a list always fits: it is clipped.
+// charge takes an entry with texts from the budget, or reports that it does not fit. The first entry of a list always
+// fits: it is clipped.
 func (b *budget) charge(first bool, texts ...*string) bool {
 	size := entryOverhead
 	for _, text := range texts {

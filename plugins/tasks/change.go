@@ -50,9 +50,10 @@ func changesOf(before, after *task) (list []change) {
 	return list
 }
 
-// changeTask changes a task in the transaction of ctx: change sees it as it is and may set what changesOf compares. The history keeps who
-// changed what, and a pending hand-off ends where the task is finished or gets another assignee.
-func changeTask(ctx context.Context, id string, e edit, change func(context.Context, *task) error) (before, after *task, err error) {
+// changeTask changes a task in the transaction of ctx: change sees it as it is and may set what changesOf compares. The
+// history keeps who changed what, and a pending hand-off ends where the task is finished or gets another assignee.
+func changeTask(ctx context.Context, id string, e edit, change func(context.Context, *task) error) (before, after *task,
+	err error) {
 	if before, err = taskByID(ctx, id); err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +72,8 @@ func changeTask(ctx context.Context, id string, e edit, change func(context.Cont
 	after.Version, after.UpdatedAt = before.Version+1, now()
 	if _, err := pdksql.Exec(ctx, `UPDATE tasks SET status = ?, assignee_id = nullif(?, ''), title = ?, description = ?, priority = ?,
 		version = ?, updated_at = ? WHERE id = ?`,
-		after.Status, after.AssigneeID, after.Title, after.Description, after.Priority, after.Version, after.UpdatedAt, id); err != nil {
+		after.Status, after.AssigneeID, after.Title, after.Description, after.Priority, after.Version, after.UpdatedAt,
+		id); err != nil {
 		return before, after, err
 	}
 	for _, c := range changes {
@@ -98,7 +100,8 @@ func (c *change) add(ctx context.Context, after *task, e edit) error {
 }
 
 // editTask runs changeTask in a transaction of its own, and announces what has changed.
-func editTask(ctx context.Context, id string, e edit, change func(context.Context, *task) error) (before *task, after *taskDetail, err error) {
+func editTask(ctx context.Context, id string, e edit, change func(context.Context, *task) error) (before *task,
+	after *taskDetail, err error) {
 	err = pdksql.Transaction(ctx, func(ctx context.Context) error {
 		var changed *task
 		if before, changed, err = changeTask(ctx, id, e, change); err != nil {

@@ -67,10 +67,12 @@ type current struct {
 // currentContext puts a task's notes together: of each the latest that was saved.
 func currentContext(ctx context.Context, taskID string) (*current, error) {
 	latest := func(column string) string {
-		return "(SELECT " + column + " FROM contexts WHERE task_id = tasks.id AND " + column + " IS NOT NULL ORDER BY seq DESC LIMIT 1)"
+		return "(SELECT " + column + " FROM contexts WHERE task_id = tasks.id AND " + column +
+			" IS NOT NULL ORDER BY seq DESC LIMIT 1)"
 	}
 	return one[current](ctx, tasks, "SELECT "+latest("progress")+" AS progress, "+latest("findings")+" AS findings, "+
-		latest("blockers")+" AS blockers, "+latest("next_steps")+" AS next_steps, ifnull("+latest("saved_at")+", '') AS saved_at "+
+		latest("blockers")+" AS blockers, "+latest("next_steps")+" AS next_steps, ifnull("+latest("saved_at")+
+		", '') AS saved_at "+
 		"FROM tasks WHERE id = ?", taskID)
 }
 
@@ -81,7 +83,8 @@ type contextArgs struct {
 	MaxCharacters  int    `json:"max_characters"`
 }
 
-// taskContext is where the work on a task stands, and with history how it got there: TotalCount counts the entries of the history.
+// taskContext is where the work on a task stands, and with history how it got there: TotalCount counts the entries of
+// the history.
 type taskContext struct {
 	TaskID string `json:"task_id"`
 	extent
@@ -103,7 +106,8 @@ func getTaskContext(ctx context.Context, in contextArgs) (out *taskContext, err 
 	return out, err
 }
 
-// readContext reads in the transaction of ctx. The budget goes to the notes, then to the pending hand-off, then to the history.
+// readContext reads in the transaction of ctx. The budget goes to the notes, then to the pending hand-off, then to the
+// history.
 func readContext(ctx context.Context, in contextArgs) (*taskContext, error) {
 	stand, err := currentContext(ctx, in.TaskID)
 	if err != nil {

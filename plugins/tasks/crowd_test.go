@@ -122,7 +122,8 @@ func checkRecords(t *testing.T, call caller, agents int) {
 	t.Helper()
 	seen := map[string]int{}
 	for next := new(int); next != nil; {
-		page := ask[taskContext](t, call, "get_task_context", args{"task_id": "task_ui", "include_history": true, "limit": 20, "offset": *next})
+		page := ask[taskContext](t, call, "get_task_context",
+			args{"task_id": "task_ui", "include_history": true, "limit": 20, "offset": *next})
 		for _, e := range page.History {
 			if e.Context != nil {
 				seen[*e.Context.Progress]++

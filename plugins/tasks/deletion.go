@@ -23,8 +23,8 @@ type deletedTask struct {
 // maxBlocked is how many waiting tasks a refusal names.
 const maxBlocked = 5
 
-// deleteTask removes a task with everything on record about it. Its id and those of its hand-offs are kept with the reason, so that
-// who asks for them is told.
+// deleteTask removes a task with everything on record about it. Its id and those of its hand-offs are kept with the
+// reason, so that who asks for them is told.
 func deleteTask(ctx context.Context, in deletion) (*deletedTask, error) {
 	var t *task
 	out := &deletedTask{TaskID: in.TaskID, Reason: in.Reason, DeletedBy: in.AgentID, DeletedAt: now()}
@@ -51,7 +51,8 @@ func (in *deletion) check(ctx context.Context, t *task) error {
 	if err := in.edit.check(ctx, t); err != nil {
 		return err
 	}
-	waiting, err := pdksql.Select[string](ctx, "SELECT task_id FROM blockers WHERE blocker_id = ? ORDER BY task_id LIMIT ?", t.ID, maxBlocked)
+	waiting, err := pdksql.Select[string](ctx,
+		"SELECT task_id FROM blockers WHERE blocker_id = ? ORDER BY task_id LIMIT ?", t.ID, maxBlocked)
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
@@ -67,7 +68,8 @@ func (d *deletedTask) remove(ctx context.Context) error {
 		return err
 	}
 	for _, statement := range []string{
-		"DELETE FROM contexts WHERE task_id = ?", "DELETE FROM handoffs WHERE task_id = ?", "DELETE FROM changes WHERE task_id = ?",
+		"DELETE FROM contexts WHERE task_id = ?", "DELETE FROM handoffs WHERE task_id = ?",
+		"DELETE FROM changes WHERE task_id = ?",
 		"DELETE FROM blockers WHERE task_id = ?", "DELETE FROM tasks WHERE id = ?",
 	} {
 		if _, err := pdksql.Exec(ctx, statement, d.TaskID); err != nil {

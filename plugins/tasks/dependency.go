@@ -41,7 +41,8 @@ func waitsFor(ctx context.Context, taskID string) ([]blocker, error) {
 		WHERE task_id = ? AND status NOT IN ('done', 'cancelled') ORDER BY seq`, taskID)
 }
 
-// setBlockers stores what the task is blocked by, in the transaction of ctx. Tasks that would wait for each other are refused.
+// setBlockers stores what the task is blocked by, in the transaction of ctx. Tasks that would wait for each other are
+// refused.
 func (t *task) setBlockers(ctx context.Context) error {
 	if _, err := pdksql.Exec(ctx, "DELETE FROM blockers WHERE task_id = ?", t.ID); err != nil {
 		return err
@@ -50,7 +51,8 @@ func (t *task) setBlockers(ctx context.Context) error {
 		if err := t.checkBlocker(ctx, id); err != nil {
 			return err
 		}
-		if _, err := pdksql.Exec(ctx, "INSERT INTO blockers (task_id, blocker_id) VALUES (?, ?)", t.ID, id); err != nil {
+		if _, err := pdksql.Exec(ctx, "INSERT INTO blockers (task_id, blocker_id) VALUES (?, ?)", t.ID,
+			id); err != nil {
 			return err
 		}
 	}

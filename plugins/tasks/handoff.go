@@ -129,7 +129,8 @@ func (in *newHandoff) foreign(t *task) bool {
 	return t.AssigneeID != "" && t.AssigneeID != in.FromAgentID
 }
 
-// check refuses a hand-off between agents that are not known, of a task that is finished or another's, and to the agent that has it.
+// check refuses a hand-off between agents that are not known, of a task that is finished or another's, and to the agent
+// that has it.
 func (in *newHandoff) check(ctx context.Context, t *task) error {
 	if err := agents.check(ctx, in.FromAgentID); err != nil {
 		return err
@@ -173,7 +174,8 @@ func (in *newHandoff) add(ctx context.Context, forced bool) (*handoff, error) {
 	return handoffByID(ctx, id)
 }
 
-// endHandoff closes the pending hand-off of a task that is finished now or has another assignee, in the transaction of ctx.
+// endHandoff closes the pending hand-off of a task that is finished now or has another assignee, in the transaction of
+// ctx.
 func endHandoff(ctx context.Context, before, after *task, e edit) error {
 	var reason string
 	switch {
@@ -191,7 +193,8 @@ func endHandoff(ctx context.Context, before, after *task, e edit) error {
 		reason = taskReassigned
 	}
 	after.PendingHandoffID = ""
-	_, err := pdksql.Exec(ctx, "UPDATE handoffs SET state = 'closed', reason = ?, closed_by = nullif(?, ''), closed_at = ? WHERE id = ?",
+	_, err := pdksql.Exec(ctx,
+		"UPDATE handoffs SET state = 'closed', reason = ?, closed_by = nullif(?, ''), closed_at = ? WHERE id = ?",
 		reason, e.AgentID, after.UpdatedAt, before.PendingHandoffID)
 	return err
 }
@@ -219,10 +222,11 @@ func acceptHandoff(ctx context.Context, in acceptArgs) (*acceptance, error) {
 		if h, err = claim(ctx, in); err != nil {
 			return err
 		}
-		before, after, err = changeTask(ctx, h.TaskID, edit{AgentID: in.AgentID, Reason: h.ID}, func(_ context.Context, t *task) error {
-			t.AssigneeID = in.AgentID
-			return nil
-		})
+		before, after, err = changeTask(ctx, h.TaskID, edit{AgentID: in.AgentID, Reason: h.ID},
+			func(_ context.Context, t *task) error {
+				t.AssigneeID = in.AgentID
+				return nil
+			})
 		if err != nil {
 			return err
 		}
@@ -253,9 +257,10 @@ func claim(ctx context.Context, in acceptArgs) (*handoff, error) {
 		return nil, err
 	}
 	if h.FromAgentID == in.AgentID {
-		return nil, refuse("hand-off %[1]s is %[2]s's own, so %[2]s cannot accept it: withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) takes it back",
-			"ハンドオフ %[1]s は %[2]s 自身が作成したものなので、%[2]s は受領できません。取り消すには withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) を呼び出してください",
-			h.ID, in.AgentID)
+		return nil,
+			refuse("hand-off %[1]s is %[2]s's own, so %[2]s cannot accept it: withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) takes it back",
+				"ハンドオフ %[1]s は %[2]s 自身が作成したものなので、%[2]s は受領できません。取り消すには withdraw_handoff(handoff_id=%[1]q, agent_id=%[2]q) を呼び出してください",
+				h.ID, in.AgentID)
 	}
 	return nil, h.notAddressed(in.AgentID)
 }
@@ -321,7 +326,8 @@ func declineHandoff(ctx context.Context, in closeArgs) (*acceptance, error) {
 }
 
 // close ends a pending hand-off, unless allowed refuses it.
-func (in *closeArgs) close(ctx context.Context, state string, allowed func(*handoff) error) (out *acceptance, err error) {
+func (in *closeArgs) close(ctx context.Context, state string, allowed func(*handoff) error) (out *acceptance,
+	err error) {
 	err = pdksql.Transaction(ctx, func(ctx context.Context) error {
 		out, err = in.end(ctx, state, allowed)
 		return err
@@ -347,7 +353,8 @@ func (in *closeArgs) end(ctx context.Context, state string, allowed func(*handof
 		return nil, err
 	}
 	h.State, h.Reason, h.ClosedBy, h.ClosedAt = state, in.Reason, in.AgentID, now()
-	if _, err := pdksql.Exec(ctx, "UPDATE handoffs SET state = ?, reason = ?, closed_by = ?, closed_at = ? WHERE id = ?",
+	if _, err := pdksql.Exec(ctx,
+		"UPDATE handoffs SET state = ?, reason = ?, closed_by = ?, closed_at = ? WHERE id = ?",
 		h.State, h.Reason, h.ClosedBy, h.ClosedAt, h.ID); err != nil {
 		return nil, err
 	}
@@ -368,7 +375,8 @@ type handoffFilter struct {
 // getPendingHandoffs lists hand-offs as far as their texts are within the budget.
 func getPendingHandoffs(ctx context.Context, in handoffFilter) (out handoffPage, err error) {
 	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) (err error) {
-		out.Handoffs, out.extent, err = list[handoff](ctx, in.paging, handoffColumns, acceptable, "handoffs.seq", in.AgentID)
+		out.Handoffs, out.extent, err = list[handoff](ctx, in.paging, handoffColumns, acceptable, "handoffs.seq",
+			in.AgentID)
 		if err != nil || out.TotalCount > 0 {
 			return err
 		}

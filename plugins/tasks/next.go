@@ -25,16 +25,17 @@ type nextTask struct {
 	Task            *taskDetail `json:"task,omitempty"`
 }
 
-// workable are the tasks that an agent, ?1, could do in a project, ?2 or any, if they waited for nothing: those assigned to it and those
-// assigned to nobody, but for those that it has handed over or that are handed over to another.
+// workable are the tasks that an agent, ?1, could do in a project, ?2 or any, if they waited for nothing: those
+// assigned to it and those assigned to nobody, but for those that it has handed over or that are handed over to
+// another.
 const workable = ` FROM tasks WHERE status IN ('in_progress', 'todo') AND (assignee_id = ?1 OR assignee_id IS NULL)
 	AND (?2 = '' OR project_id = ?2)
 	AND NOT EXISTS (SELECT 1 FROM handoffs WHERE task_id = tasks.id AND state = 'pending'
 		AND (from_agent_id = ?1 OR assignee_id IS NULL AND to_agent_id <> ?1))
 	AND `
 
-// getNextTask finds what an agent should do now: first what it has begun, then what is assigned to it, then what nobody has, the more
-// urgent and the older first.
+// getNextTask finds what an agent should do now: first what it has begun, then what is assigned to it, then what nobody
+// has, the more urgent and the older first.
 func getNextTask(ctx context.Context, in nextArgs) (out *nextTask, err error) {
 	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) error {
 		out, err = in.find(ctx)
@@ -47,8 +48,9 @@ func (in *nextArgs) find(ctx context.Context) (*nextTask, error) {
 	if err := assignable(ctx, in.ProjectID, in.AgentID); err != nil {
 		return nil, err
 	}
-	counts, err := pdksql.Select[nextTask](ctx, "SELECT (SELECT count(*) FROM "+acceptable+") AS pending_handoffs, (SELECT count(*)"+workable+
-		"EXISTS (SELECT 1"+openBlockers+")) AS waiting_tasks", in.AgentID, in.ProjectID)
+	counts, err := pdksql.Select[nextTask](ctx,
+		"SELECT (SELECT count(*) FROM "+acceptable+") AS pending_handoffs, (SELECT count(*)"+workable+
+			"EXISTS (SELECT 1"+openBlockers+")) AS waiting_tasks", in.AgentID, in.ProjectID)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +79,14 @@ func (in *nextArgs) notes(l language, out *nextTask) []string {
 	case t == nil:
 		notes = append(notes, l.pick("There is nothing to do.", "できるタスクはありません。"))
 	case t.AssigneeID == "":
-		notes = append(notes, l.sprintf("The task is assigned to nobody. Claim it: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
-			"このタスクには担当者がいません。まず担当してください: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
-			t.ID, in.AgentID, t.Version))
+		notes = append(notes,
+			l.sprintf("The task is assigned to nobody. Claim it: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
+				"このタスクには担当者がいません。まず担当してください: assign_task(task_id=%q, assignee_id=%q, agent_id=%[2]q, version=%[3]d)",
+				t.ID, in.AgentID, t.Version))
 	case t.Status == todo:
-		notes = append(notes, l.sprintf("Before you begin: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)",
-			"作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)", t.ID, in.AgentID))
+		notes = append(notes,
+			l.sprintf("Before you begin: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)",
+				"作業を始めるとき: update_task_status(task_id=%q, status=\"in_progress\", agent_id=%q)", t.ID, in.AgentID))
 	}
 	return notes
 }

@@ -16,7 +16,8 @@ type paging struct {
 	Offset int `json:"offset"`
 }
 
-// extent comes before the entries of a list: how many there are in all, where the rest begins, and what to know about them.
+// extent comes before the entries of a list: how many there are in all, where the rest begins, and what to know about
+// them.
 type extent struct {
 	TotalCount int      `json:"total_count"`
 	NextOffset *int     `json:"next_offset"`
@@ -31,8 +32,8 @@ func (e *extent) end(p paging, n int) {
 	}
 }
 
-// list reads a part of a list in the transaction of ctx. from is the rest of the statement after FROM up to its conditions; args are the
-// values of its parameters.
+// list reads a part of a list in the transaction of ctx. from is the rest of the statement after FROM up to its
+// conditions; args are the values of its parameters.
 func list[T any](ctx context.Context, p paging, columns, from, order string, args ...any) ([]T, extent, error) {
 	e := extent{Notes: []string{}}
 	total, err := pdksql.Select[int](ctx, "SELECT count(*) FROM "+from, args...)

@@ -20,7 +20,8 @@ func prompt(name string, write func(context.Context, *document, map[string]strin
 		if err != nil {
 			return nil, asWireError(ctx, err)
 		}
-		return &pdk.Prompt{Messages: []pdk.PromptMessage{{Role: "user", Content: pdk.Content{Type: abi.Text, Text: visible(d.String())}}}}, nil
+		return &pdk.Prompt{Messages: []pdk.PromptMessage{{Role: "user",
+			Content: pdk.Content{Type: abi.Text, Text: visible(d.String())}}}}, nil
 	})
 	for argument, k := range ids {
 		pdk.CompletePrompt(name, argument, complete(k))

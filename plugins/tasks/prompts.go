@@ -8,7 +8,8 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// taskStart is the prompt that an agent starts or continues a task with. It says where the agent should not, and what comes first.
+// taskStart is the prompt that an agent starts or continues a task with. It says where the agent should not, and what
+// comes first.
 func taskStart(ctx context.Context, d *document, arguments map[string]string) error {
 	t, err := taskDetailByID(ctx, arguments["task_id"])
 	if err != nil {
@@ -137,7 +138,8 @@ func handoffTemplate(ctx context.Context, d *document, arguments map[string]stri
 
 // candidates adds the agents that could take over.
 func (d *document) candidates(ctx context.Context, fromAgentID string) error {
-	others, err := pdksql.Select[agent](ctx, "SELECT "+agentColumns+" FROM agents WHERE id <> ? ORDER BY seq LIMIT ?", fromAgentID, maxCandidates)
+	others, err := pdksql.Select[agent](ctx, "SELECT "+agentColumns+" FROM agents WHERE id <> ? ORDER BY seq LIMIT ?",
+		fromAgentID, maxCandidates)
 	if err != nil || len(others) == 0 {
 		return err
 	}

@@ -52,11 +52,14 @@ func TestMisuse(t *testing.T) {
 		{"update_task", args{"task_id": "task_x", "title": "t"}, []string{`"task_x"`, "list_tasks"}},
 		{"unassign_task", args{"task_id": "task_x"}, []string{`"task_x"`, "list_tasks"}},
 		{"delete_task", args{"task_id": "task_x", "reason": "r"}, []string{`"task_x"`, "list_tasks"}},
-		{"delete_task", args{"task_id": "task_ui", "reason": "r", "agent_id": "agt_x"}, []string{`"agt_x"`, "list_agents()"}},
+		{"delete_task", args{"task_id": "task_ui", "reason": "r", "agent_id": "agt_x"},
+			[]string{`"agt_x"`, "list_agents()"}},
 		{"next_task", args{"agent_id": "agt_x"}, []string{`"agt_x"`, "list_agents()"}},
 		{"next_task", args{"agent_id": "agt_ann", "project_id": "proj_x"}, []string{`"proj_x"`, "list_projects()"}},
-		{"withdraw_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_ann"}, []string{`"hnd_x"`, "get_pending_handoffs()"}},
-		{"decline_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_ann", "reason": "r"}, []string{`"hnd_x"`, "get_pending_handoffs()"}},
+		{"withdraw_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_ann"},
+			[]string{`"hnd_x"`, "get_pending_handoffs()"}},
+		{"decline_handoff", args{"handoff_id": "hnd_x", "agent_id": "agt_ann", "reason": "r"},
+			[]string{`"hnd_x"`, "get_pending_handoffs()"}},
 	} {
 		t.Run(fmt.Sprint(test.tool, test.in), func(t *testing.T) { refused(t, test.tool, test.in, test.words...) })
 	}
@@ -67,14 +70,15 @@ func TestSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("あ", 4001)
 	for tool, bad := range map[string][]string{
-		"register_agent":       {`{}`, `{"name":" "}`, `{"name":"a\nb"}`, `{"name":"n","agent_id":"task_a"}`, `{"name":"n","agent_id":"agt_"}`, `{"name":"n","agent_id":"agt_a b"}`, `{"name":"` + long[:603] + `"}`},
-		"create_task":          {`{"title":"t"}`, `{"project_id":"p","title":"t","status":"done"}`, `{"project_id":"p","title":""}`},
-		"update_task_status":   {`{"task_id":"t"}`, `{"task_id":"t","status":"finished"}`, `{"task_id":"t","status":"done","version":0}`, `{"task_id":"","status":"done"}`, `{"task_id":7,"status":"done"}`},
-		"save_context":         {`{"progress":"p"}`, `{"task_id":"t","progress":"` + long + `"}`, `{"task_id":"t","nextSteps":"n"}`},
-		"create_handoff":       {`{"task_id":"t","from_agent_id":"a"}`, `{"task_id":"t","from_agent_id":"a","summary":"\n"}`, `{"task_id":"t","from_agent_id":"a","summary":"` + long + `"}`},
-		"list_tasks":           {`{"limit":0}`, `{"limit":201}`, `{"status":"open"}`},
-		"get_task_context":     {`{"task_id":"t","limit":201}`, `{"task_id":"t","max_characters":999}`},
-		"update_task":          {`{"title":"t"}`, `{"task_id":"t","title":" "}`, `{"task_id":"t","priority":"urgent"}`, `{"task_id":"t","blocked_by":"task_a"}`},
+		"register_agent":     {`{}`, `{"name":" "}`, `{"name":"a\nb"}`, `{"name":"n","agent_id":"task_a"}`, `{"name":"n","agent_id":"agt_"}`, `{"name":"n","agent_id":"agt_a b"}`, `{"name":"` + long[:603] + `"}`},
+		"create_task":        {`{"title":"t"}`, `{"project_id":"p","title":"t","status":"done"}`, `{"project_id":"p","title":""}`},
+		"update_task_status": {`{"task_id":"t"}`, `{"task_id":"t","status":"finished"}`, `{"task_id":"t","status":"done","version":0}`, `{"task_id":"","status":"done"}`, `{"task_id":7,"status":"done"}`},
+		"save_context":       {`{"progress":"p"}`, `{"task_id":"t","progress":"` + long + `"}`, `{"task_id":"t","nextSteps":"n"}`},
+		"create_handoff":     {`{"task_id":"t","from_agent_id":"a"}`, `{"task_id":"t","from_agent_id":"a","summary":"\n"}`, `{"task_id":"t","from_agent_id":"a","summary":"` + long + `"}`},
+		"list_tasks":         {`{"limit":0}`, `{"limit":201}`, `{"status":"open"}`},
+		"get_task_context":   {`{"task_id":"t","limit":201}`, `{"task_id":"t","max_characters":999}`},
+		"update_task": {`{"title":"t"}`, `{"task_id":"t","title":" "}`, `{"task_id":"t","priority":"urgent"}`,
+			`{"task_id":"t","blocked_by":"task_a"}`},
 		"unassign_task":        {`{"task_id":"t","assignee_id":"a"}`},
 		"delete_task":          {`{"task_id":"t"}`, `{"task_id":"t","reason":" "}`},
 		"decline_handoff":      {`{"handoff_id":"h","agent_id":"a"}`},
@@ -178,7 +182,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: %v, want %s", test.tool, got, test.want)
 		}
 		in["offset"] = 100
-		if past := result[extent](t, test.tool, in); past.NextOffset != nil || len(past.Notes) != 1 || !strings.Contains(past.Notes[0], "100") {
+		if past := result[extent](t, test.tool, in); past.NextOffset != nil || len(past.Notes) != 1 ||
+			!strings.Contains(past.Notes[0], "100") {
 			t.Errorf("%s past the end: %+v", test.tool, past)
 		}
 	}
@@ -191,11 +196,13 @@ func TestCountsComeFirst(t *testing.T) {
 	handOver(t, "agt_bob")
 	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "p"})
 	for tool, in := range map[string]args{
-		"list_agents": {}, "list_projects": {}, "list_tasks": {}, "get_pending_handoffs": {}, "get_task_context": {"task_id": "task_ui", "include_history": true},
+		"list_agents": {}, "list_projects": {}, "list_tasks": {}, "get_pending_handoffs": {},
+		"get_task_context": {"task_id": "task_ui", "include_history": true},
 	} {
 		text := string(call(t, "en", tool, in).StructuredContent)
 		head, _, found := strings.Cut(text, "[{")
-		if !found || !strings.Contains(head, `"total_count":`) || !strings.Contains(head, `"next_offset":null`) || !strings.Contains(head, `"notes":[]`) {
+		if !found || !strings.Contains(head, `"total_count":`) || !strings.Contains(head, `"next_offset":null`) ||
+			!strings.Contains(head, `"notes":[]`) {
 			t.Errorf("%s: %s", tool, text)
 		}
 	}
@@ -236,7 +243,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestMigration holds that a database of the first version keeps its hand-offs, and that those of finished tasks are not pending any more.
+// TestMigration holds that a database of the first version keeps its hand-offs, and that those of finished tasks are
+// not pending any more.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(manifestPath)
@@ -267,7 +275,8 @@ INSERT INTO handoffs (id, task_id, from_agent_id, summary, context, recommendati
 	if got := pendingIDs(t, ""); got != "hnd_task_open" {
 		t.Errorf("pending: %s", got)
 	}
-	for id, want := range map[string]string{"task_done": ended + " " + taskDone + " 2026-01-02T00:00:00Z", "task_kept": accepted + "  ", "task_open": pending + "  "} {
+	for id, want := range map[string]string{"task_done": ended + " " + taskDone + " 2026-01-02T00:00:00Z",
+		"task_kept": accepted + "  ", "task_open": pending + "  "} {
 		var h handoff
 		must(t, json.Unmarshal([]byte(read(t, "en", "handoff://{taskId}", "taskId", id).Contents[0].Text), &h))
 		if got := h.State + " " + h.Reason + " " + h.ClosedAt; got != want || h.Summary != "s" {
@@ -285,16 +294,21 @@ func TestBudget(t *testing.T) {
 	office(t)
 	long := func(n int, mark string) string { return strings.Repeat("\x01", n-len(mark)) + mark } // six bytes each in JSON
 	handOff := func(id, mark string) {
-		result[createdHandoff](t, "create_handoff", args{"task_id": id, "from_agent_id": "agt_ann", "summary": long(4000, mark), "context": long(4000, ""), "recommendations": long(4000, "")})
+		result[createdHandoff](t, "create_handoff",
+			args{"task_id": id, "from_agent_id": "agt_ann", "summary": long(4000, mark), "context": long(4000, ""),
+				"recommendations": long(4000, "")})
 	}
 	for i := range 5 {
 		id := fmt.Sprintf("task_%d", i)
-		result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": id, "title": "t", "assignee_id": "agt_ann"})
+		result[taskDetail](t, "create_task",
+			args{"project_id": "proj_login", "task_id": id, "title": "t", "assignee_id": "agt_ann"})
 		handOff(id, id)
 	}
 	for i := range 20 {
 		mark := fmt.Sprint("entry ", i)
-		result[savedContext](t, "save_context", args{"task_id": "task_0", "progress": long(4000, mark), "findings": long(4000, ""), "blockers": long(4000, ""), "next_steps": long(4000, "")})
+		result[savedContext](t, "save_context",
+			args{"task_id": "task_0", "progress": long(4000, mark), "findings": long(4000, ""),
+				"blockers": long(4000, ""), "next_steps": long(4000, "")})
 		handOff("task_0", mark)
 	}
 
@@ -314,12 +328,14 @@ func TestBudget(t *testing.T) {
 	for _, budget := range []int{1000, 20_000, 100_000} {
 		var entries int
 		for offset := new(int); offset != nil; {
-			in := args{"task_id": "task_0", "include_history": true, "limit": 200, "max_characters": budget, "offset": *offset}
+			in := args{"task_id": "task_0", "include_history": true, "limit": 200, "max_characters": budget,
+				"offset": *offset}
 			page := result[taskContext](t, "get_task_context", in)
 			if n := characters(&page); n > budget+2000 || len(page.History) == 0 {
 				t.Fatalf("%d characters in %d entries with a budget of %d", n, len(page.History), budget)
 			}
-			if page.NextOffset != nil && (len(page.Notes) != 1 || !strings.Contains(page.Notes[0], fmt.Sprintf("offset=%d", *page.NextOffset))) {
+			if page.NextOffset != nil &&
+				(len(page.Notes) != 1 || !strings.Contains(page.Notes[0], fmt.Sprintf("offset=%d", *page.NextOffset))) {
 				t.Errorf("notes %q", page.Notes)
 			}
 			if *offset == 0 && !strings.Contains(*page.Context.Progress, "entry 19") != (budget == 1000) {
@@ -333,8 +349,10 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"task_start", "context_summary"} {
-		text := getPrompt(t, "en", name, map[string]string{"task_id": "task_0", "agent_id": "agt_ann"}).Messages[0].Content.Text
-		if n := utf8.RuneCountInString(text); n > standardBudget+5000 || !strings.Contains(text, "39 older entries are left out") || !strings.Contains(text, "more characters]") {
+		text := getPrompt(t, "en", name,
+			map[string]string{"task_id": "task_0", "agent_id": "agt_ann"}).Messages[0].Content.Text
+		if n := utf8.RuneCountInString(text); n > standardBudget+5000 ||
+			!strings.Contains(text, "39 older entries are left out") || !strings.Contains(text, "more characters]") {
 			t.Errorf("%s has %d characters: %.3000s", name, n, text[len(text)-3000:])
 		}
 	}

@@ -34,7 +34,8 @@ func changed(ctx context.Context, uris ...string) {
 	}
 }
 
-// taskChanged announces a task with what is counted by it: its project, the agents that had it and have it, and its hand-off where that ended.
+// taskChanged announces a task with what is counted by it: its project, the agents that had it and have it, and its
+// hand-off where that ended.
 func taskChanged(ctx context.Context, states ...*task) {
 	first, last := states[0], states[len(states)-1]
 	changed(ctx, "task://"+first.ID, "project://"+first.ProjectID)

@@ -196,15 +196,21 @@ func TestUpdates(t *testing.T) {
 		{"update_task_status", args{"task_id": "task_ui", "status": backlog}, ""},
 		{"assign_task", args{"task_id": "task_ui", "assignee_id": "agt_new"}, "agent://agt_ann agent://agt_new project://proj_login task://task_ui"},
 		{"save_context", args{"task_id": "task_ui", "progress": "p"}, "context://task_ui"},
-		{"update_task", args{"task_id": "task_ui", "priority": high}, "agent://agt_new project://proj_login task://task_ui"},
-		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_new", "summary": "s"}, "handoff://task_ui task://task_ui"},
+		{"update_task", args{"task_id": "task_ui", "priority": high},
+			"agent://agt_new project://proj_login task://task_ui"},
+		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_new", "summary": "s"},
+			"handoff://task_ui task://task_ui"},
 		{"accept_handoff", args{"agent_id": "agt_bob"}, "agent://agt_bob agent://agt_new handoff://task_ui project://proj_login task://task_ui"},
 		{"get_task", args{"task_id": "task_ui"}, ""},
-		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_bob", "summary": "s"}, "handoff://task_ui task://task_ui"},
+		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_bob", "summary": "s"},
+			"handoff://task_ui task://task_ui"},
 		{"withdraw_handoff", args{"agent_id": "agt_bob"}, "handoff://task_ui task://task_ui"},
-		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_bob", "summary": "s"}, "handoff://task_ui task://task_ui"},
-		{"update_task_status", args{"task_id": "task_ui", "status": cancelled}, "agent://agt_bob handoff://task_ui project://proj_login task://task_ui"},
-		{"delete_task", args{"task_id": "task_ui", "reason": "r"}, "agent://agt_bob context://task_ui handoff://task_ui project://proj_login task://task_ui"},
+		{"create_handoff", args{"task_id": "task_ui", "from_agent_id": "agt_bob", "summary": "s"},
+			"handoff://task_ui task://task_ui"},
+		{"update_task_status", args{"task_id": "task_ui", "status": cancelled},
+			"agent://agt_bob handoff://task_ui project://proj_login task://task_ui"},
+		{"delete_task", args{"task_id": "task_ui", "reason": "r"},
+			"agent://agt_bob context://task_ui handoff://task_ui project://proj_login task://task_ui"},
 	} {
 		if step.tool == "accept_handoff" || step.tool == "withdraw_handoff" {
 			step.in["handoff_id"] = h.ID
@@ -234,7 +240,8 @@ func TestPrompts(t *testing.T) {
 	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "Form and validation done", "blockers": "", "next_steps": "UIテスト"})
 	handOver(t, "")
 	handOver(t, "agt_bob")
-	result[statusChange](t, "update_task_status", args{"task_id": "task_ui", "status": review, "agent_id": "agt_ann", "reason": "Ready"})
+	result[statusChange](t, "update_task_status",
+		args{"task_id": "task_ui", "status": review, "agent_id": "agt_ann", "reason": "Ready"})
 	result[statusChange](t, "update_task_status", args{"task_id": "task_ui", "status": inProgress})
 	for name, arguments := range map[string]map[string]string{
 		"task_start":       {"task_id": "task_ui", "agent_id": "agt_bob"},
@@ -275,7 +282,8 @@ func TestPromptsMisused(t *testing.T) {
 	}
 }
 
-// TestTaskStart holds that the prompt sends nobody to work that is finished, another's, or handed over, and says what comes first.
+// TestTaskStart holds that the prompt sends nobody to work that is finished, another's, or handed over, and says what
+// comes first.
 func TestTaskStart(t *testing.T) {
 	t.Parallel()
 	const begins = "save_context(" // only who can work is told how
@@ -313,7 +321,8 @@ func TestTaskStart(t *testing.T) {
 			return `next_task(agent_id="agt_eve")`
 		}, "agt_eve", false},
 		"waits": {func(t *testing.T) string {
-			result[taskDetail](t, "create_task", args{"project_id": "proj_login", "task_id": "task_api", "title": "API"})
+			result[taskDetail](t, "create_task",
+				args{"project_id": "proj_login", "task_id": "task_api", "title": "API"})
 			result[taskUpdate](t, "update_task", args{"task_id": "task_ui", "blocked_by": []string{"task_api"}})
 			return `task_api（API、todo）`
 		}, "agt_ann", true},
@@ -323,7 +332,8 @@ func TestTaskStart(t *testing.T) {
 			office(t)
 			want := test.before(t)
 			for _, locale := range []string{"en", "ja"} {
-				text := getPrompt(t, locale, "task_start", map[string]string{"task_id": "task_ui", "agent_id": test.agent}).Messages[0].Content.Text
+				text := getPrompt(t, locale, "task_start",
+					map[string]string{"task_id": "task_ui", "agent_id": test.agent}).Messages[0].Content.Text
 				if locale == "en" {
 					text = strings.NewReplacer(" (API, todo)", "（API、todo）").Replace(text)
 				}
@@ -345,7 +355,8 @@ func TestHandoffTemplate(t *testing.T) {
 	}
 }
 
-// TestHostilePrompt holds that no text of an agent carries hidden characters into a prompt, and that what is seen stays.
+// TestHostilePrompt holds that no text of an agent carries hidden characters into a prompt, and that what is seen
+// stays.
 func TestHostilePrompt(t *testing.T) {
 	t.Parallel()
 	office(t)
@@ -354,18 +365,25 @@ func TestHostilePrompt(t *testing.T) {
 	text := evil + shown
 	result[agent](t, "register_agent", args{"agent_id": "agt_evil", "name": text, "role": text})
 	result[project](t, "create_project", args{"project_id": "proj_evil", "name": text})
-	result[taskDetail](t, "create_task", args{"project_id": "proj_evil", "task_id": "task_evil", "title": text, "description": text, "assignee_id": "agt_evil"})
+	result[taskDetail](t, "create_task",
+		args{"project_id": "proj_evil", "task_id": "task_evil", "title": text, "description": text,
+			"assignee_id": "agt_evil"})
 	result[taskDetail](t, "create_task", args{"project_id": "proj_evil", "task_id": "task_other", "title": text})
-	result[taskUpdate](t, "update_task", args{"task_id": "task_evil", "title": "x" + text, "blocked_by": []string{"task_other"}, "reason": text})
+	result[taskUpdate](t, "update_task",
+		args{"task_id": "task_evil", "title": "x" + text, "blocked_by": []string{"task_other"}, "reason": text})
 	result[savedContext](t, "save_context", args{"task_id": "task_evil", "progress": text})
-	result[createdHandoff](t, "create_handoff", args{"task_id": "task_evil", "from_agent_id": "agt_evil", "summary": text, "context": text, "recommendations": text})
+	result[createdHandoff](t, "create_handoff",
+		args{"task_id": "task_evil", "from_agent_id": "agt_evil", "summary": text, "context": text,
+			"recommendations": text})
 	for name, arguments := range map[string]map[string]string{
-		"task_start": {"task_id": "task_evil", "agent_id": "agt_evil"}, "handoff_template": {"task_id": "task_evil", "from_agent_id": "agt_evil"},
-		"context_summary": {"task_id": "task_evil"},
+		"task_start":       {"task_id": "task_evil", "agent_id": "agt_evil"},
+		"handoff_template": {"task_id": "task_evil", "from_agent_id": "agt_evil"},
+		"context_summary":  {"task_id": "task_evil"},
 	} {
 		got := getPrompt(t, "ja", name, arguments).Messages[0].Content.Text
 		for i, r := range got {
-			if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r >= 0xe0000) {
+			if r != '\n' && r != '\t' &&
+				(unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r >= 0xe0000) {
 				t.Errorf("%s: %q", name, got[max(0, i-20):min(len(got), i+20)])
 				break
 			}

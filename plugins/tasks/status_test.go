@@ -139,7 +139,9 @@ func TestWhoChanged(t *testing.T) {
 		if e.At == "" || e.Change == nil {
 			t.Fatalf("entry %+v", e)
 		}
-		got = append(got, strings.Join([]string{e.Change.Field, e.Change.Before, e.Change.After, e.Change.AgentID, e.Change.Reason}, "|"))
+		got = append(got,
+			strings.Join([]string{e.Change.Field, e.Change.Before, e.Change.After, e.Change.AgentID, e.Change.Reason},
+				"|"))
 	}
 	want := []string{
 		"status|in_progress|blocked|agt_ann|no design", "status|blocked|in_progress||", "title|ログイン画面|Sign-in|agt_bob|",
@@ -149,42 +151,53 @@ func TestWhoChanged(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("history:\n%s", strings.Join(got, "\n"))
 	}
-	if now := result[taskDetail](t, "get_task", args{"task_id": "task_ui"}); now.Version != 7 || now.Title != "Sign-in" || now.Description != "D" || now.AssigneeID != "" {
+	if now := result[taskDetail](t, "get_task", args{"task_id": "task_ui"}); now.Version != 7 ||
+		now.Title != "Sign-in" || now.Description != "D" || now.AssigneeID != "" {
 		t.Errorf("the task is %+v", now)
 	}
-	refused(t, "update_task_status", args{"task_id": "task_ui", "status": done, "agent_id": "agt_x"}, `"agt_x"`, "list_agents()")
+	refused(t, "update_task_status", args{"task_id": "task_ui", "status": done, "agent_id": "agt_x"}, `"agt_x"`,
+		"list_agents()")
 	refused(t, "update_task", args{"task_id": "task_ui"}, "title", "blocked_by")
 }
 
-// TestDependencies holds that a task waits for what it is blocked by until that is finished, and that no tasks wait for each other.
+// TestDependencies holds that a task waits for what it is blocked by until that is finished, and that no tasks wait for
+// each other.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	office(t)
 	create := func(id string, blockedBy ...string) taskDetail {
-		return result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": id, "task_id": id, "blocked_by": append([]string{}, blockedBy...)})
+		return result[taskDetail](t, "create_task",
+			args{"project_id": "proj_login", "title": id, "task_id": id,
+				"blocked_by": append([]string{}, blockedBy...)})
 	}
 	create("task_a")
 	create("task_b", "task_a")
 	c := create("task_c", "task_b", "task_a", "task_b")
-	if got := strings.Join(c.BlockedBy.ids(), " "); got != "task_a task_b" || c.OpenBlockers != 2 || len(c.WaitsFor) != 2 || c.WaitsFor[0].ID != "task_a" || c.WaitsFor[0].Status != todo {
+	if got := strings.Join(c.BlockedBy.ids(), " "); got != "task_a task_b" || c.OpenBlockers != 2 ||
+		len(c.WaitsFor) != 2 || c.WaitsFor[0].ID != "task_a" || c.WaitsFor[0].Status != todo {
 		t.Errorf("created: %+v", c)
 	}
-	refused(t, "update_task", args{"task_id": "task_a", "blocked_by": []string{"task_c"}}, "task_a", "task_c", `get_task(task_id="task_c")`)
+	refused(t, "update_task", args{"task_id": "task_a", "blocked_by": []string{"task_c"}}, "task_a", "task_c",
+		`get_task(task_id="task_c")`)
 	refused(t, "update_task", args{"task_id": "task_a", "blocked_by": []string{"task_a"}}, "task_a")
-	refused(t, "create_task", args{"project_id": "proj_login", "title": "t", "blocked_by": []string{"task_x"}}, `"task_x"`, "list_tasks")
+	refused(t, "create_task", args{"project_id": "proj_login", "title": "t", "blocked_by": []string{"task_x"}},
+		`"task_x"`, "list_tasks")
 	if got := result[taskDetail](t, "get_task", args{"task_id": "task_a"}); got.Version != 1 || got.BlockedBy != "" {
 		t.Errorf("refused, but: %+v", got)
 	}
 	result[statusChange](t, "update_task_status", args{"task_id": "task_a", "status": cancelled})
-	if got := result[taskDetail](t, "get_task", args{"task_id": "task_c"}); got.OpenBlockers != 1 || len(got.WaitsFor) != 1 || len(got.BlockedBy.ids()) != 2 {
+	if got := result[taskDetail](t, "get_task", args{"task_id": "task_c"}); got.OpenBlockers != 1 ||
+		len(got.WaitsFor) != 1 || len(got.BlockedBy.ids()) != 2 {
 		t.Errorf("after one is cancelled: %+v", got)
 	}
-	if got := result[taskUpdate](t, "update_task", args{"task_id": "task_c", "blocked_by": []string{}}); !got.Changed || got.Task.BlockedBy != "" || got.Task.OpenBlockers != 0 {
+	if got := result[taskUpdate](t, "update_task", args{"task_id": "task_c", "blocked_by": []string{}}); !got.Changed ||
+		got.Task.BlockedBy != "" || got.Task.OpenBlockers != 0 {
 		t.Errorf("cleared: %+v", got)
 	}
 	result[statusChange](t, "update_task_status", args{"task_id": "task_a", "status": todo})
 	for _, listed := range result[taskPage](t, "list_tasks", args{}).Tasks {
-		if want := map[string]int{"task_b": 1}[listed.ID]; listed.OpenBlockers != want || len(listed.BlockedBy.ids()) != want {
+		if want := map[string]int{"task_b": 1}[listed.ID]; listed.OpenBlockers != want ||
+			len(listed.BlockedBy.ids()) != want {
 			t.Errorf("%s has %d open blockers in the list", listed.ID, listed.OpenBlockers)
 		}
 	}
@@ -211,38 +224,48 @@ func TestNextTask(t *testing.T) {
 		if got.Task == nil || got.Task.ID != want || got.WaitingTasks != 1 {
 			t.Fatalf("next is %+v, want %s", got.Task, want)
 		}
-		if claim := strings.Contains(strings.Join(got.Notes, " "), `assign_task(task_id="`+want+`", assignee_id="agt_bob", agent_id="agt_bob", version=1)`); claim != (got.Task.AssigneeID == "") {
+		if claim := strings.Contains(strings.Join(got.Notes, " "),
+			`assign_task(task_id="`+want+
+				`", assignee_id="agt_bob", agent_id="agt_bob", version=1)`); claim != (got.Task.AssigneeID == "") {
 			t.Errorf("%s: notes %q", want, got.Notes)
 		}
 		result[statusChange](t, "update_task_status", args{"task_id": want, "status": blocked})
-		if got.Task.Status == todo && got.Task.AssigneeID != "" && !strings.Contains(strings.Join(got.Notes, " "), `status="in_progress"`) {
+		if got.Task.Status == todo && got.Task.AssigneeID != "" &&
+			!strings.Contains(strings.Join(got.Notes, " "), `status="in_progress"`) {
 			t.Errorf("%s: notes %q", want, got.Notes)
 		}
 	}
-	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob"}); got.Task != nil || got.WaitingTasks != 1 || len(got.Notes) != 1 {
+	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob"}); got.Task != nil || got.WaitingTasks != 1 ||
+		len(got.Notes) != 1 {
 		t.Errorf("with nothing but a task that waits: %+v", got)
 	}
 	handOver(t, "agt_bob")
-	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob"}); got.PendingHandoffs != 1 || !strings.Contains(got.Notes[0], "get_pending_handoffs") {
+	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob"}); got.PendingHandoffs != 1 ||
+		!strings.Contains(got.Notes[0], "get_pending_handoffs") {
 		t.Errorf("with a hand-off: %+v", got)
 	}
-	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_ann"}); got.Task != nil || got.PendingHandoffs != 0 {
+	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_ann"}); got.Task != nil ||
+		got.PendingHandoffs != 0 {
 		t.Errorf("what was handed over is next: %+v", got.Task)
 	}
 	result[statusChange](t, "update_task_status", args{"task_id": "task_ui", "status": done})
-	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob"}); got.Task == nil || got.Task.ID != "task_waits" || got.WaitingTasks != 0 {
+	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob"}); got.Task == nil ||
+		got.Task.ID != "task_waits" || got.WaitingTasks != 0 {
 		t.Errorf("after the blocker is done: %+v", got)
 	}
-	if got := result[nextTask](t, "next_task", args{"agent_id": "agt_bob", "project_id": "proj_other"}); got.Task != nil {
+	if got := result[nextTask](t, "next_task",
+		args{"agent_id": "agt_bob", "project_id": "proj_other"}); got.Task != nil {
 		t.Errorf("in another project: %+v", got.Task)
 	}
 }
 
-// TestDelete holds that a deleted task is gone with all that belonged to it, and that who asks for it or its hand-offs is told why.
+// TestDelete holds that a deleted task is gone with all that belonged to it, and that who asks for it or its hand-offs
+// is told why.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	office(t)
-	result[taskDetail](t, "create_task", args{"project_id": "proj_login", "title": "API", "task_id": "task_api", "blocked_by": []string{"task_ui"}})
+	result[taskDetail](t, "create_task",
+		args{"project_id": "proj_login", "title": "API", "task_id": "task_api", "blocked_by": []string{"task_ui"}})
 	result[savedContext](t, "save_context", args{"task_id": "task_ui", "progress": "p"})
 	h := handOver(t, "agt_bob")
 	in := args{"task_id": "task_ui", "reason": "a duplicate of task_api", "agent_id": "agt_ann"}
@@ -256,7 +279,8 @@ func TestDelete(t *testing.T) {
 	told := []string{"task_ui", "ログイン画面", "agt_ann", "a duplicate of task_api"}
 	for tool, in := range map[string]args{
 		"get_task": {}, "get_task_context": {}, "delete_task": {"reason": "r"}, "save_context": {"progress": "p"},
-		"create_task": {"project_id": "proj_login", "title": "t"}, "create_handoff": {"from_agent_id": "agt_ann", "summary": "s"},
+		"create_task":    {"project_id": "proj_login", "title": "t"},
+		"create_handoff": {"from_agent_id": "agt_ann", "summary": "s"},
 	} {
 		in["task_id"] = "task_ui"
 		refused(t, tool, in, told...)
@@ -264,7 +288,9 @@ func TestDelete(t *testing.T) {
 	for tool, in := range handoffEnds(h.ID) {
 		refused(t, tool, in, append(told, h.ID)...)
 	}
-	if failed := getPrompt(t, "en", "task_start", map[string]string{"task_id": "task_ui", "agent_id": "agt_ann"}).Error; failed == nil || !strings.Contains(failed.Message, told[3]) {
+	if failed := getPrompt(t, "en", "task_start",
+		map[string]string{"task_id": "task_ui", "agent_id": "agt_ann"}).Error; failed == nil ||
+		!strings.Contains(failed.Message, told[3]) {
 		t.Errorf("the prompt of a deleted task: %v", failed)
 	}
 	if got := pendingIDs(t, ""); got != "" {

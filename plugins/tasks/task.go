@@ -75,7 +75,8 @@ type taskFilter struct {
 	AssigneeID string `json:"assignee_id"`
 }
 
-// from returns the tasks that are asked for, as list wants them. One statement with optional conditions would use no index.
+// from returns the tasks that are asked for, as list wants them. One statement with optional conditions would use no
+// index.
 func (f *taskFilter) from() (from string, values []any) {
 	var conditions []string
 	for _, c := range []struct{ column, value string }{{"project_id", f.ProjectID}, {"status", f.Status}, {"assignee_id", f.AssigneeID}} {
@@ -98,7 +99,8 @@ type taskPage struct {
 func listTasks(ctx context.Context, in taskFilter) (out taskPage, err error) {
 	from, values := in.from()
 	err = pdksql.ReadTransaction(ctx, func(ctx context.Context) (err error) {
-		if out.Tasks, out.extent, err = list[task](ctx, in.paging, taskColumns, from, "seq", values...); err != nil || out.TotalCount > 0 {
+		if out.Tasks, out.extent, err = list[task](ctx, in.paging, taskColumns, from, "seq", values...); err != nil ||
+			out.TotalCount > 0 {
 			return err
 		}
 		return assignable(ctx, in.ProjectID, in.AssigneeID)
@@ -143,7 +145,8 @@ func (in *newTask) add(ctx context.Context) (id string, err error) {
 	id, err = tasks.add(ctx, in.ID, `INSERT INTO tasks
 		(id, project_id, title, description, status, priority, assignee_id, version, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, nullif(?, ''), 1, ?, ?)`,
-		in.ProjectID, in.Title, in.Description, cmp.Or(in.Status, todo), cmp.Or(in.Priority, medium), in.AssigneeID, at, at)
+		in.ProjectID, in.Title, in.Description, cmp.Or(in.Status, todo), cmp.Or(in.Priority, medium), in.AssigneeID, at,
+		at)
 	if err != nil {
 		return "", err
 	}
@@ -202,8 +205,9 @@ type taskUpdate struct {
 
 func updateTask(ctx context.Context, in updateArgs) (*taskUpdate, error) {
 	if in.Title == nil && in.Description == nil && in.Priority == nil && in.BlockedBy == nil {
-		return nil, refuse("there is nothing to change: give at least one of title, description, priority and blocked_by",
-			"変更する内容がありません。title、description、priority、blocked_by のうち少なくとも 1 つを指定してください")
+		return nil,
+			refuse("there is nothing to change: give at least one of title, description, priority and blocked_by",
+				"変更する内容がありません。title、description、priority、blocked_by のうち少なくとも 1 つを指定してください")
 	}
 	before, after, err := editTask(ctx, in.TaskID, in.edit, func(_ context.Context, t *task) error {
 		set(&t.Title, in.Title)

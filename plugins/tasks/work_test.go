@@ -7,11 +7,14 @@ import (
 	"testing"
 )
 
-// TestContext holds that what is left out stays, an empty text clears and shows as cleared, and the history keeps what was.
+// TestContext holds that what is left out stays, an empty text clears and shows as cleared, and the history keeps what
+// was.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	office(t)
-	if got := result[taskContext](t, "get_task_context", args{"task_id": "task_ui", "include_history": true}); got.TotalCount != 0 || got.SavedAt != "" || len(got.History) != 0 {
+	if got := result[taskContext](t, "get_task_context",
+		args{"task_id": "task_ui", "include_history": true}); got.TotalCount != 0 || got.SavedAt != "" ||
+		len(got.History) != 0 {
 		t.Errorf("before: %+v", got)
 	}
 	for _, step := range []struct {
@@ -20,7 +23,8 @@ func TestContext(t *testing.T) {
 	}{
 		{args{"progress": "half", "blockers": "no design"}, `{"progress":"half","blockers":"no design"}`},
 		{args{"blockers": "", "findings": "it is slow"}, `{"progress":"half","findings":"it is slow","blockers":""}`},
-		{args{"progress": "all", "next_steps": "test\nship\x00"}, `{"progress":"all","findings":"it is slow","blockers":"","next_steps":"test\nship\u0000"}`},
+		{args{"progress": "all", "next_steps": "test\nship\x00"},
+			`{"progress":"all","findings":"it is slow","blockers":"","next_steps":"test\nship\u0000"}`},
 	} {
 		step.save["task_id"] = "task_ui"
 		if got := asJSON(t, result[savedContext](t, "save_context", step.save).Context); got != step.want {
@@ -32,11 +36,13 @@ func TestContext(t *testing.T) {
 	for _, e := range got.History {
 		history = append(history, asJSON(t, e.Context.notes))
 	}
-	want := []string{`{"progress":"all","next_steps":"test\nship\u0000"}`, `{"findings":"it is slow","blockers":""}`, `{"progress":"half","blockers":"no design"}`}
+	want := []string{`{"progress":"all","next_steps":"test\nship\u0000"}`, `{"findings":"it is slow","blockers":""}`,
+		`{"progress":"half","blockers":"no design"}`}
 	if got.TotalCount != 3 || !slices.Equal(history, want) {
 		t.Errorf("history: %q", history)
 	}
-	if plain := result[taskContext](t, "get_task_context", args{"task_id": "task_ui"}); plain.History != nil || plain.TotalCount != 3 || asJSON(t, plain.Context) != asJSON(t, got.Context) {
+	if plain := result[taskContext](t, "get_task_context", args{"task_id": "task_ui"}); plain.History != nil ||
+		plain.TotalCount != 3 || asJSON(t, plain.Context) != asJSON(t, got.Context) {
 		t.Errorf("without history: %+v", plain)
 	}
 }
@@ -86,7 +92,8 @@ func TestHandoffToAnAgent(t *testing.T) {
 		t.Errorf("the task has the pending hand-off %q", got)
 	}
 	result[agent](t, "register_agent", args{"agent_id": "agt_eve", "name": "n"})
-	refused(t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_eve"}, h.ID, "agt_bob", `get_pending_handoffs(agent_id="agt_eve")`)
+	refused(t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_eve"}, h.ID, "agt_bob",
+		`get_pending_handoffs(agent_id="agt_eve")`)
 	got := result[acceptance](t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_bob"})
 	if got.Handoff.AcceptedBy != "agt_bob" || got.Handoff.AcceptedAt == "" || got.Handoff.State != accepted {
 		t.Errorf("accepted: %+v", got.Handoff)
@@ -110,8 +117,10 @@ func TestHandoffToAnybody(t *testing.T) {
 		}
 	}
 	refused(t, "decline_handoff", args{"handoff_id": h.ID, "agent_id": "agt_bob", "reason": "r"}, h.ID)
-	refused(t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_ann"}, h.ID, "agt_ann", "withdraw_handoff(handoff_id=")
-	if got := result[acceptance](t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_bob"}); got.Task.AssigneeID != "agt_bob" || got.Task.Version != 2 {
+	refused(t, "accept_handoff", args{"handoff_id": h.ID, "agent_id": "agt_ann"}, h.ID, "agt_ann",
+		"withdraw_handoff(handoff_id=")
+	if got := result[acceptance](t, "accept_handoff",
+		args{"handoff_id": h.ID, "agent_id": "agt_bob"}); got.Task.AssigneeID != "agt_bob" || got.Task.Version != 2 {
 		t.Errorf("task: %+v", got.Task)
 	}
 }
@@ -146,7 +155,8 @@ func TestHandoffOfClosedTask(t *testing.T) {
 	result[createdHandoff](t, "create_handoff", in)
 }
 
-// TestHandoffEnds holds that a hand-off ends with a reason where its task is finished, reassigned or unassigned, and by nothing else.
+// TestHandoffEnds holds that a hand-off ends with a reason where its task is finished, reassigned or unassigned, and by
+// nothing else.
 func TestHandoffEnds(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -180,8 +190,10 @@ func TestHandoffEnds(t *testing.T) {
 			for tool, in := range handoffEnds(h.ID) {
 				refused(t, tool, in, h.ID, test.reason, `get_task(task_id="task_ui")`)
 			}
-			history := result[taskContext](t, "get_task_context", args{"task_id": "task_ui", "include_history": true}).History
-			if kept := history[len(history)-1].Handoff; kept == nil || kept.State != ended || kept.Reason != test.reason || kept.ClosedBy != "agt_ann" || kept.ClosedAt == "" {
+			history := result[taskContext](t, "get_task_context",
+				args{"task_id": "task_ui", "include_history": true}).History
+			if kept := history[len(history)-1].Handoff; kept == nil || kept.State != ended ||
+				kept.Reason != test.reason || kept.ClosedBy != "agt_ann" || kept.ClosedAt == "" {
 				t.Errorf("history: %+v", kept)
 			}
 		})
@@ -231,7 +243,8 @@ func TestHandoffRules(t *testing.T) {
 	}
 }
 
-// TestHandoffTakenBack holds that an agent can withdraw its own hand-off and decline one that is addressed to it, and nobody else can.
+// TestHandoffTakenBack holds that an agent can withdraw its own hand-off and decline one that is addressed to it, and
+// nobody else can.
 func TestHandoffTakenBack(t *testing.T) {
 	t.Parallel()
 	office(t)

@@ -1,5 +1,5 @@
-// Command typecheck type-checks all packages and their tests for another operating system: typecheck GOOS... It reads the sources of what they
-// import instead of compiling that, as go vet does, which takes minutes per system.
+// Command typecheck type-checks all packages and their tests for another operating system: typecheck GOOS... It reads
+// the sources of what they import instead of compiling that, as go vet does, which takes minutes per system.
 package main
 
 import (
@@ -34,7 +34,8 @@ func main() {
 type listed struct {
 	ImportPath, Dir string
 	GoFiles         []string
-	// ImportMap has those imports whose package has another path than the import declaration, such as vendored ones and those under test.
+	// ImportMap has those imports whose package has another path than the import declaration, such as vendored ones and
+	// those under test.
 	ImportMap map[string]string
 	// DepOnly says that the package is only imported by those that were asked for.
 	DepOnly bool
@@ -44,7 +45,8 @@ type listed struct {
 
 // check type-checks everything for one system and returns all errors.
 func check(system string) error {
-	list := exec.Command("go", "list", "-e", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,ImportMap,DepOnly,Module,Error", "./...")
+	list := exec.Command("go", "list", "-e", "-deps", "-test",
+		"-json=ImportPath,Dir,GoFiles,ImportMap,DepOnly,Module,Error", "./...")
 	list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
 	output, err := list.StdoutPipe()

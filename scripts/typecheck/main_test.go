@@ -19,7 +19,8 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for system, want := range map[string]string{"darwin": "", "windows": "m_windows.go:5:27: undefined: syscall.Kill", "plan9": "undefined: missing"} {
+	for system, want := range map[string]string{"darwin": "", "windows": "m_windows.go:5:27: undefined: syscall.Kill",
+		"plan9": "undefined: missing"} {
 		switch err := check(system); {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", system, err)

@@ -244,7 +244,8 @@ func TestNoNamespaces(t *testing.T) {
 	}
 	for _, want := range []string{"cannot restrict commands to the granted hosts (github.com:443)",
 		"kernel.unprivileged_userns_clone=1",
-		"hako plugin approve shell --connect ''", "where they reach every host: hako plugin approve shell --unconfined"} {
+		"hako plugin approve shell --connect ''",
+		"where they reach every host: hako plugin approve shell --unconfined"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -429,7 +430,11 @@ func (n *networked) listens(t *testing.T) {
 		}
 	})
 	var text []byte
-	if !testwait.Until(t, func() bool { text, _ = os.ReadFile(filepath.Join(n.dir, "listening")); return len(text) > 0 }) {
+	if !testwait.Until(t, func() bool {
+		text,
+			_ = os.ReadFile(filepath.Join(n.dir, "listening"))
+		return len(text) > 0
+	}) {
 		t.Error("the command does not listen")
 	}
 	for address := range strings.FieldsSeq(string(text)) {

@@ -142,8 +142,11 @@ func TestHostileMasking(t *testing.T) {
 			return each(hex.EncodeToString([]byte(s)),
 				format("%%%02x"))
 		},
-		"base64":               func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-		"base64 of the header": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("Bearer " + s)) },
+		"base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"base64 of the header": func(s string) string {
+			return base64.StdEncoding.EncodeToString([]byte("Bearer " +
+				s))
+		},
 		"base64 for URLs": func(s string) string {
 			return base64.URLEncoding.EncodeToString([]byte("x" +
 				s))

@@ -233,13 +233,16 @@ func TestStartLeavesRoom(t *testing.T) {
 	modest.mustStart(url)
 }
 
-// TestStartRecordings holds that what is started is recorded, and answered from recordings, in the order in which it was started.
+// TestStartRecordings holds that what is started is recorded, and answered from recordings, in the order in which it
+// was started.
 func TestStartRecordings(t *testing.T) {
 	t.Parallel()
 	n := 0
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { n++; fmt.Fprint(w, n) })
 	var recordings Recordings
-	g := newGuest(t, newBroker(t, &Options{Record: func(x Exchange) { recordings.Exchanges = append(recordings.Exchanges, x) }}, everything(s.URL)))
+	g := newGuest(t,
+		newBroker(t, &Options{Record: func(x Exchange) { recordings.Exchanges = append(recordings.Exchanges, x) }},
+			everything(s.URL)))
 	g.mustStart(s.URL)
 	g.mustStart(s.URL)
 	g = newGuest(t, newBroker(t, &Options{Replay: &recordings}, everything(s.URL)))

@@ -326,7 +326,8 @@ func TestOutage(t *testing.T) {
 	}
 	g.wants("query", `{"sql":"SELECT value FROM item"}`, `"code":"busy"`)
 	server.Start(t)
-	if !testwait.Until(t, func() bool { return strings.Contains(g.send("query", `{"sql":"SELECT value FROM item"}`, ""), `[[0]]`) }) {
+	if !testwait.Until(t,
+		func() bool { return strings.Contains(g.send("query", `{"sql":"SELECT value FROM item"}`, ""), `[[0]]`) }) {
 		t.Fatal(g.send("query", `{"sql":"SELECT value FROM item"}`, ""))
 	}
 	if !increment(newGuest(t, b, "")) {

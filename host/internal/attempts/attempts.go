@@ -1,5 +1,5 @@
-// Package attempts limits failed logins, to keep the audit log readable as much as for what could be guessed: some at once, then one after the
-// other, for each address and for all of them together.
+// Package attempts limits failed logins, to keep the audit log readable as much as for what could be guessed: some at
+// once, then one after the other, for each address and for all of them together.
 package attempts
 
 import (
@@ -31,7 +31,8 @@ func New() *Limiter {
 	return &Limiter{all: rate.NewLimiter(rate.Every(ofAllEvery), ofAll), addresses: map[string]*rate.Limiter{}}
 }
 
-// Begin counts an attempt; succeeded takes it back. Where there are too many, succeeded is nil and wait is the time until there may be another.
+// Begin counts an attempt; succeeded takes it back. Where there are too many, succeeded is nil and wait is the time
+// until there may be another.
 func (a *Limiter) Begin(address string, now time.Time) (succeeded func(), wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

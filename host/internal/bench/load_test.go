@@ -108,7 +108,8 @@ type rate struct {
 }
 
 // load calls a tool from n clients for the given time.
-func load(t *testing.T, url string, protocolVersion protocolVersion, n int, tool, arguments, want string, duration time.Duration) rate {
+func load(t *testing.T, url string, protocolVersion protocolVersion, n int, tool, arguments, want string,
+	duration time.Duration) rate {
 	t.Helper()
 	var mu sync.Mutex
 	var all []time.Duration

@@ -64,7 +64,8 @@ type Day struct {
 	LegacyLeave bool
 }
 
-// Span is from HH:MM to HH:MM, with hours past 24 on the next day; an empty end was not recorded, or has not happened yet.
+// Span is from HH:MM to HH:MM, with hours past 24 on the next day; an empty end was not recorded, or has not happened
+// yet.
 type Span struct{ In, Out string }
 
 // PaidLeave is full, half, morning_off, afternoon_off or hourly.

@@ -86,7 +86,8 @@ var offices = sync.OnceValue(func() map[string]office {
 		weekAreas, codes := readAreas(f[8])
 		o.weekAreas = weekAreas
 		for _, code := range codes {
-			o.weekStations = append(o.weekStations, stations[slices.IndexFunc(stations, func(a area) bool { return a.Code == code })])
+			o.weekStations = append(o.weekStations,
+				stations[slices.IndexFunc(stations, func(a area) bool { return a.Code == code })])
 		}
 		if f[0] == "130000" {
 			tokyo = o.seed
@@ -113,10 +114,12 @@ func readAreas(text string) (areas []area, more []string) {
 // warmer is how many degrees a month is warmer than April in Tokyo.
 var warmer = [...]int{-5, -4, 0, 0, 7, 10, 15, 17, 12, 6, 2, -3}
 
-// degrees adds to Tokyo's temperature on a day in April what is different here and then: the south is warmer in winter above all.
+// degrees adds to Tokyo's temperature on a day in April what is different here and then: the south is warmer in winter
+// above all.
 func (o office) degrees(april int, at time.Time, day int) int {
 	season := warmer[at.In(jst).Month()-1]
-	return april + season + o.warmth*(20-season)/20 + [...]int{0, 1, -1, 2, -2, 3, -3, 1, -2, 2, -1, 3, -3}[o.seed*(day+1)%13]
+	return april + season + o.warmth*(20-season)/20 + [...]int{0, 1, -1, 2, -2, 3, -3, 1, -2, 2, -1, 3,
+		-3}[o.seed*(day+1)%13]
 }
 
 // sky is the weather of an area on a day. Snow falls in the cold alone.
@@ -237,8 +240,10 @@ func (o office) weekSeries(from time.Time) []series {
 			v.Codes, v.Pops = append(v.Codes, w.code), append(v.Pops, number(d, w.rain))
 			v.Reliabilities = append(v.Reliabilities, strings.Split(",,A,A,B,C,A", ",")[d])
 			t.Min, t.Max = append(t.Min, temperature(d, 3+i-d%3)), append(t.Max, temperature(d, 13+i+d%3))
-			t.MinLower, t.MinUpper = append(t.MinLower, temperature(d, 2+i-d%3)), append(t.MinUpper, temperature(d, 5+i-d%3))
-			t.MaxLower, t.MaxUpper = append(t.MaxLower, temperature(d, 11+i+d%3)), append(t.MaxUpper, temperature(d, 15+i+d%3))
+			t.MinLower, t.MinUpper = append(t.MinLower, temperature(d, 2+i-d%3)),
+				append(t.MinUpper, temperature(d, 5+i-d%3))
+			t.MaxLower, t.MaxUpper = append(t.MaxLower, temperature(d, 11+i+d%3)),
+				append(t.MaxUpper, temperature(d, 15+i+d%3))
 		}
 		k.Areas, kt.Areas = append(k.Areas, v), append(kt.Areas, t)
 	}

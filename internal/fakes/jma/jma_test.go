@@ -29,7 +29,8 @@ func TestNewestIssue(t *testing.T) {
 	}
 }
 
-// TestOffices holds that all offices of JMA have a forecast, that no two are alike, and that the figures could be true at any time of the year.
+// TestOffices holds that all offices of JMA have a forecast, that no two are alike, and that the figures could be true
+// at any time of the year.
 func TestOffices(t *testing.T) {
 	t.Parallel()
 	if n := len(Offices()); n != 56 {
@@ -40,11 +41,13 @@ func TestOffices(t *testing.T) {
 			alike := map[string]string{}
 			for _, code := range Offices() {
 				var file []bulletin
-				if err := json.Unmarshal([]byte(Forecast(code, time.Date(2026, time.Month(month+1), 15, hour, 0, 0, 0, jst))), &file); err != nil {
+				if err := json.Unmarshal([]byte(Forecast(code,
+					time.Date(2026, time.Month(month+1), 15, hour, 0, 0, 0, jst))), &file); err != nil {
 					t.Fatal(err)
 				}
 				short, week := file[0].Series, file[1].Series
-				figures := fmt.Sprint(short[0].Areas[0].Codes, short[1].Areas[0].Pops, short[2].Areas[0].Temps, week[0].Areas[0].Codes, week[1].Areas[0].Max)
+				figures := fmt.Sprint(short[0].Areas[0].Codes, short[1].Areas[0].Pops, short[2].Areas[0].Temps,
+					week[0].Areas[0].Codes, week[1].Areas[0].Max)
 				if other := alike[figures]; other != "" {
 					t.Errorf("month %d, %d:00: the figures of %s and %s are the same", month+1, hour, other, code)
 				}
@@ -56,7 +59,8 @@ func TestOffices(t *testing.T) {
 						checkPlausible(t, code, values.Min[d], values.Max[d])
 					}
 				}
-				if snows := strings.Contains(fmt.Sprint(short[0].Areas, week[0].Areas), " 400 "); snows && (month >= 4 && month <= 9 || code > "460000") {
+				if snows := strings.Contains(fmt.Sprint(short[0].Areas, week[0].Areas), " 400 "); snows &&
+					(month >= 4 && month <= 9 || code > "460000") {
 					t.Errorf("month %d: snow in %s", month+1, code)
 				}
 			}

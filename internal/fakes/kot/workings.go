@@ -193,7 +193,8 @@ func (e *Employee) sum(start, end time.Time) map[string]any {
 	}
 	return map[string]any{
 		"startDate": start.Format(dateLayout), "endDate": end.Format(dateLayout), "workingCount": int(days), "weekdayWorkingCount": int(days),
-		"workingDayCount": days, "weekdayWorkingdayCount": days, "absentdayCount": absent, "lateCount": 0, "earlyLeaveCount": 0,
+		"workingDayCount": days, "weekdayWorkingdayCount": days, "absentdayCount": absent, "lateCount": 0,
+		"earlyLeaveCount":  0,
 		"holidaysObtained": []any{map[string]any{"dayCount": paid, "minutes": hours, "code": 1, "name": "有休"}, map[string]any{"dayCount": special, "minutes": 0, "code": 2, "name": "特休"}},
 		"assigned":         weekdays.assigned, "unassigned": 0, "overtime": weekdays.overtime, "night": 0, "nightOvertime": weekdays.nightOvertime,
 		"breakSum": breaks, "late": late, "earlyLeave": 0, "isClosing": false, "bind": 0, "regarding": 0, "intervalShortageCount": 0, "customMonthlyWorkings": []any{},

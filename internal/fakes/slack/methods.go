@@ -28,11 +28,13 @@ func (s *Server) usersInfo(c *call) (answer, error) {
 	return answer{"user": s.describe(c, u)}, nil
 }
 
-// usersList serves everybody, also those who are gone, in the order of their IDs. It reads a form alone, as Slack's reading methods do.
+// usersList serves everybody, also those who are gone, in the order of their IDs. It reads a form alone, as Slack's
+// reading methods do.
 func (s *Server) usersList(c *call) (answer, error) {
 	ids := slices.Sorted(maps.Keys(s.users))
 	limit, from := 100, 0
-	if _, err := fmt.Sscan(c.text("limit"), &limit); c.text("limit") != "" && (err != nil || limit < 1 || limit > 1000) {
+	if _, err := fmt.Sscan(c.text("limit"), &limit); c.text("limit") != "" &&
+		(err != nil || limit < 1 || limit > 1000) {
 		return nil, refuse("invalid_limit")
 	}
 	if cursor := c.text("cursor"); cursor != "" {

@@ -51,7 +51,8 @@ type Config struct {
 	MountQuota    int64
 	MemoryBudget  int64
 
-	// ShutdownGrace is how long calls in flight may still answer after a signal to stop. Zero means as long as the longest call may take.
+	// ShutdownGrace is how long calls in flight may still answer after a signal to stop. Zero means as long as the
+	// longest call may take.
 	ShutdownGrace time.Duration
 
 	// Proxy is for the HTTP requests of plugins; empty means none.
@@ -245,10 +246,12 @@ func absolute(path, dir string) string {
 	return filepath.Join(dir, path)
 }
 
-// OwnFiles are the files and directories that make up the configuration, hold secrets or are hako's state, whether they exist or not.
+// OwnFiles are the files and directories that make up the configuration, hold secrets or are hako's state, whether they
+// exist or not.
 func (c *Config) OwnFiles() []string {
 	files := []string{
-		cmp.Or(c.File, filepath.Join(c.Dir, FileName)), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Policy, c.UpstreamsFile(),
+		cmp.Or(c.File, filepath.Join(c.Dir, FileName)), filepath.Join(c.Dir, dotEnvName), c.Consents, c.Policy,
+		c.UpstreamsFile(),
 		c.StateDir(), c.Cache, c.HTTP.TLSKey,
 	}
 	for _, secret := range c.Secrets {

@@ -18,8 +18,8 @@ const maxDotEnv = 64 << 10
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// setDotEnv sets the variables of the file in dir that the environment has not. It is there for all that reads the environment, programs that
-// hako starts included as far as they get its variables. No file is no error.
+// setDotEnv sets the variables of the file in dir that the environment has not. It is there for all that reads the
+// environment, programs that hako starts included as far as they get its variables. No file is no error.
 func setDotEnv(dir string) error {
 	path := filepath.Join(dir, dotEnvName)
 	info, err := os.Stat(path)
@@ -50,8 +50,8 @@ func setDotEnv(dir string) error {
 	return nil
 }
 
-// parseDotEnv reads lines of NAME=VALUE. A value may stand in single quotes, or in double quotes with \n, \" and \\; "#" begins a comment. Nothing
-// is replaced in values. The error begins with the line.
+// parseDotEnv reads lines of NAME=VALUE. A value may stand in single quotes, or in double quotes with \n, \" and \\;
+// "#" begins a comment. Nothing is replaced in values. The error begins with the line.
 func parseDotEnv(text string) (variables [][2]string, err error) {
 	line := 0
 	for raw := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {

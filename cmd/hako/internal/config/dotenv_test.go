@@ -12,7 +12,8 @@ func TestParseDotEnv(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][2]string{{"A", "1"}, {"B", "two words"}, {"C", "a # b"}, {"D", "x\n\"y\""}, {"E", ""}, {"F", ""}, {"G", "a#b"}, {"H", "${A}"}}
+	want := [][2]string{{"A", "1"}, {"B", "two words"}, {"C", "a # b"}, {"D", "x\n\"y\""}, {"E", ""}, {"F", ""},
+		{"G", "a#b"}, {"H", "${A}"}}
 	for i, v := range want {
 		if i >= len(got) || got[i] != v {
 			t.Errorf("got %q, want %q", got, want)
@@ -26,13 +27,15 @@ func TestParseDotEnv(t *testing.T) {
 		"A=\"secret":    "1: the value of A",
 		"A=\"s\" cret'": "1: the value of A",
 	} {
-		if _, err := parseDotEnv(text); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := parseDotEnv(text); err == nil || !strings.HasPrefix(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
 
-// TestExample holds that the example beside the README can be taken as it is: all of it is commented out or has the default.
+// TestExample holds that the example beside the README can be taken as it is: all of it is commented out or has the
+// default.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../.env.example")
